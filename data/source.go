@@ -60,6 +60,11 @@ func (e *InputError) Error() string {
 	return b.String()
 }
 
+// Invalid returns the [InputError] for a value of a field that no file gave.
+func Invalid(field string, found any, want string) error {
+	return &InputError{Source: Source{Column: field}, Found: fmt.Sprint(found), Want: want}
+}
+
 // maxEcho is the most characters of an input that a message repeats.
 const maxEcho = 400
 

@@ -64,9 +64,9 @@ type Objective struct {
 
 // Batch holds the batch limits for goodput, in samples over all workers.
 type Batch struct {
-	Initial float64 `yaml:"initial" is:"samples"` // the batch that statistical efficiency is relative to
-	Max     float64 `yaml:"max" is:"samples"`     // 0 means no limit
-	Adapt   bool    `yaml:"adapt"`                // allocation may choose another batch
+	Initial float64 `yaml:"initial" json:"initial,omitempty" is:"samples"` // the batch that statistical efficiency is relative to
+	Max     float64 `yaml:"max" json:"max,omitempty" is:"samples"`         // 0 means no limit
+	Adapt   bool    `yaml:"adapt" json:"adapt,omitempty"`                  // allocation may choose another batch
 }
 
 // TrialSettings controls the measurement of one trial.

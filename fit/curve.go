@@ -17,16 +17,10 @@ import (
 // means the smallest global batch of the points. A curve may have only losses
 // or only gradient statistics; [Model.Warnings] names what is missing. It fails
 // if the points of the curve allow neither fit, or are of another job.
-func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch) error {
-	return m.AddCurveWith(points, batch, convergence.Settings{})
-}
-
-// AddCurveWith is [Model.AddCurve] with convergence settings.
-func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
+func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {
-			return &data.InputError{Source: data.Source{Column: "job"}, Found: fmt.Sprintf("%q", p.Job),
-				Want: fmt.Sprintf("a curve of job %q, like the measurements", m.Job())}
+			return data.Invalid("job", fmt.Sprintf("%q", p.Job), fmt.Sprintf("a curve of job %q, like the measurements", m.Job()))
 		}
 	}
 	if batch.Initial == 0 {
@@ -38,11 +32,11 @@ func (m *Model) AddCurveWith(points []data.CurvePoint, batch data.Batch, s conve
 	case convErr != nil && noiseErr != nil:
 		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))
 	case convErr != nil:
-		m.warnings = append(m.warnings, "the training curve gives no convergence: "+convErr.Error())
+		m.file.Warnings = append(m.file.Warnings, "the training curve gives no convergence: "+convErr.Error())
 	case noiseErr != nil:
-		m.warnings = append(m.warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
+		m.file.Warnings = append(m.file.Warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
 	}
-	m.convergence, m.noise, m.batch = conv, noise, batch
+	m.file.Convergence, m.file.NoiseScale, m.file.Batch = conv, noise, batch
 	return nil
 }
 
@@ -56,27 +50,17 @@ func smallestBatch(points []data.CurvePoint) float64 {
 	return small
 }
 
-// Efficiency returns the statistical efficiency (0..1] at a global batch, in
-// samples, relative to the initial batch; 1 without a noise scale.
-func (m *Model) Efficiency(globalBatch float64) data.Estimate {
-	if m.noise == nil {
-		return data.Estimate{Mean: 1, Lo: 1, Hi: 1}
-	}
-	return m.noise.Efficiency(globalBatch)
-}
-
 // ErrNoCurve says that a model without a training curve cannot predict
 // convergence.
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
 // StepsToLoss returns the optimizer steps at the initial batch from step 0 to a
-// target loss. reach defines reaching it; empty chooses one to suit the curve.
-// It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
+// target loss. It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
 // curve levels off above the target.
-func (m *Model) StepsToLoss(target float64, reach convergence.Reach) (data.Estimate, error) {
-	if m.convergence == nil {
+func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
+	if m.file.Convergence == nil {
 		return data.Estimate{}, ErrNoCurve
 	}
-	a, err := m.convergence.Target(target, reach)
+	a, err := m.file.Convergence.Target(target)
 	return a.Steps, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/fit/convergence"
 )
 
 func measured(workers int, batch, step float64) data.Measurement {
@@ -30,30 +31,27 @@ func TestAddCurve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.StepsToLoss(.1, ""); !errors.Is(err, ErrNoCurve) {
+	if _, err := m.StepsToLoss(.1); !errors.Is(err, ErrNoCurve) {
 		t.Errorf("without a curve: %v", err)
-	}
-	if e := m.Efficiency(1e6); e.Mean != 1 {
-		t.Errorf("without a curve: %+v", e)
 	}
 	points := fallingCurve(30)
 	for i := range points {
 		points[i].GradSqr, points[i].GradVar = 1, float64(i) // φ grows from 0
 	}
-	if err := m.AddCurve(points, data.Batch{Initial: 32}); err != nil {
+	if err := m.AddCurve(points, data.Batch{Initial: 32}, convergence.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	if phi := m.NoiseScale().Phi; phi.Mean != 22*32 || phi.Lo < 15*32 || phi.Hi > 29*32 {
 		t.Errorf("φ = %+v, want the median 22·32 of the later half", phi)
 	}
-	if _, err := m.StepsToLoss(.15, ""); err != nil {
+	if _, err := m.StepsToLoss(.15); err != nil {
 		t.Error(err)
 	}
 	points[0].Job = "other"
-	if err := m.AddCurve(points, data.Batch{Initial: 32}); err == nil || !strings.Contains(err.Error(), `found "other"`) {
+	if err := m.AddCurve(points, data.Batch{Initial: 32}, convergence.Settings{}); err == nil || !strings.Contains(err.Error(), `found "other"`) {
 		t.Errorf("a curve of another job: %v", err)
 	}
-	if err := m.AddCurve(nil, data.Batch{}); err == nil {
+	if err := m.AddCurve(nil, data.Batch{}, convergence.Settings{}); err == nil {
 		t.Error("an empty curve was accepted")
 	}
 }

@@ -27,13 +27,7 @@ type (
 // and [Model.Compare].
 type Model struct {
 	*speed.Model
-	seed        int64
-	warnings    []string // in addition to those of the speed model
-	convergence *convergence.Curve
-	noise       *gradnoise.Scale
-	memory      *memory.Model // nil if not fitted
-	batch       data.Batch
-	start       float64 // median start-up, s
+	file modelFile // all but the speed
 }
 
 // Fit fits a model to the measurements of one job; see [speed.Fit].
@@ -47,7 +41,7 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	return &Model{Model: m, seed: s.Seed, memory: memoryOf(ms, s.Seed), start: medianStart(ms)}, nil
+	return &Model{m, modelFile{Job: m.Job(), Seed: s.Seed, Memory: memoryOf(ms, s.Seed), Start: medianStart(ms)}}, nil
 }
 
 // memoryOf fits the memory model if a measurement has a peak, a size of the
@@ -62,7 +56,7 @@ func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 }
 
 // Memory returns the memory model, nil if none was fitted.
-func (m *Model) Memory() *memory.Model { return m.memory }
+func (m *Model) Memory() *memory.Model { return m.file.Memory }
 
 // For returns the model of the same job at another size; see [speed.Model.For].
 func (m *Model) For(a data.Architecture) *Model {
@@ -71,8 +65,8 @@ func (m *Model) For(a data.Architecture) *Model {
 	}
 	out := *m
 	out.Model = m.Model.For(a)
-	if out.memory = m.memory.For(a); m.memory == nil {
-		out.memory = memory.Fit(nil, a, m.seed)
+	if out.file.Memory = m.file.Memory.For(a); m.file.Memory == nil {
+		out.file.Memory = memory.Fit(nil, a, m.file.Seed)
 	}
 	return &out
 }
@@ -88,13 +82,12 @@ func medianStart(ms []data.Measurement) float64 {
 	if len(all) == 0 {
 		return 0
 	}
-	slices.Sort(all)
-	return quantile.Sorted(all, .5)
+	return quantile.Median(all)
 }
 
 // StartSeconds returns the median time from launching the job to its first
 // step, s, a lower bound of the cost of a restart; 0 if not measured.
-func (m *Model) StartSeconds() float64 { return m.start }
+func (m *Model) StartSeconds() float64 { return m.file.Start }
 
 // SpeedOf returns the speed models of several jobs, for Settings.Others.
 func SpeedOf(models []*Model) []*speed.Model {
@@ -110,7 +103,7 @@ func FamilyNames() []string { return form.FamilyNames() }
 
 // Warnings returns warnings of the fit: fits that did not converge,
 // measurements left out, quantities missing from the curve.
-func (m *Model) Warnings() []string { return slices.Concat(m.Model.Warnings(), m.warnings) }
+func (m *Model) Warnings() []string { return slices.Concat(m.Model.Warnings(), m.file.Warnings) }
 
 // Compare scores every speed family and adds a warning if another family than
 // the one in use predicts far better.
@@ -120,8 +113,8 @@ func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 		return nil, err
 	}
 	for _, doubt := range speed.Doubts(scores) {
-		if !slices.Contains(m.warnings, doubt) {
-			m.warnings = append(m.warnings, doubt)
+		if !slices.Contains(m.file.Warnings, doubt) {
+			m.file.Warnings = append(m.file.Warnings, doubt)
 		}
 	}
 	return scores, nil
@@ -129,10 +122,10 @@ func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 
 // Batch returns the batch limits given with the training curve; the zero
 // value if there was none.
-func (m *Model) Batch() data.Batch { return m.batch }
+func (m *Model) Batch() data.Batch { return m.file.Batch }
 
 // Convergence returns the fitted training curve, nil without one.
-func (m *Model) Convergence() *convergence.Curve { return m.convergence }
+func (m *Model) Convergence() *convergence.Curve { return m.file.Convergence }
 
 // NoiseScale returns the fitted gradient noise scale, nil if unknown.
-func (m *Model) NoiseScale() *gradnoise.Scale { return m.noise }
+func (m *Model) NoiseScale() *gradnoise.Scale { return m.file.NoiseScale }

@@ -18,41 +18,33 @@ import (
 // measurements in the file.
 const ModelVersion = 3
 
-// modelFile is model.json.
+// modelFile is model.json. Version and Speed are set in the file alone.
 type modelFile struct {
 	Version     int                `json:"version"`
 	Job         string             `json:"job"`
 	Seed        int64              `json:"seed"`
 	Speed       json.RawMessage    `json:"speed"`
-	Batch       batchFile          `json:"batch"`
-	Start       float64            `json:"start_seconds,omitempty"`
+	Batch       data.Batch         `json:"batch"`
+	Start       float64            `json:"start_seconds,omitempty"` // median
 	Convergence *convergence.Curve `json:"convergence,omitempty"`
 	NoiseScale  *gradnoise.Scale   `json:"noise_scale,omitempty"`
 	Memory      *memory.Model      `json:"memory,omitempty"`
-	Warnings    []string           `json:"warnings,omitempty"`
-}
-
-type batchFile struct {
-	Initial float64 `json:"initial,omitempty"`
-	Max     float64 `json:"max,omitempty"`
-	Adapt   bool    `json:"adapt,omitempty"`
+	Warnings    []string           `json:"warnings,omitempty"` // in addition to those of the speed model
 }
 
 // EncodeModel writes model.json.
 func EncodeModel(w io.Writer, m *Model) error {
-	fail := func(err error) error { return fmt.Errorf("write model of job %q: %w", m.Job(), err) }
-	text, err := m.Model.MarshalJSON()
-	if err != nil {
-		return fail(err)
+	f := m.file
+	f.Version = ModelVersion
+	var err error
+	if f.Speed, err = m.Model.MarshalJSON(); err == nil {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", " ")
+		err = enc.Encode(f)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", " ")
-	if err := enc.Encode(modelFile{
-		Version: ModelVersion, Job: m.Job(), Seed: m.seed, Speed: text, Batch: batchFile(m.batch), Start: m.start,
-		Convergence: m.convergence, NoiseScale: m.noise, Memory: m.memory, Warnings: m.warnings,
-	}); err != nil {
-		return fail(err)
+	if err != nil {
+		return fmt.Errorf("write model of job %q: %w", f.Job, err)
 	}
 	return nil
 }
@@ -79,7 +71,8 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	if len(f.Speed) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "speed"}, Found: "nothing", Want: "a fitted speed curve, as written by knee fit"}
 	}
-	m := &Model{seed: f.Seed, batch: data.Batch(f.Batch), start: f.Start, convergence: f.Convergence, noise: f.NoiseScale, memory: f.Memory, warnings: f.Warnings}
+	m := &Model{file: f}
+	m.file.Speed = nil
 	if f.Version < ModelVersion {
 		m.Model, err = refit(f)
 	} else {

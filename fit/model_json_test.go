@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/fit/convergence"
 )
 
 // fullModel is a model with all parts.
@@ -30,7 +31,7 @@ func fullModel(tb testing.TB) *Model {
 	for i := range points {
 		points[i].GradSqr, points[i].GradVar = 1, 10+float64(i)
 	}
-	if err := m.AddCurve(points, data.Batch{Initial: 32, Max: 4096, Adapt: true}); err != nil {
+	if err := m.AddCurve(points, data.Batch{Initial: 32, Max: 4096, Adapt: true}, convergence.Settings{}); err != nil {
 		tb.Fatal(err)
 	}
 	return m
@@ -56,13 +57,13 @@ func TestModelRoundTrip(t *testing.T) {
 			t.Errorf("%v: %+v (%v) became %+v (%v)", c, a, errA, b, errB)
 		}
 	}
-	a, _ := m.StepsToLoss(.12, "")
-	b, err := back.StepsToLoss(.12, "")
+	a, _ := m.StepsToLoss(.12)
+	b, err := back.StepsToLoss(.12)
 	if err != nil || a != b {
 		t.Errorf("steps %+v became %+v, %v", a, b, err)
 	}
-	if m.Efficiency(512) != back.Efficiency(512) || m.Batch() != back.Batch() || m.Job() != back.Job() {
-		t.Error("efficiency, batch or job changed")
+	if *m.NoiseScale() != *back.NoiseScale() || m.Batch() != back.Batch() || m.Job() != back.Job() {
+		t.Error("noise scale, batch or job changed")
 	}
 	var first, second bytes.Buffer
 	if err := errors.Join(EncodeModel(&first, m), EncodeModel(&second, back)); err != nil {
@@ -129,8 +130,10 @@ func FuzzDecodeModel(f *testing.F) {
 				}
 			}
 		}
-		m.Efficiency(100)
-		_, _ = m.StepsToLoss(.1, "") // must not panic
+		if n := m.NoiseScale(); n != nil {
+			n.Efficiency(100)
+		}
+		_, _ = m.StepsToLoss(.1) // must not panic
 	})
 }
 

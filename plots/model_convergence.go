@@ -27,7 +27,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 	}
 	end := 1.3 * c.LastX
 	if target != nil {
-		t, err := c.Target(*target, "")
+		t, err := c.Target(*target)
 		var never *convergence.NeverReachedError
 		switch {
 		case err == nil:
@@ -40,7 +40,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 			return spec, nil, err
 		}
 	}
-	course := c.Course(target, "")
+	course := c.Course(target)
 	for i := range curvePoints {
 		u := float64(i) / (curvePoints - 1) // denser where the curve falls fast
 		x := course.From + (end-course.From)*u*u

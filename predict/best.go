@@ -1,8 +1,10 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"knee/data"
@@ -19,7 +21,6 @@ type Limits struct {
 
 // NoneFitsError says that no candidate is within the limits.
 type NoneFitsError struct {
-	Limits  Limits
 	Nearest Answer // the candidate that exceeds its worst limit by the least
 	Binding string // its worst limit, with numbers
 	Tried   int    // candidates that could be predicted
@@ -43,103 +44,77 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	if err := l.check(p); err != nil {
 		return Answer{}, err
 	}
-	var best, nearest Answer
+	var answers []Answer
 	var first error
-	found, tried, least := false, 0, math.Inf(1)
 	for _, c := range candidates {
-		a, err := p.candidate(c)
+		predict := p.At
+		if c.LocalBatch <= 0 {
+			predict = p.BestBatch
+		}
+		a, err := predict(c)
 		if err == nil && l.Budget > 0 && !(a.PricePerHour > 0) {
 			// A missing price must not count as free.
-			err = &data.InputError{Source: data.Source{Column: "price_per_hour"}, Found: "no price for " + a.Config.GPUType,
-				Want: "a price per worker-hour of every GPU type"}
+			err = data.Invalid("price_per_hour", "no price for "+a.Config.GPUType, "a price per worker-hour of every GPU type")
 		}
-		if err != nil {
-			if first == nil {
-				first = fmt.Errorf("%s: %w", c, err)
-			}
-			continue
-		}
-		tried++
-		excess, _ := l.excess(a)
-		if excess < least || tried == 1 {
-			nearest, least = a, excess
-		}
-		if excess <= 0 && (!found || l.better(a, best)) {
-			best, found = a, true
+		switch {
+		case err == nil:
+			answers = append(answers, a)
+		case first == nil:
+			first = fmt.Errorf("%s: %w", c, err)
 		}
 	}
-	switch {
-	case found:
-		return best, nil
-	case tried > 0:
-		_, binding := l.excess(nearest)
-		return Answer{}, &NoneFitsError{Limits: l, Nearest: nearest, Binding: binding, Tried: tried}
-	case first != nil:
-		return Answer{}, first
+	if len(answers) == 0 {
+		return Answer{}, cmp.Or(first, data.Invalid("", "no candidates", "at least one configuration to choose from"))
 	}
-	return Answer{}, &data.InputError{Found: "no candidates", Want: "at least one configuration to choose from"}
-}
-
-func (p *Predictor) candidate(c data.Config) (Answer, error) {
-	if c.LocalBatch > 0 {
-		return p.At(c)
+	excess := func(a Answer) float64 { e, _ := l.excess(a); return e }
+	kept := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !(excess(a) <= 0) })
+	if len(kept) > 0 {
+		return slices.MinFunc(kept, l.compare), nil
 	}
-	return p.BestBatch(c)
+	nearest := slices.MinFunc(answers, func(a, b Answer) int { return cmp.Compare(excess(a), excess(b)) })
+	_, binding := l.excess(nearest)
+	return Answer{}, &NoneFitsError{Nearest: nearest, Binding: binding, Tried: len(answers)}
 }
 
 // check refuses limits that are negative or need a goal or price not given.
 func (l Limits) check(p *Predictor) error {
-	need := func(column, want string) error {
-		return &data.InputError{Source: data.Source{Column: column}, Found: "nothing", Want: want}
-	}
 	g := p.Goal
 	switch noGoal := g.Steps <= 0 && g.Samples <= 0 && !g.HasTarget; {
 	case (l.Deadline != 0 || l.Budget != 0) && noGoal:
-		return need("goal", "steps, samples or a target loss (--steps, --target-loss), to compare a deadline or budget with")
+		return data.Invalid("goal", "nothing", "steps, samples or a target loss (--steps, --target-loss), to compare a deadline or budget with")
 	case l.Budget != 0 && len(p.Price) == 0:
-		return need("price_per_hour", "a price per worker-hour (--price), to compare a budget with")
+		return data.Invalid("price_per_hour", "nothing", "a price per worker-hour (--price), to compare a budget with")
 	case l.Deadline < 0 || l.Budget < 0 || math.IsNaN(l.Budget):
-		return &data.InputError{Source: data.Source{Column: "limits"},
-			Found: fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), Want: "limits of at least 0"}
+		return data.Invalid("limits", fmt.Sprintf("deadline %v, budget %g", l.Deadline, l.Budget), "limits of at least 0")
 	}
 	return nil
 }
 
 // excess returns ln(value/limit) of the worst limit, at most 0 if all are kept,
 // and that limit in words.
-func (l Limits) excess(a Answer) (float64, string) {
-	worst, why := math.Inf(-1), ""
-	hold := func(got data.Estimate, limit float64, words func(v float64) string) {
+func (l Limits) excess(a Answer) (worst float64, why string) {
+	worst = math.Inf(-1)
+	hold := func(got data.Estimate, limit float64, words string, show func(float64) string) {
 		v := got.Mean
 		if l.Confident {
 			v = got.Hi
 		}
-		if e := math.Log(v / limit); e > worst {
-			worst, why = e, words(v)
+		if e := math.Log(v / limit); limit > 0 && e > worst {
+			worst, why = e, fmt.Sprintf(words, show(v), show(limit))
 		}
 	}
-	if l.Deadline > 0 {
-		hold(a.TimeToTarget, l.Deadline.Seconds(), func(v float64) string {
-			return fmt.Sprintf("the goal takes %s against a deadline of %s", seconds(v), seconds(l.Deadline.Seconds()))
-		})
-	}
-	if l.Budget > 0 {
-		hold(a.CostToTarget, l.Budget, func(v float64) string {
-			return fmt.Sprintf("the goal costs $%.2f against a budget of $%.2f", v, l.Budget)
-		})
-	}
+	hold(a.TimeToTarget, l.Deadline.Seconds(), "the goal takes %s against a deadline of %s", seconds)
+	hold(a.CostToTarget, l.Budget, "the goal costs %s against a budget of %s", func(v float64) string { return fmt.Sprintf("$%.2f", v) })
 	return worst, why
 }
 
-// better reports whether a is preferred to b, both within the limits.
-func (l Limits) better(a, b Answer) bool {
-	if l.Deadline > 0 && a.CostToTarget.Mean != b.CostToTarget.Mean {
-		return a.CostToTarget.Mean < b.CostToTarget.Mean
+// compare orders answers within the limits, the better first.
+func (l Limits) compare(a, b Answer) int {
+	cost := 0
+	if l.Deadline > 0 {
+		cost = cmp.Compare(a.CostToTarget.Mean, b.CostToTarget.Mean)
 	}
-	if a.TimeToTarget.Mean != b.TimeToTarget.Mean {
-		return a.TimeToTarget.Mean < b.TimeToTarget.Mean
-	}
-	return rate(a) > rate(b)
+	return cmp.Or(cost, cmp.Compare(a.TimeToTarget.Mean, b.TimeToTarget.Mean), cmp.Compare(rate(b), rate(a)))
 }
 
 // seconds formats a duration in seconds, such as "6h12m0s" or "41s".

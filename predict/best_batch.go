@@ -1,9 +1,12 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"knee/data"
 )
@@ -11,12 +14,6 @@ import (
 // batchSteps is the number of global batches tried, geometrically spaced,
 // as in Pollux's scheduler.
 const batchSteps = 50
-
-// batchChoice is one way to make up a global batch.
-type batchChoice struct {
-	local float64 // samples per worker per micro-step, whole
-	accum int
-}
 
 // batchLimits bounds the choice of a batch. Samples.
 type batchLimits struct {
@@ -31,70 +28,58 @@ type batchLimits struct {
 	clip bool
 }
 
-// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1,
+// choices lists batches for the k workers of c by Pollux's rule (OSDI'21, section 4.1,
 // and its published scheduler): 50 geometric steps of the global batch M from
 // max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps;
 // local batch ⌈M/k/(s+1)⌉, in whole samples. It is empty if no batch is
 // allowed.
-func (l batchLimits) choices(k float64) []batchChoice {
+func (l batchLimits) choices(c data.Config) []data.Config {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
+	k := float64(c.Workers)
 	lo, hi := math.Max(l.initial, l.localMin*k), l.max
 	if lo > hi {
 		return nil
 	}
-	var out []batchChoice
+	var out []data.Config
 	for i := range batchSteps {
 		global := lo * math.Pow(hi/lo, float64(i)/(batchSteps-1))
 		local := global / k
-		c := batchChoice{}
+		c.AccumSteps = 0
 		if l.accumulate {
-			c.accum = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
+			c.AccumSteps = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
 			if l.pair && k == 1 && local > l.initial+eps {
-				c.accum = max(c.accum, 1)
+				c.AccumSteps = max(c.AccumSteps, 1)
 			}
 		}
-		c.local = math.Ceil(local/float64(c.accum+1) - eps)
+		c.LocalBatch = math.Ceil(local/float64(c.AccumSteps+1) - eps)
 		if l.clip {
-			c.local = math.Min(c.local, l.localMax)
+			c.LocalBatch = math.Min(c.LocalBatch, l.localMax)
 		}
-		if c.local < l.localMin || c.local > l.localMax {
-			continue
-		}
-		if len(out) == 0 || out[len(out)-1] != c {
+		if c.LocalBatch >= l.localMin && c.LocalBatch <= l.localMax {
 			out = append(out, c)
 		}
 	}
-	return out
+	return slices.CompactFunc(out, func(a, b data.Config) bool { return a.LocalBatch == b.LocalBatch && a.AccumSteps == b.AccumSteps })
 }
 
-// bestOf returns the choice with the largest goodput, the first of equals;
-// false if there are no choices.
-func bestOf(choices []batchChoice, goodput func(i int) float64) (best batchChoice, found bool) {
-	top := math.Inf(-1)
-	for i, c := range choices {
-		if g := goodput(i); g > top {
-			best, top, found = c, g, true
-		}
-	}
-	return best, found
-}
-
-// round lists customary batches for k workers: local batches that were
+// round lists customary batches for the workers of c: local batches that were
 // measured, and 1, 3, 5 or 7 times a power of two. Each comes without
 // accumulation and, if allowed, with 1, 3, 7 … accumulation steps when twice
 // the local batch would exceed localMax.
-func (l batchLimits) round(k float64, measured []float64) []batchChoice {
+func (l batchLimits) round(c data.Config, measured []float64) []data.Config {
 	sizes := slices.Clone(measured)
 	for b := 1.; b <= l.localMax; b *= 2 {
 		sizes = append(sizes, b, 3*b, 5*b, 7*b)
 	}
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
-	var out []batchChoice
+	k := float64(c.Workers)
+	var out []data.Config
 	for _, b := range sizes {
 		for s := 0; b >= l.localMin && b <= l.localMax && k*b*float64(s+1) <= l.max; s = 2*s + 1 {
 			if k*b*float64(s+1) >= l.initial {
-				out = append(out, batchChoice{b, s})
+				c.LocalBatch, c.AccumSteps = b, s
+				out = append(out, c)
 			}
 			if !l.accumulate || 2*b <= l.localMax {
 				break
@@ -136,10 +121,7 @@ func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 // chooseBatch returns c with the batch of [Predictor.BestBatch].
 func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	c.LocalBatch, c.AccumSteps = 0, 0
-	if p.Model == nil {
-		return c, fmt.Errorf("predict: no model")
-	}
-	c, err := p.Model.Resolve(c)
+	c, err := p.resolve(c)
 	if err != nil {
 		return c, err
 	}
@@ -153,42 +135,34 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if fixed, ok := p.fixedBatch(c); ok {
 		return fixed, nil
 	}
-	k := float64(c.Workers)
 	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
-	l.accumulate = p.Accumulate || accumulated || k*l.localMax < l.initial
-	choices := l.round(k, measured)
-	if len(choices) == 0 {
-		choices = l.choices(k)
+	l.accumulate = p.Accumulate || accumulated || float64(c.Workers)*l.localMax < l.initial
+	cs := l.round(c, measured)
+	if len(cs) == 0 {
+		cs = l.choices(c)
 	}
-	cs := make([]data.Config, len(choices))
-	for i, b := range choices {
-		cs[i] = c
-		cs[i].LocalBatch, cs[i].AccumSteps = b.local, b.accum
+	if len(cs) == 0 {
+		return c, data.Invalid("workers", c.Workers, fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
+			l.initial, l.max, l.localMin, l.localMax))
 	}
-	steps, err := p.Model.Central(cs)
+	goodput, err := p.Model.Central(cs) // step times as yet
 	if err != nil {
 		return c, err
 	}
-	goodput := func(i int) float64 { return cs[i].SamplesPerStep() / steps[i] * p.efficiency(cs[i]).Mean }
-	choice, ok := bestOf(choices, goodput)
-	if ok && !plain(choice, measured) {
-		if choice, err = p.plainer(c, choice, choices, measured, goodput); err != nil {
-			return c, err
-		}
+	for i, c := range cs {
+		goodput[i] = c.SamplesPerStep() / goodput[i] * p.efficiency(c).Mean
 	}
-	if !ok {
-		return c, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprint(c.Workers),
-			Want: fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
-				l.initial, l.max, l.localMin, l.localMax)}
+	best := floats.MaxIdx(goodput)
+	if plain(cs[best].LocalBatch, measured) {
+		return cs[best], nil
 	}
-	c.LocalBatch, c.AccumSteps = choice.local, choice.accum
-	return c, nil
+	return p.plainer(cs, goodput, best, measured)
 }
 
 // plain reports whether a local batch was measured or is a power of two.
-func plain(b batchChoice, measured []float64) bool {
-	fraction, _ := math.Frexp(b.local)
-	return fraction == 0.5 || slices.Contains(measured, b.local)
+func plain(local float64, measured []float64) bool {
+	fraction, _ := math.Frexp(local)
+	return fraction == 0.5 || slices.Contains(measured, local)
 }
 
 // plainer returns the plain choice with the largest goodput if that is within
@@ -196,24 +170,19 @@ func plain(b batchChoice, measured []float64) bool {
 // rule of Breiman et al., Classification and Regression Trees, 1984, section
 // 3.4.3. The standard error is the lower half of the 90 % interval of ln
 // goodput divided by the normal quantile.
-func (p *Predictor) plainer(c data.Config, best batchChoice, choices []batchChoice, measured []float64, goodput func(i int) float64) (batchChoice, error) {
+func (p *Predictor) plainer(cs []data.Config, goodput []float64, best int, measured []float64) (data.Config, error) {
 	const normal95 = 1.6449 // quantile of the standard normal
-	c.LocalBatch, c.AccumSteps = best.local, best.accum
-	a, err := p.At(c)
+	a, err := p.At(cs[best])
 	if err != nil {
-		return best, err
+		return cs[best], err
 	}
-	within := math.Pow(a.Goodput.Lo/a.Goodput.Mean, 1/normal95) * goodput(slices.Index(choices, best))
-	choice, ok := bestOf(choices, func(i int) float64 {
-		if g := goodput(i); plain(choices[i], measured) && g >= within {
-			return g
+	chosen, within := best, math.Pow(a.Goodput.Lo/a.Goodput.Mean, 1/normal95)*goodput[best]
+	for i, g := range goodput {
+		if g >= within && plain(cs[i].LocalBatch, measured) && (chosen == best || g > goodput[chosen]) {
+			chosen = i
 		}
-		return math.Inf(-1)
-	})
-	if !ok {
-		return best, nil
 	}
-	return choice, nil
+	return cs[chosen], nil
 }
 
 // fixedBatch returns c with the measured global batch, if that was the same in
@@ -233,13 +202,7 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 // limits returns the limits of the batch for a resolved configuration.
 func (p *Predictor) limits(c data.Config) batchLimits {
 	lo, hi := p.Model.BatchRange(c.GPUType, c.Mode)
-	l := batchLimits{localMin: lo, localMax: hi, initial: p.initialBatch(c), max: p.batch().Max, clip: true}
-	k := float64(c.Workers)
-	if l.max == 0 {
-		l.max = math.Max(hi*k, l.initial)
-	}
-	if l.initial == 0 {
-		l.initial = math.Min(lo*k, l.max)
-	}
-	return l
+	initial, k := p.initialBatch(c), float64(c.Workers)
+	most := cmp.Or(p.batch().Max, math.Max(hi*k, initial))
+	return batchLimits{localMin: lo, localMax: hi, initial: cmp.Or(initial, math.Min(lo*k, most)), max: most, clip: true}
 }

@@ -22,7 +22,6 @@ type Gain struct {
 	Target    data.Config // whose interval loses most width
 	Before    float64     // half-width of its interval, relative to the prediction
 	After     float64     // the same, expected with the measurement
-	Tried     int         // configurations considered
 }
 
 // String formats the gain, such as "2 nodes × 1 a100, batch 64: would narrow
@@ -98,7 +97,8 @@ func Gains(m *fit.Model) ([]Gain, error) {
 			for i := range own {
 				own[i].Job, own[i].Mode = m.Job(), mode
 			}
-			g, err := gainsFrom(m, nextConfigs(own), targetConfigs(own))
+			around := surroundingsOf(own)
+			g, err := gainsFrom(m, around.next(own), around.targets())
 			if err != nil {
 				return nil, fmt.Errorf("gain of one more measurement of %s: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
@@ -125,7 +125,7 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 	var gains []Gain
 	for c := range candidates {
 		y := len(targets) + c
-		g := Gain{Config: candidates[c], Tried: len(candidates)}
+		g := Gain{Config: candidates[c]}
 		total, most := 0., math.Inf(-1)
 		for t, p := range predicted {
 			cov := stat.Covariance(ln[t], ln[y], nil)

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -79,11 +80,10 @@ func (s surroundings) doublings() []int {
 	return append(ks, most)
 }
 
-// targetConfigs returns the configurations whose predictions a measurement is
-// to narrow: the scalability curve at the batch and number of ps measured most,
+// targets returns the configurations whose predictions a measurement is to
+// narrow: the scalability curve at the batch and number of ps measured most,
 // which knee predict shows by default.
-func targetConfigs(rows []data.Measurement) []data.Config {
-	s := surroundingsOf(rows)
+func (s surroundings) targets() []data.Config {
 	var all []data.Config
 	for _, k := range s.doublings() {
 		all = append(all, s.at(k, 0))
@@ -91,15 +91,10 @@ func targetConfigs(rows []data.Measurement) []data.Config {
 	return all
 }
 
-// nextConfigs lists the likely next measurements of a user, without those made
-// already.
-func nextConfigs(rows []data.Measurement) []data.Config {
-	s := surroundingsOf(rows)
+// next lists the likely next measurements of a user, without those in rows.
+func (s surroundings) next(rows []data.Measurement) []data.Config {
 	top := s.workers[len(s.workers)-1]
-	var all []data.Config
-	for _, k := range s.doublings() {
-		all = append(all, s.at(k, 0))
-	}
+	all := s.targets()
 	all = append(all, s.at(top, 0))
 	if s.placed {
 		all = append(all, s.at(2, 2), s.at(2*s.widest, 2))
@@ -127,14 +122,10 @@ func nextConfigs(rows []data.Measurement) []data.Config {
 // unmeasuredShapes drops repetitions and configurations already measured.
 // Placements are compared by nodes and widest node, as in a fit.
 func unmeasuredShapes(all []data.Config, rows []data.Measurement) []data.Config {
-	type shape struct {
-		workers, nodes, widest, ps, accum int
-		batch                             float64
+	of := func(c data.Config) string {
+		return fmt.Sprint(c.Workers, c.NodeCount(), c.WidestNode(), c.PS, c.AccumSteps, c.LocalBatch)
 	}
-	of := func(c data.Config) shape {
-		return shape{c.Workers, c.NodeCount(), c.WidestNode(), c.PS, c.AccumSteps, c.LocalBatch}
-	}
-	seen := map[shape]bool{}
+	seen := map[string]bool{}
 	for _, r := range rows {
 		seen[of(r.Config)] = true
 	}

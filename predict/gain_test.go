@@ -127,7 +127,7 @@ func TestNextConfigsAreNew(t *testing.T) {
 			rows = append(rows, data.Measurement{Config: c, StepTime: 1, Status: data.OK})
 			measured[shape(c)] = true
 		}
-		for _, c := range nextConfigs(rows) {
+		for _, c := range surroundingsOf(rows).next(rows) {
 			switch {
 			case measured[shape(c)] && c.NodeCount() == c.Workers:
 				t.Fatalf("%v was measured, or is proposed twice", c)
@@ -137,7 +137,7 @@ func TestNextConfigsAreNew(t *testing.T) {
 				t.Fatalf("%v in mode %s", c, mode)
 			}
 		}
-		if targets := targetConfigs(rows); targets[0].Workers != 1 || len(targets) < 2 {
+		if targets := surroundingsOf(rows).targets(); targets[0].Workers != 1 || len(targets) < 2 {
 			t.Fatalf("targets %v", targets)
 		}
 	})

@@ -8,13 +8,15 @@ import (
 	"strconv"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 	"knee/fit/gradnoise"
 	"knee/fit/speed/form"
 	"knee/internal/bench"
 )
 
-// benchDir returns the folder of measured data, which is not in the repository.
+// goldenRow is a row of numbers by column.
 type goldenRow map[string]float64
 
 func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
@@ -40,32 +42,36 @@ func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
 }
 
 // best applies Pollux's batch rule to the published functions of one row.
-func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, answer goldenRow) {
+func (r goldenRow) best(t *testing.T, nodes, workers float64, master bool) (goodput float64, answer goldenRow) {
 	timer := &form.Pollux{
 		AlphaCompute: r["alpha_c"], BetaCompute: r["beta_c"], AlphaInter: r["alpha_n"], BetaInter: r["beta_n"],
 		AlphaIntra: r["alpha_r"], BetaIntra: r["beta_r"], Gamma: r["gamma"],
 	}
-	noise := gradnoise.New(r["grad_sqr"], r["grad_var"], r["init_bsz"])
+	noise, err := gradnoise.Fit([]data.CurvePoint{{GradSqr: r["grad_sqr"], GradVar: r["grad_var"]}}, r["init_bsz"])
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := data.Config{Workers: int(workers), Nodes: int(nodes)}
-	eval := func(b batchChoice) (throughput, efficiency float64) {
-		c.LocalBatch, c.AccumSteps = b.local, b.accum
+	eval := func(c data.Config) (throughput, efficiency float64) {
 		return c.SamplesPerStep() / timer.StepTime(c), noise.Efficiency(c.GlobalBatch()).Mean
 	}
 	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master, pair: true}
-	choice, ok := batchChoice{local: r["init_bsz"]}, true
+	c.LocalBatch = r["init_bsz"]
+	choices := []data.Config{c}
 	if !(master && workers == 1 && !l.accumulate) {
-		all := l.choices(workers)
-		choice, ok = bestOf(all, func(i int) float64 {
-			b := all[i]
-			x, e := eval(b)
-			return x * e
-		})
+		choices = l.choices(c)
 	}
-	if !ok {
+	if len(choices) == 0 {
 		return 0, goldenRow{}
 	}
+	var goodputs []float64
+	for _, b := range choices {
+		x, e := eval(b)
+		goodputs = append(goodputs, x*e)
+	}
+	choice := choices[floats.MaxIdx(goodputs)]
 	x, e := eval(choice)
-	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.local, "accum_steps": float64(choice.accum), "best_goodput": x * e}
+	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.LocalBatch, "accum_steps": float64(choice.AccumSteps), "best_goodput": x * e}
 }
 
 // Throughput, efficiency, best batch and speedup agree with AdaptDL's
@@ -76,8 +82,8 @@ func TestGoodputGolden(t *testing.T) {
 	rows, variants := loadGolden(t)
 	for i, r := range rows {
 		master := variants[i] == "master"
-		goodput, got := r.best(r["num_nodes"], r["num_replicas"], master)
-		one, _ := r.best(1, 1, master)
+		goodput, got := r.best(t, r["num_nodes"], r["num_replicas"], master)
+		one, _ := r.best(t, 1, 1, master)
 		got["speedup"] = goodput / one
 		for _, col := range []string{"throughput", "efficiency", "best_goodput", "atomic_bsz", "accum_steps", "speedup"} {
 			if math.Abs(got[col]-r[col]) > 1e-9*math.Abs(r[col]) {

@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -22,9 +23,6 @@ type LayoutQuestion struct {
 	// LeastFits is the least probability that a layout fits in memory; 0: .9,
 	// negative: no limit.
 	LeastFits float64
-	// AllWords considers all values of sharding, recompute and offload, not
-	// only measured ones.
-	AllWords bool
 }
 
 // LayoutAnswer is a layout and its prediction.
@@ -51,38 +49,34 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	measured := p.Model.Layouts(q.GPUType)
 	if len(measured) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "layout"}, Found: "no measured layout of " + q.GPUType,
-			Want: "measurements with tp, pp, sharding or recompute, to choose a layout from"}
+		return nil, data.Invalid("layout", "no measured layout of "+q.GPUType, "measurements with tp, pp, sharding or recompute, to choose a layout from")
 	}
 	q = q.complete(measured)
-	candidates := q.candidates(measured, p.Model.Architecture())
+	combinations := map[words]bool{}
+	for _, m := range measured {
+		combinations[words{m.Sharding, m.Recompute, m.Offload}] = true
+	}
+	candidates := q.candidates(measured, combinations, p.Model.Architecture())
 	if len(candidates) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch),
-			Want: "a global batch that is a multiple of replicas × micro-batch"}
+		return nil, data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), "a global batch that is a multiple of replicas × micro-batch")
 	}
 	answers, err := p.AtAll(candidates)
 	if err != nil {
 		return nil, err
 	}
 	var fits []LayoutAnswer
-	nearest := answers[0]
 	for _, a := range answers {
-		if a.Memory != nil && a.Memory.Fits < q.LeastFits {
-			if a.Memory.Fits > nearest.Memory.Fits {
-				nearest = a
-			}
-			continue
+		if a.Memory == nil || a.Memory.Fits >= q.LeastFits {
+			parts, _ := p.Model.Parts(a.Config)
+			fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
 		}
-		parts, _ := p.Model.Parts(a.Config)
-		fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
 	}
 	if len(fits) == 0 {
+		nearest := slices.MaxFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Memory.Fits, b.Memory.Fits) })
 		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
 	}
 	slices.SortStableFunc(fits, func(a, b LayoutAnswer) int { return cmp.Compare(a.Expected, b.Expected) })
-	for i := range fits[1:] {
-		fits[i+1].Loses = loses(fits[i+1], fits[0])
-	}
+	nameLosses(fits)
 	return fits, nil
 }
 
@@ -121,12 +115,12 @@ func LayoutSizes(measured []data.Measurement) []int {
 		sizes[m.Workers] = true
 		least, most = min(least, m.Workers), max(most, m.Workers)
 	}
-	for k := 1; k <= 2*most; k *= 2 {
+	for k := range doublings(2 * most) {
 		if 2*k >= least {
 			sizes[k] = true
 		}
 	}
-	return sorted(sizes)
+	return slices.Sorted(maps.Keys(sizes))
 }
 
 // LayoutBatch returns the global batch of a question, in samples, with its
@@ -160,64 +154,34 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 		}
 		widest = max(widest, m.WidestNode())
 	}
-	if q.GlobalBatch == 0 {
-		q.GlobalBatch = best
-	}
-	if q.PerNode == 0 {
-		q.PerNode = widest
-	}
-	if q.LeastFits == 0 {
-		q.LeastFits = .9
-	}
+	q.GlobalBatch, q.PerNode, q.LeastFits = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest), cmp.Or(q.LeastFits, .9)
 	return q
 }
+
+// words are values of sharding, recompute and offload.
+type words [3]string
 
 // candidates lists the layouts to choose from: degrees that are powers of two
 // or were measured, tensor parallelism within a node unless measured wider,
 // micro-batches that are powers of two up to twice the largest measured, and
-// the measured combinations of sharding, recompute and offload.
-func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architecture) []data.Config {
-	tensors, stages, micro := doublings(q.PerNode), doublings(q.Workers), map[int]bool{}
+// the given combinations of sharding, recompute and offload.
+func (q LayoutQuestion) candidates(measured []data.Measurement, combinations map[words]bool, a data.Architecture) []data.Config {
+	tensors, stages := doublings(q.PerNode), doublings(q.Workers)
 	largest := 1.
-	words := map[[3]string]bool{}
-	mixed := [3]map[string]bool{{}, {}, {}}
 	for _, m := range measured {
 		tensors[max(m.TP, 1)], stages[max(m.PP, 1)] = true, true
 		if !m.MicroUnknown {
 			largest = math.Max(largest, m.LocalBatch)
 		}
-		for i, w := range [3]string{m.Sharding, m.Recompute, m.Offload} {
-			mixed[i][w] = true
-		}
-		words[[3]string{m.Sharding, m.Recompute, m.Offload}] = true
 	}
-	if q.AllWords {
-		for i, name := range []string{"sharding", "recompute", "offload"} {
-			for _, w := range data.LayoutWords(name) {
-				if w == "none" {
-					w = ""
-				}
-				mixed[i][w] = true
-			}
-		}
-		for s := range mixed[0] {
-			for r := range mixed[1] {
-				for o := range mixed[2] {
-					words[[3]string{s, r, o}] = true
-				}
-			}
-		}
-	}
-	for b := 1; float64(b) <= 2*largest; b *= 2 {
-		micro[b] = true
-	}
+	sorted := slices.SortedFunc(maps.Keys(combinations), func(a, b words) int { return slices.Compare(a[:], b[:]) })
 	kind := measured[0].Config
 	var all []data.Config
-	for _, t := range sorted(tensors) {
-		for _, p := range sorted(stages) {
-			for _, b := range sorted(micro) {
-				for _, w := range sortedWords(words) {
-					c := data.Config{Job: kind.Job, GPUType: kind.GPUType, Mode: data.AllReduce, Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode, LocalBatch: float64(b),
+	for _, t := range slices.Sorted(maps.Keys(tensors)) {
+		for _, p := range slices.Sorted(maps.Keys(stages)) {
+			for b := 1.; b <= 2*largest; b *= 2 {
+				for _, w := range sorted {
+					c := data.Config{Job: kind.Job, GPUType: kind.GPUType, Mode: data.AllReduce, Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode, LocalBatch: b,
 						Layout: data.Layout{TP: t, PP: p, Sharding: w[0], Recompute: w[1], Offload: w[2]}}
 					if _, _, want := c.Layout.Check(q.Workers, data.AllReduce, a); want != "" || t*p > q.Workers {
 						continue
@@ -244,40 +208,24 @@ func doublings(n int) map[int]bool {
 	return all
 }
 
-func sorted(set map[int]bool) []int {
-	var all []int
-	for k := range set {
-		all = append(all, k)
-	}
-	slices.Sort(all)
-	return all
-}
-
-func sortedWords(set map[[3]string]bool) [][3]string {
-	var all [][3]string
-	for w := range set {
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
-	return all
-}
-
-// loses formats the part of a step by which a exceeds the fastest most, as a
-// share of the fastest step.
-func loses(a, best LayoutAnswer) string {
+// nameLosses sets Loses of all layouts but the first: the part of a step by
+// which it exceeds the first most, as a share of the first one's step.
+func nameLosses(all []LayoutAnswer) {
 	type part struct {
 		name string
 		by   float64
 	}
-	parts := []part{
-		{"computing", a.Parts.Compute - best.Parts.Compute},
-		{"tensor communication", a.Parts.Tensor - best.Parts.Tensor},
-		{"pipeline bubble", a.Parts.Bubble - best.Parts.Bubble},
-		{"gradients", a.Parts.Exposed - best.Parts.Exposed},
-		{"optimizer", a.Parts.Optimizer - best.Parts.Optimizer},
+	for i := 1; i < len(all); i++ {
+		l, best := all[i].Parts, all[0].Parts
+		worst := slices.MaxFunc([]part{
+			{"computing", l.Compute - best.Compute},
+			{"tensor communication", l.Tensor - best.Tensor},
+			{"pipeline bubble", l.Bubble - best.Bubble},
+			{"gradients", l.Exposed - best.Exposed},
+			{"optimizer", l.Optimizer - best.Optimizer},
+		}, func(a, b part) int { return cmp.Compare(a.by, b.by) })
+		all[i].Loses = fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Step())
 	}
-	worst := slices.MaxFunc(parts, func(a, b part) int { return cmp.Compare(a.by, b.by) })
-	return fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Parts.Step())
 }
 
 // UnmeasuredLayouts predicts the layouts of a model on a GPU type without
@@ -286,15 +234,20 @@ func loses(a, best LayoutAnswer) string {
 // order of the probability to fit. Times are in an arbitrary unit.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) []LayoutAnswer {
 	m := memory.Fit(nil, a, 0)
-	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch, AllWords: true}.complete(nil)
+	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}.complete(nil)
 	like := []data.Measurement{{Config: data.Config{GPUType: gpuType, Workers: 1, LocalBatch: 4}}}
+	combinations := map[words]bool{}
+	for _, sharding := range []string{"", "zero1", "zero3", "hybrid"} {
+		for _, recompute := range []string{"", "selective", "full"} {
+			if sharding != "hybrid" || workers > perNode {
+				combinations[words{sharding, recompute, ""}] = true
+			}
+		}
+	}
 	parts := speed.ExpectedParts(gpuType, a)
 	var all []LayoutAnswer
-	for _, c := range q.candidates(like, a) {
-		if c.Offload != "" || c.Sharding == "zero2" || c.Sharding == "hybrid" && workers <= perNode {
-			continue
-		}
-		needs, l := m.Predict(c, 0), parts(c)
+	for _, c := range q.candidates(like, combinations, a) {
+		needs, l := m.Predict(c), parts(c)
 		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
 	}
 	slices.SortStableFunc(all, func(a, b LayoutAnswer) int {
@@ -303,10 +256,6 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 		}
 		return cmp.Compare(a.Expected, b.Expected)
 	})
-	for i := range all {
-		if i > 0 {
-			all[i].Loses = loses(all[i], all[0])
-		}
-	}
+	nameLosses(all)
 	return all
 }

@@ -1,12 +1,12 @@
 package predict
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
 	"math"
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/convergence"
 	"knee/fit/memory"
 )
 
@@ -34,7 +34,6 @@ type Goal struct {
 	Samples    float64 // samples, each worth one at the initial batch
 	TargetLoss float64 // if HasTarget; counted from step 0 of the training
 	HasTarget  bool
-	Reach      convergence.Reach // definition of reaching TargetLoss; empty: chosen to suit the curve
 }
 
 // Predictor answers questions about one job. It is safe for concurrent use if
@@ -55,10 +54,7 @@ type Predictor struct {
 // a loss that is never reached, and with a *data.InputError if the goal is in
 // steps and no initial batch is known.
 func (p *Predictor) At(c data.Config) (Answer, error) {
-	if p.Model == nil {
-		return Answer{}, fmt.Errorf("predict: no model")
-	}
-	c, err := p.Model.Resolve(c)
+	c, err := p.resolve(c)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -66,85 +62,114 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	steps, err := p.goalSteps()
+	finish, err := p.Finisher()
 	if err != nil {
 		return Answer{}, err
 	}
-	return p.answer(c, pred, steps)
+	a := p.answer(c, pred)
+	return a, finish(&a)
 }
 
-// answer completes the prediction of a resolved configuration; steps is the
-// result of goalSteps.
-func (p *Predictor) answer(c data.Config, pred fit.Prediction, steps data.Estimate) (Answer, error) {
+func (p *Predictor) resolve(c data.Config) (data.Config, error) {
+	if p.Model == nil {
+		return c, errors.New("predict: no model")
+	}
+	return p.Model.Resolve(c)
+}
+
+// RowError is the error of one of many configurations.
+type RowError struct {
+	Row int // counted from 0
+	Err error
+}
+
+// Error returns the text of Err alone.
+func (e *RowError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// AtAll predicts many configurations, in their order, with the answers of
+// [Predictor.At]. It uses all processors and computes shared terms once. It
+// fails with a *RowError for a configuration that At refuses, and with the
+// error of a goal that is never reached.
+func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
+	if len(cs) == 0 {
+		return nil, nil
+	}
+	resolved := make([]data.Config, len(cs))
+	for i, c := range cs {
+		var err error
+		if resolved[i], err = p.resolve(c); err != nil {
+			return nil, &RowError{i, err}
+		}
+	}
+	preds, err := p.Model.PredictAll(resolved)
+	if err != nil {
+		return nil, err
+	}
+	finish, err := p.Finisher()
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(cs))
+	for i, c := range resolved {
+		answers[i] = p.answer(c, preds[i])
+		if err := finish(&answers[i]); err != nil {
+			return nil, &RowError{i, err}
+		}
+	}
+	return answers, nil
+}
+
+// answer completes the prediction of a resolved configuration, but for what
+// Finisher sets.
+func (p *Predictor) answer(c data.Config, pred fit.Prediction) Answer {
 	a := Answer{
 		Config: c, StepTime: pred.StepTime, Expected: pred.Expected, Efficiency: p.efficiency(c),
 		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
-		PricePerHour: p.Price[c.GPUType] * float64(c.Workers),
 	}
 	if m := p.Model.Memory(); m != nil && c.LocalBatch > 0 {
-		needs := m.Predict(c, 0)
+		needs := m.Predict(c)
 		a.Memory = &needs
 	}
 	if samples := c.SamplesPerStep(); samples > 0 {
 		a.Throughput = a.StepTime.Per(samples)
 		a.Goodput = product(a.Throughput, a.Efficiency)
 	}
-	if err := p.toGoal(&a, steps); err != nil {
-		return Answer{}, err
-	}
-	return a, nil
+	return a
 }
 
-// Finisher completes answers shared by jobs of one model with what differs
-// between the jobs: time to the goal, and prices.
-type Finisher struct {
-	of    *Predictor
-	steps data.Estimate
-}
-
-// Finisher returns a Finisher with the predictor's goal and prices. It fails if
-// the goal is a loss that is never reached.
-func (p *Predictor) Finisher() (Finisher, error) {
-	steps, err := p.goalSteps()
-	return Finisher{p, steps}, err
-}
-
-// Finish sets price, time and cost of an answer of the same model.
-func (f Finisher) Finish(a *Answer) error {
-	a.PricePerHour = f.of.Price[a.Config.GPUType] * float64(a.Config.Workers)
-	a.TimeToTarget, a.CostToTarget = data.Estimate{}, data.Estimate{}
-	return f.of.toGoal(a, f.steps)
-}
-
-// toGoal sets time and cost to the goal.
-func (p *Predictor) toGoal(a *Answer, steps data.Estimate) error {
-	samples, err := p.work(a.Config, steps)
-	switch {
-	case err != nil:
-		return err
-	case samples.Mean > 0 && a.Goodput.Mean > 0:
-		a.TimeToTarget = product(samples, a.Goodput.Per(1))
-	case steps.Mean > 0:
-		// No batch is known: all steps count alike.
-		a.TimeToTarget = product(steps, a.StepTime)
-	default:
-		return nil
-	}
-	a.CostToTarget = a.TimeToTarget.Scale(a.PricePerHour / 3600)
-	return nil
-}
-
-// goalSteps returns the goal in steps at the initial batch; zero without a goal
-// or with one in samples.
-func (p *Predictor) goalSteps() (data.Estimate, error) {
+// Finisher returns a function that sets price, time and cost of an answer of
+// the same model to those of this predictor. It fails if the goal is a loss
+// that is never reached.
+func (p *Predictor) Finisher() (finish func(*Answer) error, err error) {
+	var steps data.Estimate // to the goal, at the initial batch; zero without one or with one in samples
 	switch {
 	case p.Goal.Samples > 0:
 	case p.Goal.Steps > 0:
-		return exactly(p.Goal.Steps), nil
+		steps = exactly(p.Goal.Steps)
 	case p.Goal.HasTarget:
-		return p.Model.StepsToLoss(p.Goal.TargetLoss, p.Goal.Reach)
+		if steps, err = p.Model.StepsToLoss(p.Goal.TargetLoss); err != nil {
+			return nil, err
+		}
 	}
-	return data.Estimate{}, nil
+	return func(a *Answer) error {
+		samples, err := p.work(a.Config, steps)
+		if err != nil {
+			return err
+		}
+		a.TimeToTarget = data.Estimate{}
+		switch {
+		case samples.Mean > 0 && a.Goodput.Mean > 0:
+			a.TimeToTarget = product(samples, a.Goodput.Per(1))
+		case steps.Mean > 0: // no batch is known: all steps count alike
+			a.TimeToTarget = product(steps, a.StepTime)
+		}
+		a.PricePerHour = p.Price[a.Config.GPUType] * float64(a.Config.Workers)
+		a.CostToTarget = a.TimeToTarget.Scale(a.PricePerHour / 3600)
+		return nil
+	}, nil
 }
 
 // work returns the goal in samples, each worth one at the initial batch; zero
@@ -158,8 +183,7 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 	}
 	initial := p.initialBatch(c)
 	if initial == 0 && c.SamplesPerStep() > 0 {
-		return data.Estimate{}, &data.InputError{Source: data.Source{Column: "batch.initial"}, Found: "nothing",
-			Want: "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in"}
+		return data.Estimate{}, data.Invalid("batch.initial", "nothing", "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in")
 	}
 	if curve := p.Model.Batch().Initial; p.Goal.HasTarget && p.Goal.Steps <= 0 && curve > 0 {
 		// The steps are counted at the curve's batch; at a larger batch the
@@ -202,13 +226,14 @@ func (p *Predictor) batch() data.Batch {
 	if b == (data.Batch{}) {
 		return known
 	}
-	if b.Initial == 0 {
-		b.Initial = known.Initial
-	}
-	if b.Max == 0 {
-		b.Max = known.Max
-	}
+	b.Initial, b.Max = cmp.Or(b.Initial, known.Initial), cmp.Or(b.Max, known.Max)
 	return b
+}
+
+// GPUHours returns workers × time to the goal in GPU hours; zero without a
+// goal. Parameter servers are not counted.
+func GPUHours(a Answer) data.Estimate {
+	return a.TimeToTarget.Scale(float64(a.Config.Workers) / 3600)
 }
 
 func exactly(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }

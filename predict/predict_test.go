@@ -54,7 +54,7 @@ func curve(phi float64) []data.CurvePoint {
 
 func TestAtIsConsistent(t *testing.T) {
 	m := newModel(t)
-	if err := m.AddCurve(curve(512), data.Batch{Initial: 64}); err != nil {
+	if err := m.AddCurve(curve(512), data.Batch{Initial: 64}, convergence.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	p := &Predictor{Model: m, Goal: Goal{Steps: 1000}, Price: map[string]float64{"a100": 3}}
@@ -89,7 +89,7 @@ func TestGoals(t *testing.T) {
 	if _, err := (&Predictor{Model: m, Goal: Goal{HasTarget: true, TargetLoss: .2}}).At(c); !errors.Is(err, fit.ErrNoCurve) {
 		t.Errorf("a loss without a curve: %v", err)
 	}
-	if err := m.AddCurve(curve(512), data.Batch{}); err != nil {
+	if err := m.AddCurve(curve(512), data.Batch{}, convergence.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	a, err := (&Predictor{Model: m, Goal: Goal{HasTarget: true, TargetLoss: .1}}).At(c)
@@ -135,7 +135,7 @@ func TestBestBatchIsBest(t *testing.T) {
 	m := newModel(t)
 	rapid.Check(t, func(t *rapid.T) {
 		phi := math.Exp(rapid.Float64Range(2, 9).Draw(t, "ln phi"))
-		if err := m.AddCurve(curve(phi)[:20], data.Batch{Initial: 64}); err != nil {
+		if err := m.AddCurve(curve(phi)[:20], data.Batch{Initial: 64}, convergence.Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		p := &Predictor{Model: m, Batch: data.Batch{Initial: 64, Max: 2048, Adapt: true}}
@@ -144,7 +144,7 @@ func TestBestBatchIsBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return c.SamplesPerStep() / s.Median * m.Efficiency(c.GlobalBatch()).Mean
+			return c.SamplesPerStep() / s.Median * m.NoiseScale().Efficiency(c.GlobalBatch()).Mean
 		}
 		c := data.Config{GPUType: "a100", Workers: rapid.IntRange(1, 16).Draw(t, "workers")}
 		a, err := p.BestBatch(c)
@@ -172,7 +172,7 @@ func TestBestBatchIsBest(t *testing.T) {
 func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
 	m, given := newModel(t), 0
 	for _, phi := range []float64{50, 100, 200, 400, 800} {
-		if err := m.AddCurve(curve(phi)[:20], data.Batch{Initial: 64}); err != nil {
+		if err := m.AddCurve(curve(phi)[:20], data.Batch{Initial: 64}, convergence.Settings{}); err != nil {
 			t.Fatal(err)
 		}
 		p := &Predictor{Model: m, Batch: data.Batch{Initial: 64, Max: 2048, Adapt: true}}
@@ -193,11 +193,11 @@ func TestBestBatchIsPlainWithinAStandardError(t *testing.T) {
 				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && g > best {
 					best = g
 				}
-				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && plain(batchChoice{local: b}, nil) {
+				if g := at(b).Goodput.Mean; float64(k)*b >= 64 && plain(b, nil) {
 					plainest = max(plainest, g)
 				}
 			}
-			if plain(batchChoice{local: got.Config.LocalBatch}, nil) {
+			if plain(got.Config.LocalBatch, nil) {
 				if got.Goodput.Mean < best {
 					given++
 				}
@@ -413,7 +413,7 @@ func ExampleKnee() {
 // The time to a loss does not depend on the reference batch of efficiency.
 func TestInitialBatchDoesNotChangeTheTime(t *testing.T) {
 	m := newModel(t)
-	if err := m.AddCurve(curve(512), data.Batch{}); err != nil {
+	if err := m.AddCurve(curve(512), data.Batch{}, convergence.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	c := data.Config{GPUType: "a100", Workers: 4, LocalBatch: 64}

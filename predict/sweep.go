@@ -3,6 +3,7 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"knee/data"
@@ -17,7 +18,7 @@ import (
 // workers is empty, and as BestBatch and [Predictor.AtAll] do.
 func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	if len(workers) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "workers"}, Found: "none", Want: "at least one number of workers"}
+		return nil, data.Invalid("workers", "none", "at least one number of workers")
 	}
 	ks := slices.Clone(workers)
 	slices.Sort(ks)
@@ -81,4 +82,26 @@ func KneeOf(answers []Answer, rate func(Answer) float64) int {
 		}
 	}
 	return knee
+}
+
+// elasticity is ln(rate_b/rate_a) / ln(workers_b/workers_a); 0 unless both
+// rates are positive and b has more workers.
+func elasticity(a, b Answer, rate func(Answer) float64) float64 {
+	ga, gb := rate(a), rate(b)
+	ka, kb := float64(a.Config.Workers), float64(b.Config.Workers)
+	if !(ga > 0) || !(gb > 0) || kb <= ka || ka <= 0 {
+		return 0
+	}
+	return math.Log(gb/ga) / math.Log(kb/ka)
+}
+
+// rate returns goodput, samples/s, or steps per second if no batch is known.
+func rate(a Answer) float64 {
+	if a.Goodput.Mean > 0 {
+		return a.Goodput.Mean
+	}
+	if a.StepTime.Mean > 0 {
+		return 1 / a.StepTime.Mean
+	}
+	return 0
 }

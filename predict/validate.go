@@ -2,14 +2,14 @@ package predict
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/speed/form"
+	"knee/internal/grouped"
 	"knee/internal/parallel"
 )
 
@@ -93,68 +93,55 @@ type Validation struct {
 // measurement could be predicted; with the error of a fit; and with the error
 // of ctx. The same input and seed give the same result.
 func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSettings) (*Validation, error) {
+	if s.Families == nil {
+		s.Families = []string{fit.Auto}
+	}
+	if s.Method == "" {
+		s.Method = KFold
+		if len(test) > 0 {
+			s.Method = HeldOut
+		}
+	}
 	if err := s.check(test); err != nil {
 		return nil, err
 	}
-	v := &Validation{Method: s.method(test), Families: s.families()}
-	tasks, err := v.plan(ms, test, s)
+	v := &Validation{Method: s.Method, Families: s.Families}
+	trials, err := v.plan(ms, test, s)
 	if err != nil {
 		return nil, err
 	}
-	if err := runAll(ctx, tasks, s); err != nil {
+	if err := runAll(ctx, trials, s); err != nil {
 		return nil, err
 	}
-	for _, t := range tasks {
-		v.Residuals = append(v.Residuals, t.residuals...)
-		v.Untested = addUntested(v.Untested, t.untested)
+	for _, t := range trials {
+		v.Residuals, v.Untested = append(v.Residuals, t.residuals...), append(v.Untested, t.untested...)
 	}
+	v.Untested = counted(v.Untested)
 	if len(v.Residuals) == 0 {
 		found := "nothing to hold out"
 		if len(v.Untested) > 0 {
 			found = fmt.Sprintf("%d measurements of %s, %s", v.Untested[0].Rows, v.Untested[0].Kind(), v.Untested[0].Why)
 		}
-		return nil, &data.InputError{Source: data.Source{Column: "measurements"}, Found: found,
-			Want: "at least one measurement that the others can predict"}
+		return nil, data.Invalid("measurements", found, "at least one measurement that the others can predict")
 	}
 	return v, nil
-}
-
-// method returns the method, with its default filled in.
-func (s ValidationSettings) method(test []data.Measurement) Method {
-	switch {
-	case s.Method != "":
-		return s.Method
-	case len(test) > 0:
-		return HeldOut
-	}
-	return KFold
-}
-
-func (s ValidationSettings) families() []string {
-	if len(s.Families) == 0 {
-		return []string{fit.Auto}
-	}
-	return slices.Clone(s.Families)
 }
 
 // check refuses unknown or inconsistent settings.
 func (s ValidationSettings) check(test []data.Measurement) error {
 	known := append([]string{fit.Auto}, fit.FamilyNames()...)
-	for i, f := range s.families() {
-		if !slices.Contains(known, f) || slices.Contains(s.families()[:i], f) {
-			return &data.InputError{Source: data.Source{Column: "family"}, Found: fmt.Sprintf("%q", f),
-				Want: fmt.Sprintf("each at most once, of %v", known)}
+	for i, f := range s.Families {
+		if !slices.Contains(known, f) || slices.Contains(s.Families[:i], f) {
+			return data.Invalid("family", fmt.Sprintf("%q", f), fmt.Sprintf("each at most once, of %v", known))
 		}
 	}
-	switch m := s.method(test); {
-	case !slices.Contains([]Method{KFold, LeaveOneOut, Forward, HeldOut}, m):
-		return &data.InputError{Source: data.Source{Column: "method"}, Found: fmt.Sprintf("%q", m), Want: "folds, leave-one-out, forward or test"}
-	case (m == HeldOut) != (len(test) > 0):
-		return &data.InputError{Source: data.Source{Column: "test"}, Found: fmt.Sprintf("%d test measurements with method %s", len(test), m),
-			Want: "test measurements with method test and no other"}
-	case s.Folds != 0 && m != KFold, s.Folds < 0 || s.Folds == 1:
-		return &data.InputError{Source: data.Source{Column: "folds"}, Found: fmt.Sprintf("%d with method %s", s.Folds, m),
-			Want: "at least 2, with method folds"}
+	switch {
+	case !slices.Contains([]Method{KFold, LeaveOneOut, Forward, HeldOut}, s.Method):
+		return data.Invalid("method", fmt.Sprintf("%q", s.Method), "folds, leave-one-out, forward or test")
+	case (s.Method == HeldOut) != (len(test) > 0):
+		return data.Invalid("test", fmt.Sprintf("%d test measurements with method %s", len(test), s.Method), "test measurements with method test and no other")
+	case s.Folds != 0 && s.Method != KFold, s.Folds < 0 || s.Folds == 1:
+		return data.Invalid("folds", fmt.Sprintf("%d with method %s", s.Folds, s.Method), "at least 2, with method folds")
 	}
 	return nil
 }
@@ -162,100 +149,82 @@ func (s ValidationSettings) check(test []data.Measurement) error {
 // trial is one fit and the measurements it predicts.
 type trial struct {
 	job, family string
-	fold        fold
-	fits        func([]data.Measurement) []data.Measurement // keeps the modes that the family describes
+	rows        []data.Measurement
+	held        fold
+	refused     []data.Mode // that the family does not describe
 	residuals   []Residual
 	untested    []Untested
 }
 
 // plan lists the fits of all jobs and families.
 func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]*trial, error) {
-	rows, jobs := okRows(ms)
+	jobs, rows := okRows(ms)
 	if len(jobs) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "status"},
-			Found: fmt.Sprintf("%d measurements, none of them ok", len(ms)), Want: "at least one with status ok"}
+		return nil, data.Invalid("status", fmt.Sprintf("%d measurements, none of them ok", len(ms)), "at least one with status ok")
 	}
-	held, heldJobs := okRows(test)
+	heldJobs, held := okRows(test)
 	if len(test) > 0 && len(heldJobs) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "status"},
-			Found: fmt.Sprintf("%d test measurements, none of them ok", len(test)), Want: "at least one with status ok"}
+		return nil, data.Invalid("status", fmt.Sprintf("%d test measurements, none of them ok", len(test)), "at least one with status ok")
 	}
-	var tasks []*trial
+	var trials []*trial
 	for _, job := range jobs {
-		folds, warnings, err := split(rows[job], held[job], v.Method, s)
+		folds, warnings, err := split(rows[job], s)
 		if err != nil {
 			return nil, err
 		}
 		v.Warnings = append(v.Warnings, warnings...)
+		all := slices.Concat(rows[job], held[job])
 		for _, family := range v.Families {
-			fits, unfit := describes(rows[job], family)
-			v.Untested = addUntested(v.Untested, unfit)
+			refused, others := refusedModes(rows[job], family)
+			v.Untested = append(v.Untested, untested(others, family, "a mode the family does not describe")...)
 			for _, f := range folds {
-				tasks = append(tasks, &trial{job: job, family: family, fold: f, fits: fits})
+				trials = append(trials, &trial{job: job, family: family, rows: all, held: f, refused: refused})
 			}
 		}
 	}
 	for _, job := range heldJobs {
-		if _, trained := rows[job]; !trained {
-			for _, family := range v.Families {
-				v.Untested = addUntested(v.Untested, untested(held[job], family, "the job was never trained on"))
+		for _, family := range v.Families {
+			if rows[job] == nil {
+				v.Untested = append(v.Untested, untested(held[job], family, "the job was never trained on")...)
 			}
 		}
 	}
-	return tasks, nil
+	return trials, nil
 }
 
-// okRows groups the ok measurements by job, jobs in order of appearance.
-func okRows(ms []data.Measurement) (byJob map[string][]data.Measurement, jobs []string) {
-	byJob = map[string][]data.Measurement{}
-	for _, m := range ms {
-		if m.Status != data.OK {
-			continue
-		}
-		if _, seen := byJob[m.Job]; !seen {
-			jobs = append(jobs, m.Job)
-		}
-		byJob[m.Job] = append(byJob[m.Job], m)
-	}
-	return byJob, jobs
+// okRows groups the ok measurements by job.
+func okRows(ms []data.Measurement) (jobs []string, rows map[string][]data.Measurement) {
+	ok := slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
+	return grouped.By(ok, func(m data.Measurement) string { return m.Job })
 }
 
-// describes returns a filter for measurements in modes that a family supports,
-// and counts the others. Each mode is tested by a fit of one row.
-func describes(rows []data.Measurement, family string) (fits func([]data.Measurement) []data.Measurement, others []Untested) {
-	refused := map[data.Mode]bool{}
-	for _, m := range rows {
-		mode := m.ModeOrDefault()
-		if _, tried := refused[mode]; !tried {
-			_, err := fit.Fit([]data.Measurement{m}, fit.Settings{Family: family})
-			var input *data.InputError
-			refused[mode] = errors.As(err, &input) && input.Column == "family"
+// refusedModes lists the modes of a job that a family does not describe, and
+// their measurements.
+func refusedModes(rows []data.Measurement, family string) (refused []data.Mode, others []data.Measurement) {
+	modes, of := grouped.By(rows, func(m data.Measurement) data.Mode { return m.ModeOrDefault() })
+	for _, mode := range modes {
+		layouts := !of[mode][0].Plain() && family != form.LayoutFamily
+		if family != fit.Auto && (layouts || !slices.Contains(form.Families()[family].Modes, mode)) {
+			refused, others = append(refused, mode), append(others, of[mode]...)
 		}
 	}
-	fits = func(ms []data.Measurement) []data.Measurement {
-		if !slices.Contains(slices.Collect(maps.Values(refused)), true) {
-			return ms
-		}
-		return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return refused[m.ModeOrDefault()] })
-	}
-	rest := slices.DeleteFunc(slices.Clone(rows), func(m data.Measurement) bool { return !refused[m.ModeOrDefault()] })
-	return fits, untested(rest, family, "a mode the family does not describe")
+	return refused, others
 }
 
 // runAll runs the fits on all processors.
-func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
+func runAll(ctx context.Context, trials []*trial, s ValidationSettings) error {
 	var mu sync.Mutex
 	done := 0
-	return parallel.Each(len(tasks), 1, func() func(i int) error {
+	return parallel.Each(len(trials), 1, func() func(i int) error {
 		return func(i int) error {
-			if err := tasks[i].run(ctx, s.Seed); err != nil {
-				return fmt.Errorf("%s, family %s: %w", tasks[i].job, tasks[i].family, err)
+			if err := trials[i].run(ctx, s.Seed); err != nil {
+				return fmt.Errorf("%s, family %s: %w", trials[i].job, trials[i].family, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			done++
 			if s.Progress != nil {
-				s.Progress(done, len(tasks))
+				s.Progress(done, len(trials))
 			}
 			return nil
 		}
@@ -264,8 +233,7 @@ func runAll(ctx context.Context, tasks []*trial, s ValidationSettings) error {
 
 // run fits to the training measurements and predicts the others.
 func (t *trial) run(ctx context.Context, seed int64) error {
-	train, test := t.fold()
-	train, test = t.fits(train), t.fits(test)
+	train, test := t.divide()
 	if len(test) == 0 {
 		return nil
 	}
@@ -277,18 +245,16 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 	if err != nil {
 		return err
 	}
-	trained := map[kind]bool{}
-	for _, row := range train {
-		trained[kindOf(row.Config)] = true
-	}
-	known := make([]data.Measurement, 0, len(test))
-	for _, row := range test {
-		if trained[kindOf(row.Config)] {
-			known = append(known, row)
-			continue
+	_, trained := grouped.By(train, data.Measurement.Kind)
+	var known, strange []data.Measurement
+	for _, m := range test {
+		if trained[m.Kind()] != nil {
+			known = append(known, m)
+		} else {
+			strange = append(strange, m)
 		}
-		t.untested = addUntested(t.untested, untested([]data.Measurement{row}, t.family, "GPU type and mode were never trained on"))
 	}
+	t.untested = untested(strange, t.family, "GPU type and mode were never trained on")
 	for rows := range slices.Chunk(known, testedAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -308,28 +274,38 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 	return nil
 }
 
+// divide returns the measurements to fit and those to predict.
+func (t *trial) divide() (train, test []data.Measurement) {
+	for i, r := range t.rows {
+		switch {
+		case slices.Contains(t.refused, r.ModeOrDefault()):
+		case t.held(i):
+			test = append(test, r)
+		default:
+			train = append(train, r)
+		}
+	}
+	return train, test
+}
+
 // testedAtOnce is the number of measurements predicted together, to share
 // common terms, between checks of ctx.
 const testedAtOnce = 4096
 
-// untested counts measurements by GPU type and mode.
-func untested(ms []data.Measurement, family, why string) []Untested {
-	var all []Untested
+// untested has an entry for every measurement.
+func untested(ms []data.Measurement, family, why string) (all []Untested) {
 	for _, m := range ms {
-		all = addUntested(all, []Untested{{family, m.Job, m.GPUType, m.ModeOrDefault(), 1, why}})
+		all = append(all, Untested{family, m.Job, m.GPUType, m.ModeOrDefault(), 1, why})
 	}
 	return all
 }
 
-// addUntested adds counts to those of the same kind.
-func addUntested(all, more []Untested) []Untested {
-	for _, u := range more {
-		same := func(o Untested) bool { o.Rows = u.Rows; return o == u }
-		if i := slices.IndexFunc(all, same); i >= 0 {
-			all[i].Rows += u.Rows
-			continue
-		}
-		all = append(all, u)
+// counted adds up the rows of equal entries.
+func counted(all []Untested) (sums []Untested) {
+	keys, groups := grouped.By(all, func(u Untested) Untested { return u })
+	for _, k := range keys {
+		k.Rows = len(groups[k])
+		sums = append(sums, k)
 	}
-	return all
+	return sums
 }

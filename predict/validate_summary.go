@@ -1,24 +1,14 @@
 package predict
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/quantile"
 )
-
-// Distances returns the groups of [Validation.ByDistance]: inside the range of
-// the measurements fitted, and outside it.
-func Distances() []string { return []string{"inside", "extrapolated"} }
-
-// distance returns the entry of Distances for the residual.
-func (r Residual) distance() string {
-	if r.Extrapolated {
-		return Distances()[1]
-	}
-	return Distances()[0]
-}
 
 // Summary is the accuracy of predictions of held-out measurements. Errors are
 // absolute percentage errors of the step time; all figures but N are in
@@ -28,7 +18,7 @@ type Summary struct {
 	Job       string    `json:"job,omitempty"`
 	GPUType   string    `json:"gpu_type,omitempty"`
 	Mode      data.Mode `json:"mode,omitempty"`
-	Distance  string    `json:"distance,omitempty"` // of [Distances]
+	Distance  string    `json:"distance,omitempty"` // "inside" or "extrapolated"
 	N         int       `json:"n"`
 	MAPE      float64   `json:"mape"`
 	Median    float64   `json:"median"`
@@ -50,44 +40,37 @@ func (v *Validation) ByGroup() []Summary {
 	})
 }
 
-// ByDistance summarises by entry of [Distances], without empty ones.
+// ByDistance summarises inside the range of the measurements fitted, then
+// outside it ("extrapolated"), without empty ones.
 func (v *Validation) ByDistance() []Summary {
-	all := v.by(func(r Residual) Summary { return Summary{Distance: r.distance()} })
-	order := Distances()
-	slices.SortStableFunc(all, func(a, b Summary) int {
-		return slices.Index(order, a.Distance) - slices.Index(order, b.Distance)
+	all := v.by(func(r Residual) Summary {
+		if r.Extrapolated {
+			return Summary{Distance: "extrapolated"}
+		}
+		return Summary{Distance: "inside"}
 	})
+	slices.SortStableFunc(all, func(a, b Summary) int { return cmp.Compare(b.Distance, a.Distance) })
 	return all
 }
 
 // by summarises the residuals by family and by the fields that key sets.
 func (v *Validation) by(key func(Residual) Summary) []Summary {
-	var order []Summary
-	groups := map[Summary][]Residual{}
-	for _, r := range v.Residuals {
-		k := key(r)
-		if _, seen := groups[k]; !seen {
-			groups[k] = nil
-			order = append(order, k)
-		}
-		groups[k] = append(groups[k], r)
-	}
 	var all []Summary
-	for _, k := range order {
+	keys, groups := grouped.By(v.Residuals, key)
+	for _, k := range keys {
+		_, of := grouped.By(groups[k], func(r Residual) string { return r.Family })
 		for _, family := range v.Families {
-			of := slices.DeleteFunc(slices.Clone(groups[k]), func(r Residual) bool { return r.Family != family })
-			if len(of) > 0 {
-				s := summarize(of)
-				s.Family, s.Job, s.GPUType, s.Mode, s.Distance = family, k.Job, k.GPUType, k.Mode, k.Distance
-				all = append(all, s)
+			if len(of[family]) > 0 {
+				k.Family = family
+				all = append(all, k.of(of[family]))
 			}
 		}
 	}
 	return all
 }
 
-// summarize computes the figures of at least one residual.
-func summarize(rs []Residual) Summary {
+// of returns the summary with the figures of at least one residual.
+func (s Summary) of(rs []Residual) Summary {
 	var errs, widths []float64
 	var sum, covered float64
 	for _, r := range rs {
@@ -100,8 +83,9 @@ func summarize(rs []Residual) Summary {
 	}
 	n := float64(len(rs))
 	slices.Sort(errs)
-	return Summary{N: len(rs), MAPE: sum / n, Median: quantile.Median(errs), P90: quantile.Sorted(errs, .9),
-		Coverage: 100 * covered / n, HalfWidth: quantile.Median(widths)}
+	s.N, s.MAPE, s.Median, s.P90 = len(rs), sum/n, quantile.Median(errs), quantile.Sorted(errs, .9)
+	s.Coverage, s.HalfWidth = 100*covered/n, quantile.Median(widths)
+	return s
 }
 
 // halfWidth is half the width of an interval relative to the estimate.

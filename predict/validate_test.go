@@ -82,7 +82,7 @@ func TestDealIsFair(t *testing.T) {
 		tested, of := 0, map[string]int{}
 		share := map[string][]int{}
 		for i, f := range deal(rows, n, 1) {
-			train, test := f()
+			train, test := (&trial{rows: rows, held: f}).divide()
 			if len(train)+len(test) != len(rows) || len(test) == 0 {
 				t.Fatalf("fold %d trains on %d and tests %d of %d", i, len(train), len(test), len(rows))
 			}
@@ -214,7 +214,7 @@ func TestSummary(t *testing.T) {
 	row := func(measured, predicted, lo, hi float64) Residual {
 		return Residual{Family: "auto", Measured: data.Measurement{StepTime: measured}, Predicted: data.Estimate{Mean: predicted, Lo: lo, Hi: hi}}
 	}
-	got := summarize([]Residual{row(1, 1.1, .9, 1.3), row(2, 1.6, 1.5, 1.7), row(4, 4, 3, 5), row(1, 1.3, 1, 1.6)})
+	got := Summary{}.of([]Residual{row(1, 1.1, .9, 1.3), row(2, 1.6, 1.5, 1.7), row(4, 4, 3, 5), row(1, 1.3, 1, 1.6)})
 	// Errors 10, 20, 0, 30 %; half-widths 18.18, 6.25, 25, 23.08 %.
 	want := Summary{N: 4, MAPE: 15, Median: 15, P90: 27, Coverage: 75, HalfWidth: (20/1.1 + 30/1.3) / 2}
 	for _, f := range []struct {

@@ -8,14 +8,14 @@ import (
 	"knee/predict"
 )
 
-// finisher adds remaining time and cost of a job to answers, nil if its oracle does.
-// Goals of the predictor and steps, target losses and epochs of the job stay as they
-// are; remaining seconds become the samples that the job's present allocation, or its
-// smallest if it has none, processes in that time.
-func (p *prepared) finisher(i int, smallest predict.Answer, o oracle) (*predict.Finisher, error) {
+// aim returns how to add remaining time and cost to an answer for a job: by its
+// predictor, or not at all where answers carry them already. Steps, a target loss
+// and epochs × data set stay unchanged; seconds become the samples that the job's
+// present allocation, or its smallest if it has none, processes in that time.
+func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.Answer) error, error) {
 	m, ok := p.oracles[i].(modelled)
 	if !ok {
-		return nil, nil
+		return func(*predict.Answer) error { return nil }, nil
 	}
 	full := *m.Predictor
 	if full.Goal == (predict.Goal{}) {
@@ -24,16 +24,7 @@ func (p *prepared) finisher(i int, smallest predict.Answer, o oracle) (*predict.
 			return nil, err
 		}
 	}
-	f, err := full.Finisher()
-	return &f, err
-}
-
-// finish adds remaining time and cost to an answer.
-func finish(f *predict.Finisher, x *predict.Answer) error {
-	if f == nil {
-		return nil
-	}
-	return f.Finish(x)
+	return full.Finisher()
 }
 
 // goalOf is the goal of a job, zero if it has none.

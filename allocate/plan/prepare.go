@@ -24,7 +24,7 @@ type prepared struct {
 	subjects   []objective.Subject
 	state      allocate.State // of the cluster without occupants
 	standing   []place.Standing
-	finishers  []*predict.Finisher
+	aims       []func(*predict.Answer) error
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
 	lost       map[int]string // by job: the missing node it ran on
@@ -147,7 +147,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 		}
 	}
 	p.tables.fill()
-	p.subjects, p.standing, p.finishers = make([]objective.Subject, n), make([]place.Standing, n), make([]*predict.Finisher, n)
+	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Standing, n), make([]func(*predict.Answer) error, n)
 	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]allocate.Tenant{}}
 	for _, t := range p.Tenants {
 		p.state.Tenants[t.Name] = allocate.Tenant{Weight: t.Weight, Quota: t.Quota, Parent: t.Parent}
@@ -216,11 +216,11 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if err != nil {
 		return fmt.Errorf("no configuration can be predicted, the first: %w", err)
 	}
-	finisher, err := p.finisher(i, smallest, x.oracle)
+	aim, err := p.aim(i, smallest, x.oracle)
 	if err != nil {
 		return err
 	}
-	p.finishers[i] = finisher
+	p.aims[i] = aim
 	ask := func(c data.Config) (predict.Answer, error) {
 		if c.LocalBatch > 0 {
 			return x.oracle.At(c)
@@ -229,7 +229,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	}
 	options := x.options(job, standing, ask)
 	s.Reference = smallest
-	if err := finish(finisher, &s.Reference); err != nil {
+	if err := aim(&s.Reference); err != nil {
 		return err
 	}
 	s.Fair = fairSpeed(s, options, share)
@@ -237,7 +237,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 		options = kept.options(kept.job, standing, ask)
 	}
 	for n := range options {
-		if err := finish(finisher, &options[n].Answer); err != nil {
+		if err := aim(&options[n].Answer); err != nil {
 			return err
 		}
 		if options[n].Keeps {

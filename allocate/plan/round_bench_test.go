@@ -14,6 +14,7 @@ import (
 	"knee/allocate/solve"
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 	"knee/internal/bench"
 	"knee/predict"
 )
@@ -75,7 +76,7 @@ func addCurve(tb testing.TB, m *fit.Model, dir, name string, b data.Batch) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := m.AddCurve(points, b); err != nil {
+	if err := m.AddCurve(points, b, convergence.Settings{}); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -264,7 +264,7 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 	job.Batch.Adapt = job.Batch.Adapt && !p.KeepBatch
 	a, err := p.Cache.answer(job, aimless(p.oracles[i]), c)
 	if err == nil {
-		err = finish(p.finishers[i], &a)
+		err = p.aims[i](&a)
 	}
 	if err != nil {
 		return allocate.Option{}, false

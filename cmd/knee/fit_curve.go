@@ -51,7 +51,7 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	if err != nil {
 		return err
 	}
-	return m.AddCurveWith(points, data.Batch{Initial: f.initialBatch}, s)
+	return m.AddCurve(points, data.Batch{Initial: f.initialBatch}, s)
 }
 
 // settings turns the flags into settings, reading the finished runs.

@@ -19,7 +19,7 @@ type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
 	steps, target, delta, budget   float64
-	deadline, reach                string
+	deadline                       string
 	confident, accumulation        bool
 	price                          priceFlag
 	knobs                          knobFlag
@@ -133,7 +133,6 @@ memory alone.`,
 	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
 	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
 	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
-	fl.StringVar(&f.reach, "reach", "", "what meets a target: first or smooth (default: by the data)")
 	fl.Float64Var(&f.delta, "delta", 0, "goal: three epochs whose decrease is below this share of the largest loss")
 	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")

@@ -7,14 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/fit"
-	"knee/fit/convergence"
 	"knee/predict"
 )
 
 // goal turns the flags into the remaining work, and prints what the convergence
 // model predicts for a target loss.
 func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
-	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss"), Reach: convergence.Reach(f.reach)}
+	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
 	c := m.Convergence()
 	switch {
 	case f.delta != 0 && c == nil:
@@ -27,11 +26,11 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 		g.Steps = e.Mean
 		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s steps at the initial batch", f.delta, between(e, number))
 	case g.HasTarget && c != nil:
-		t, err := c.Target(f.target, g.Reach)
+		t, err := c.Target(f.target)
 		if err != nil {
 			return g, err
 		}
-		a.note("reaches %g with probability %.0f %%, after %s steps at the initial batch (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), t.Method, t.Reach.Meaning())
+		a.note("reaches %g with probability %.0f %%, after %s steps at the initial batch (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), t.Method, c.Reach.Meaning())
 		a.warn(t.Notes...)
 	}
 	return g, nil
@@ -47,7 +46,7 @@ func (a *app) adviseRate(m *fit.Model, p predict.Answer) {
 	}
 	var rules []string
 	for _, r := range n.LearningRates(batch) {
-		rules = append(rules, fmt.Sprintf("%s ×%s", r.Name, number(r.Factor.Mean)))
+		rules = append(rules, fmt.Sprintf("%s ×%s", r.Name, number(r.Factor)))
 	}
 	if len(rules) > 0 {
 		a.note("learning rate at global batch %s instead of %s: %s; these rules of thumb disagree, so try them", number(batch), number(n.InitialBatch), strings.Join(rules, ", "))

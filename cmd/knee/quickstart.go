@@ -17,6 +17,7 @@ import (
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 	"knee/predict"
 	"knee/profile"
 	"knee/profile/space"
@@ -191,7 +192,7 @@ func (q *quickstart) model(context.Context) error {
 		if j.model, err = fit.Fit(j.result.Measurements, fit.Settings{Seed: q.seed}); err != nil {
 			return fmt.Errorf("fit %s: %w", j.name, err)
 		}
-		if err := j.model.AddCurve(j.result.Curves, j.study.Batch); err != nil {
+		if err := j.model.AddCurve(j.result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
 			q.app.warn(fmt.Sprintf("%s: %v", j.name, err))
 		}
 		if err := fit.WriteModel(q.path(j.name+".model.json"), j.model); err != nil {

@@ -30,9 +30,9 @@ type arrival struct {
 //
 // With probability h.unforeseen the curve says nothing about the target, as
 // before an unannounced cut of the learning rate: then only the horizon counts.
-func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
+func (c *Curve) arrive(target float64) (*posterior, *arrival) {
 	p, h := c.posterior(), c.horizon(target)
-	a := newArrival(c, reach, h.end)
+	a := newArrival(c, h.end)
 	a.given = make([]float64, len(p.draws))
 	unforeseen, weights := make([]float64, len(a.x)), make([]float64, len(a.x))
 	for j, x := range a.x {
@@ -42,7 +42,7 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 	floats.Scale(1/floats.Sum(unforeseen), unforeseen)
 	var met, all, sum float64
 	for i, d := range p.draws {
-		if reach == Smooth && p.at(d, c.LastX)+d.lasting <= target {
+		if c.Reach == Smooth && p.at(d, c.LastX)+d.lasting <= target {
 			continue // has met it within the record, which did not
 		}
 		if p.end(d) >= target { // only noise could meet it
@@ -52,7 +52,7 @@ func (c *Curve) arrive(target float64, reach Reach) (*posterior, *arrival) {
 		w := h.met * c.asked(p, d, target)
 		all += w
 		met += w
-		a.hits(c, p, d, target, reach, func(j int, chance float64) {
+		a.hits(c, p, d, target, func(j int, chance float64) {
 			chance *= w * weights[j]
 			a.mass[j] += chance
 			a.given[i] += chance
@@ -85,9 +85,9 @@ func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 }
 
 // newArrival returns the grid of looks after the record, up to end in steps.
-func newArrival(c *Curve, reach Reach, end float64) *arrival {
+func newArrival(c *Curve, end float64) *arrival {
 	a := &arrival{last: c.LastX, step: c.LastX / float64(len(c.Recorded))}
-	if reach == First {
+	if c.Reach == First {
 		a.step = c.LastX / float64(c.Points)
 	}
 	// Cells of a fiftieth of x are far narrower than any interval.
@@ -157,11 +157,11 @@ func (c *Curve) horizon(target float64) horizon {
 
 // hits visits the cells in which a curve may first meet the target, with the
 // probability of each.
-func (a *arrival) hits(c *Curve, p *posterior, d draw, target float64, reach Reach, visit func(j int, chance float64)) {
+func (a *arrival) hits(c *Curve, p *posterior, d draw, target float64, visit func(j int, chance float64)) {
 	noise := math.Max(math.Hypot(d.fresh, c.Scatter), math.SmallestNonzeroFloat64)
 	left := 1.
 	for j, x := range a.x {
-		if reach == Smooth {
+		if c.Reach == Smooth {
 			if p.at(d, x)+d.lasting <= target {
 				visit(j, 1)
 				return

@@ -29,7 +29,7 @@ func TestOptimusRecoversItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, x := range []float64{5, 60, 120} {
-		if got, want := c.Course(nil, "").Band(x).Mean, truth.At(x); math.Abs(got/want-1) > .01 {
+		if got, want := c.Course(nil).Band(x).Mean, truth.At(x); math.Abs(got/want-1) > .01 {
 			t.Errorf("loss at %v is %g, want %g", x, got, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestOddCurvesAnswerOrSayWhy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := c.Target(tt.target, "")
+			a, err := c.Target(tt.target)
 			var never *NeverReachedError
 			if errors.As(err, &never) != tt.never || (err != nil) != tt.never {
 				t.Fatalf("%+v, %v", a, err)
@@ -147,14 +147,14 @@ func TestDropsAreForeseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := with.Target(target, ""); err != nil || math.Abs(a.Steps.Mean-61) > 6 || a.Method != TemplateHits {
+	if a, err := with.Target(target); err != nil || math.Abs(a.Steps.Mean-61) > 6 || a.Method != TemplateHits {
 		t.Errorf("with templates: %+v, %v; want about 61", a, err)
 	}
 	known, err := Fit(step(45, .005), 0, Settings{PlannedEpochs: 90, Milestones: []float64{30, 60}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := known.Target(1.05*target, ""); err != nil || math.Abs(a.Steps.Mean-61) > 6 {
+	if a, err := known.Target(1.05 * target); err != nil || math.Abs(a.Steps.Mean-61) > 6 {
 		t.Errorf("with milestones: %+v, %v; want about 61", a, err)
 	}
 }
@@ -179,7 +179,7 @@ func TestStepsToConvergence(t *testing.T) {
 
 func TestHampelKeepsNoiseAndDrops(t *testing.T) {
 	in := []float64{10, 9, 8, 70, 6, 5.5, 5, 1, .9, .95, .9, .92}
-	got := Hampel(in)
+	got := hampel(in)
 	if got[3] == 70 || in[3] != 70 {
 		t.Errorf("%v from %v", got, in)
 	}
@@ -246,12 +246,13 @@ func TestReachFollowsTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := 2*math.Pow(1+.01*1000, -.7) + .3 // the curve at step 1000
-	smooth, errA := c.Target(target, "")
-	first, errB := c.Target(target, First)
+	smooth, errA := c.Target(target)
+	c.Reach = First
+	first, errB := c.Target(target)
 	if errA != nil || errB != nil || math.Abs(smooth.Steps.Mean/1000-1) > .1 || first.Steps.Mean > .7*smooth.Steps.Mean {
 		t.Errorf("smooth %+v, first %+v (%v, %v), want about 1000 and much earlier", smooth, first, errA, errB)
 	}
-	if _, err := c.Target(target, "soon"); err == nil || !strings.Contains(err.Error(), "soon") {
+	if _, err := Fit(steps, 0, Settings{Reach: "soon"}); err == nil || !strings.Contains(err.Error(), "soon") {
 		t.Errorf("a meaning that there is not: %v", err)
 	}
 }

@@ -22,18 +22,15 @@ type Course struct {
 // that was fitted) not reached in the record, curves are weighted by the
 // probability that they meet it, as in [Curve.Target] without breaks.
 // Otherwise, or if target is nil, it is the posterior of the curves.
-func (c *Curve) Course(target *float64, reach Reach) *Course {
+func (c *Curve) Course(target *float64) *Course {
 	k := &Course{c: c}
-	if reach == "" {
-		reach = c.Reach
-	}
 	if c.Family == Optimus {
 		best := c.optimus()
 		k.best, target = &best, nil
 	}
 	if target != nil {
-		if t := c.toLoss(*target); finite(t) && t < c.lowest(reach) {
-			if p, a := c.arrive(t, reach); a.curves >= unlikely {
+		if t := c.toLoss(*target); finite(t) && t < c.lowest() {
+			if p, a := c.arrive(t); a.curves >= unlikely {
 				k.p, k.weights = p, a.given
 			}
 		}

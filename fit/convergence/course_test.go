@@ -28,12 +28,12 @@ func TestCourseAgreesWithAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			target := 2*math.Pow(1+.3*60, -.7) + .3 // the noise-free curve at 60
-			a, err := c.Target(target, "")
+			a, err := c.Target(target)
 			if err != nil {
 				t.Errorf("%s, seed %d: %v", name, seed, err)
 				continue
 			}
-			course := c.Course(&target, "")
+			course := c.Course(&target)
 			// Noise makes the first hit earlier than the smooth curve.
 			const slack = .02
 			if b := course.Band(a.Steps.Mean); !(b.Lo <= target && target <= b.Hi+1e-9) || !(b.Lo <= b.Mean && b.Mean <= b.Hi) {
@@ -62,7 +62,7 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
-	down, rise := falling.Course(nil, ""), rising.Course(nil, "")
+	down, rise := falling.Course(nil), rising.Course(nil)
 	for _, x := range []float64{5, 20, 40, 60, 90} {
 		want := 2*math.Pow(1+.3*x, -.7) + .3
 		if b := down.Band(x); math.Abs(b.Mean/want-1) > .08 || b.Hi < b.Mean || b.Lo > b.Mean {
@@ -83,7 +83,7 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := down.Band(90).Mean, scaled.Course(nil, "").Band(90).Mean; math.Abs(b/a/1000-1) > 1e-9 {
+	if a, b := down.Band(90).Mean, scaled.Course(nil).Band(90).Mean; math.Abs(b/a/1000-1) > 1e-9 {
 		t.Errorf("%g, of thousandfold losses %g", a, b)
 	}
 }
@@ -163,9 +163,9 @@ func TestWorkIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			low := c.fromLoss(c.lowest(First))
-			for _, reach := range []Reach{First, Smooth} {
-				p, a := c.arrive(c.lowest(reach)-.1, reach)
+			low := c.fromLoss(c.Lows[len(c.Lows)-1].Loss)
+			for _, c.Reach = range []Reach{First, Smooth} {
+				p, a := c.arrive(c.lowest() - .1)
 				if len(p.draws) > drawCount || len(a.x) > 2*mostCells {
 					t.Errorf("seed %d, planned %g: %d curves at %d moments", seed, planned, len(p.draws), len(a.x))
 				}
@@ -181,7 +181,7 @@ func TestWorkIsBounded(t *testing.T) {
 // checkAnswer checks the answer for a target and the course to it.
 func checkAnswer(t *testing.T, name string, c *Curve, target float64) {
 	t.Helper()
-	a, err := c.Target(target, "")
+	a, err := c.Target(target)
 	var never *NeverReachedError
 	switch {
 	case err == nil:
@@ -193,7 +193,7 @@ func checkAnswer(t *testing.T, name string, c *Curve, target float64) {
 	case !finite(never.Floor) || !(never.Chance >= 0 && never.Chance < .5):
 		t.Errorf("%s, target %g: %+v", name, target, never)
 	}
-	course := c.Course(&target, "")
+	course := c.Course(&target)
 	for _, x := range []float64{0, 3 * c.LastX} {
 		if b := course.Band(x); !ordered(b) {
 			t.Errorf("%s, target %g: at %g the course is %+v", name, target, x, b)
@@ -224,10 +224,10 @@ func TestHugeRecord(t *testing.T) {
 		if len(c.Recorded) > mostRecorded || len(c.Lows) > 64 || c.Points != n {
 			t.Errorf("%s keeps %d stretches and %d lows of %d points", family, len(c.Recorded), len(c.Lows), c.Points)
 		}
-		if got, want := c.Course(nil, "").Band(float64(n/2)).Mean, truth(float64(n/2)); math.Abs(got/want-1) > .2 {
+		if got, want := c.Course(nil).Band(float64(n/2)).Mean, truth(float64(n/2)); math.Abs(got/want-1) > .2 {
 			t.Errorf("%s: loss %g in the middle, want %g", family, got, want)
 		}
-		if _, err := c.Target(target, ""); err != nil {
+		if _, err := c.Target(target); err != nil {
 			var never *NeverReachedError
 			if !errors.As(err, &never) {
 				t.Error(err)
@@ -251,7 +251,7 @@ func TestPlansAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := c.Target(.9*c.fromLoss(c.lowest(First)), "")
+	a, err := c.Target(.9 * c.fromLoss(c.Lows[len(c.Lows)-1].Loss))
 	if err != nil || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "has passed") {
 		t.Errorf("%+v, %v; want a note that the planned end has passed", a, err)
 	}

@@ -106,7 +106,7 @@ const (
 // into a falling one. x is Progress if recorded, otherwise Step scaled by
 // GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch.
 // Points without x and y, or with NaN or an infinity, are left out. Outliers
-// are removed from each run separately ([Hampel]); runs are fitted together.
+// are removed from each run separately (by Hampel's identifier); runs are fitted together.
 //
 // It fails with a *[data.InputError] if fewer than two points (four for
 // [Optimus]) have both numbers, if none lies beyond step 0, for an unknown
@@ -141,7 +141,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	}
 	c.EpochSteps = epochSteps(usable)
 	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
-		return nil, refuse("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times the record", longestPlan))
+		return nil, data.Invalid("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times the record", longestPlan))
 	}
 	for _, m := range s.Milestones {
 		c.Milestones = append(c.Milestones, m*c.EpochSteps)
@@ -150,22 +150,17 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	return c, nil
 }
 
-// refuse returns the error for a value of the input.
-func refuse(column string, found any, want string) error {
-	return &data.InputError{Source: data.Source{Column: column}, Found: fmt.Sprint(found), Want: want}
-}
-
 // check refuses unknown families and invalid plans.
 func (s Settings) check() error {
 	if s.Family != "" && s.Family != Auto && s.Family != Optimus {
-		return refuse("convergence family", strconv.Quote(s.Family), Auto+" or "+Optimus)
+		return data.Invalid("convergence family", strconv.Quote(s.Family), Auto+" or "+Optimus)
 	}
 	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
-		return refuse("planned epochs", s.PlannedEpochs, "epochs above 0, or 0 if unknown")
+		return data.Invalid("planned epochs", s.PlannedEpochs, "epochs above 0, or 0 if unknown")
 	}
 	for _, m := range s.Milestones {
 		if !(m > 0) || math.IsInf(m, 1) {
-			return refuse("milestones", m, "epochs above 0")
+			return data.Invalid("milestones", m, "epochs above 0")
 		}
 	}
 	return s.Reach.check()
@@ -174,34 +169,34 @@ func (s Settings) check() error {
 // gather returns scaled losses over x, without outliers, and sets the scale.
 func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err error) {
 	if len(points) < fewest {
-		return nil, nil, refuse("loss", fmt.Sprintf("%d usable curve points", len(points)),
+		return nil, nil, data.Invalid("loss", fmt.Sprintf("%d usable curve points", len(points)),
 			fmt.Sprintf("at least %d with a step or progress and a loss or metric", fewest))
 	}
 	c.Points, c.LastX = len(points), points[len(points)-1].x
 	if !(c.LastX/float64(c.Points) > 0) {
-		return nil, nil, refuse("step", "no step above 0", "a curve that covers some steps")
+		return nil, nil, data.Invalid("step", "no step above 0", "a curve that covers some steps")
 	}
-	var clean []usablePoint
+	var clean []Point
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, run := range byRun(points) {
 		var ys []float64
 		for _, p := range run {
 			ys = append(ys, c.toLoss(p.y))
 		}
-		for i, l := range Hampel(ys) {
-			clean = append(clean, usablePoint{x: run[i].x, y: l})
-			ls = append(ls, l)
+		for i, l := range hampel(ys) {
+			clean = append(clean, Point{run[i].x, l})
+			low, high = math.Min(low, l), math.Max(high, l)
 		}
 	}
-	low, high := slices.Min(ls), slices.Max(ls)
 	if low < 0 { // the forms need losses above 0
 		c.Offset = low - (high - low)
 	}
 	if c.Scale = high - c.Offset; c.Scale <= 0 {
 		c.Scale = 1 // all losses are 0
 	}
-	slices.SortStableFunc(clean, func(a, b usablePoint) int { return cmp.Compare(a.x, b.x) })
-	for i, p := range clean {
-		xs, ls[i] = append(xs, p.x), (p.y-c.Offset)/c.Scale
+	slices.SortStableFunc(clean, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
+	for _, p := range clean {
+		xs, ls = append(xs, p.X), append(ls, (p.Loss-c.Offset)/c.Scale)
 	}
 	return xs, ls, nil
 }
@@ -258,7 +253,7 @@ func (r Reach) Meaning() string {
 // check refuses unknown definitions.
 func (r Reach) check() error {
 	if r != First && r != Smooth && r != "" {
-		return refuse("reach", strconv.Quote(string(r)),
+		return data.Invalid("reach", strconv.Quote(string(r)),
 			fmt.Sprintf("%s (the first recorded value at the target) or %s (where the smoothed curve reaches it)", First, Smooth))
 	}
 	return nil

@@ -70,7 +70,7 @@ func TestConvergenceRecoversCurves(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range []float64{1, float64(n), 2 * float64(n)} {
-			if got, want := c.Course(nil, "").Band(x).Mean, scale*truth.At(x); math.Abs(got/want-1) > .01 {
+			if got, want := c.Course(nil).Band(x).Mean, scale*truth.At(x); math.Abs(got/want-1) > .01 {
 				t.Fatalf("loss at %v is %g, want %g", x, got, want)
 			}
 		}
@@ -82,7 +82,7 @@ func TestStepsToSeenAndUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, err := stepsTo(c, c.Course(nil, "").Band(10).Mean)
+	seen, err := stepsTo(c, c.Course(nil).Band(10).Mean)
 	if err != nil || math.Abs(seen.Mean-10) > 1 || seen.Lo > 10 || seen.Hi < 10 {
 		t.Errorf("a loss the run reached at 10: %+v, %v", seen, err)
 	}
@@ -127,6 +127,6 @@ func TestCurveStepsAreScaledByBatch(t *testing.T) {
 func newTestRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
 func stepsTo(c *Curve, target float64) (data.Estimate, error) {
-	a, err := c.Target(target, "")
+	a, err := c.Target(target)
 	return a.Steps, err
 }

@@ -48,7 +48,7 @@ func (r *deltaRule) met(loss float64) bool {
 // never meet the rule.
 func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	if !(delta > 0) {
-		return data.Estimate{}, refuse("delta", delta, "a decrease above 0")
+		return data.Estimate{}, data.Invalid("delta", delta, "a decrease above 0")
 	}
 	recorded, epoch := c.epochLosses()
 	rule := deltaRule{delta: delta, before: math.Inf(1)}
@@ -72,7 +72,8 @@ func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	}
 	unmet := len(p.draws) - len(steps)
 	if unmet >= len(steps) {
-		return data.Estimate{}, &NeverReachedError{Target: delta, Floor: c.fromLoss(p.level(math.Inf(-1), c.lowest(Smooth))),
+		smooth := isotone(c.Recorded)
+		return data.Estimate{}, &NeverReachedError{Target: delta, Floor: c.fromLoss(p.level(math.Inf(-1), smooth[len(smooth)-1].Loss)),
 			Chance: float64(len(steps)) / drawCount}
 	}
 	for range unmet { // later than the simulation

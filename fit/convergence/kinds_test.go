@@ -64,7 +64,7 @@ func TestKindsOfCurvesAreForeseen(t *testing.T) {
 					t.Fatalf("%s: %v", k.name, err)
 				}
 				for _, at := range []float64{50, 75} {
-					a, err := c.Target(k.at(at), "")
+					a, err := c.Target(k.at(at))
 					asked++
 					if err != nil { // wrongly never reached
 						t.Logf("%s, %d epochs seen of %g: %v", k.name, seen, planned, err)
@@ -93,7 +93,7 @@ func TestNoiseOfStepsIsNotProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []float64{10, 25, 40} {
-		a, err := c.Target(k.at(at), "")
+		a, err := c.Target(k.at(at))
 		if err != nil || a.Method != "recorded" || math.Abs(a.Steps.Mean/at-1) > .25 {
 			t.Errorf("%+v, %v; want about %g", a, err, at)
 		}
@@ -115,7 +115,7 @@ func TestNeverSaysWhy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := c.Target(.25, "")
+			a, err := c.Target(.25)
 			if planned > 0 && !tt.away { // the rest of the plan may bring a change, with low probability
 				if err != nil || a.Chance > .3 || !strings.Contains(strings.Join(a.Notes, "; "), tt.want) {
 					t.Errorf("planned %g: %+v, %v, want at most 30 %% and a note that says %q", planned, a, err, tt.want)
@@ -137,7 +137,7 @@ func TestTargetsAboveAFraction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for target, want := range map[float64]bool{.9: false, 1.1: true} {
-		a, err := c.Target(target, "")
+		a, err := c.Target(target)
 		said := strings.Contains(strings.Join(a.Notes, "; "), "out of reach")
 		if err != nil || said != want {
 			t.Errorf("target %g: %+v, %v", target, a, err)

@@ -63,7 +63,7 @@ func questions(tb testing.TB, runs []recordedRun) []question {
 		for _, percent := range []int{10, 20, 40} {
 			for _, finished := range [][][]data.CurvePoint{nil, templatesOf(runs, r)} {
 				n := max(len(r.points)*percent/100, 2)
-				c, err := Fit(r.points[:n], 0, Settings{PlannedEpochs: float64(len(r.points)), Templates: finished})
+				c, err := Fit(r.points[:n], 0, Settings{PlannedEpochs: float64(len(r.points)), Templates: finished, Reach: First})
 				if err != nil {
 					tb.Fatal(err)
 				}
@@ -87,7 +87,7 @@ func loss(qs []question, p prior) map[string]float64 {
 	for _, q := range qs {
 		c := *q.curve
 		c.known = &p
-		_, a := c.arrive(q.target, First)
+		_, a := c.arrive(q.target)
 		mass := math.SmallestNonzeroFloat64
 		for j, x := range a.x {
 			if q.truth <= x+a.step/2 {

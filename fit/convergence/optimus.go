@@ -18,9 +18,6 @@ type OptimusCurve struct {
 
 // At returns the loss after x ≥ 0 steps.
 func (c OptimusCurve) At(x float64) float64 {
-	if math.IsInf(x, 1) && c.Beta0 > 0 {
-		return c.Beta2
-	}
 	return 1/math.Max(c.Beta0*x+c.Beta1, 1e-12) + c.Beta2
 }
 

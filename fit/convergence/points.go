@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // curvePicker extracts steps and loss from curve points.
@@ -60,15 +61,10 @@ func (c curvePicker) usable(points []data.CurvePoint) []usablePoint {
 }
 
 // byRun splits points by run, in order of appearance.
-func byRun(points []usablePoint) [][]usablePoint {
-	at := map[string]int{}
-	var runs [][]usablePoint
-	for _, p := range points {
-		if _, ok := at[p.run]; !ok {
-			at[p.run] = len(runs)
-			runs = append(runs, nil)
-		}
-		runs[at[p.run]] = append(runs[at[p.run]], p)
+func byRun(points []usablePoint) (runs [][]usablePoint) {
+	names, of := grouped.By(points, func(p usablePoint) string { return p.run })
+	for _, name := range names {
+		runs = append(runs, of[name])
 	}
 	return runs
 }

@@ -79,16 +79,16 @@ func isotone(points []Point) []Point {
 }
 
 // lows returns the running minima of the record, smoothed for [Smooth].
-func (c *Curve) lows(reach Reach) []Point {
-	if reach == First {
+func (c *Curve) lows() []Point {
+	if c.Reach == First {
 		return c.Lows
 	}
 	return isotone(c.Recorded)
 }
 
 // lowest returns the loss of the last low.
-func (c *Curve) lowest(reach Reach) float64 {
-	lows := c.lows(reach)
+func (c *Curve) lowest() float64 {
+	lows := c.lows()
 	return lows[len(lows)-1].Loss
 }
 

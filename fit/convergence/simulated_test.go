@@ -131,7 +131,7 @@ func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family 
 		if percent == 100 || r.cut > 0 && at <= r.cut || truth <= float64(n) {
 			continue
 		}
-		a, err := c.Target(target, "")
+		a, err := c.Target(target)
 		o.add(r.kind, a.Steps, err, truth)
 	}
 	for _, under := range []float64{.05, .1, .2} { // of the way down
@@ -139,7 +139,7 @@ func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family 
 		if r.cut > float64(n) || r.reachedAt(target, true) <= float64(r.end) {
 			continue // an unrecorded cut is unknowable, and noise may reach the target
 		}
-		a, err := c.Target(target, "")
+		a, err := c.Target(target)
 		var never *NeverReachedError
 		if errors.As(err, &never) {
 			a.Chance = never.Chance

@@ -32,13 +32,12 @@ type Answer struct {
 	// the target is reached; Mean is the median.
 	Steps  data.Estimate
 	Chance float64  // probability that the target is reached
-	Reach  Reach    // definition used
 	Method string   // "recorded", or the family used
 	Notes  []string // limits of the answer
 }
 
-// Target returns when a target loss (or metric, if that was fitted) is reached;
-// reach defines reaching, empty: by the record.
+// Target returns when a target loss (or metric, if that was fitted) is reached
+// by the curve's definition.
 //
 // If the record reaches the target, the answer is interpolated between the
 // recorded lows around it. Otherwise it is the median and 90 % interval of the
@@ -48,31 +47,25 @@ type Answer struct {
 // It fails with a *[NeverReachedError] if the record moves away from the
 // target, or if fewer than one in twenty curves reach it and there is neither a
 // planned rest of the run nor a finished run; and with a *data.InputError if
-// reach is unknown or target is NaN.
-func (c *Curve) Target(target float64, reach Reach) (Answer, error) {
-	if reach == "" {
-		reach = c.Reach
-	}
-	if err := reach.check(); err != nil {
-		return Answer{}, err
-	}
+// target is NaN.
+func (c *Curve) Target(target float64) (Answer, error) {
 	t := c.toLoss(target)
 	if math.IsNaN(t) {
-		return Answer{}, refuse("", target, "a target loss")
+		return Answer{}, data.Invalid("", target, "a target loss")
 	}
-	lows := c.lows(reach)
+	lows := c.lows()
 	for i, s := range lows {
 		if s.Loss <= t {
-			return Answer{Steps: between(lows[max(i-1, 0)], s, t), Chance: 1, Reach: reach, Method: "recorded"}, nil
+			return Answer{Steps: between(lows[max(i-1, 0)], s, t), Chance: 1, Method: "recorded"}, nil
 		}
 	}
-	a, floor := Answer{Method: c.Family, Reach: reach}, c.lowest(reach)
+	a, floor := Answer{Method: c.Family}, lows[len(lows)-1].Loss
 	var hopeless, away bool
 	if c.Family == Optimus {
 		a.Steps, a.Chance = c.optimusStepsTo(t)
 		floor, hopeless = c.optimus().Beta2, a.Chance == 0
 	} else {
-		p, at := c.arrive(t, reach)
+		p, at := c.arrive(t)
 		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)
 		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
 		away = p.rising() > 1-unlikely

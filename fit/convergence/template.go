@@ -53,10 +53,10 @@ func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Temp
 			xs, ls = append(xs, p.x), append(ls, c.toLoss(p.y))
 		}
 		if len(xs) < minTemplate || !(xs[len(xs)-1] > 0) {
-			return nil, refuse(fmt.Sprintf("template %d", i+1), fmt.Sprintf("%d usable curve points", len(xs)),
+			return nil, data.Invalid(fmt.Sprintf("template %d", i+1), fmt.Sprintf("%d usable curve points", len(xs)),
 				fmt.Sprintf("a finished run of at least %d points, with the same x and the same loss or metric as the run itself", minTemplate))
 		}
-		out = append(out, Template{stretches(xs, Hampel(ls))})
+		out = append(out, Template{stretches(xs, hampel(ls))})
 	}
 	return out, nil
 }

@@ -1,22 +1,18 @@
 package gradnoise
 
-import (
-	"math"
-
-	"knee/data"
-)
+import "math"
 
 // LearningRate is a rule for scaling the learning rate with the global batch.
 type LearningRate struct {
-	Name   string        // "linear", "square-root" or "adascale"
-	Factor data.Estimate // multiplies the learning rate at the initial batch
-	Source string        // where the rule was published
+	Name   string  // "linear", "square-root" or "adascale"
+	Factor float64 // multiplies the learning rate at the initial batch
 }
 
 // LearningRates returns the factors of three published rules for a global batch
 // of s times the initial one, in samples: linear s (right while noise dominates
-// the gradient), square root √s (as used with adaptive optimizers), and
-// AdaScale's gain
+// the gradient; Goyal et al., 2017, section 2.1), square root √s (as used with
+// adaptive optimizers; Krizhevsky, 2014, section 5), and the gain of AdaScale
+// (Johnson et al., ICML'20, section 3)
 //
 //	(var + sqr)/(var/s + sqr) = (φ + M0)/(φ/s + M0)
 //
@@ -28,15 +24,6 @@ func (n *Scale) LearningRates(globalBatch float64) []LearningRate {
 		return nil
 	}
 	s := globalBatch / n.InitialBatch
-	exactly := func(v float64) data.Estimate { return data.Estimate{Mean: v, Lo: v, Hi: v} }
-	gain := func(phi float64) float64 { return (phi + n.InitialBatch) / (phi/s + n.InitialBatch) }
-	ada := data.Estimate{Mean: gain(n.Phi.Mean), Lo: gain(n.Phi.Lo), Hi: gain(n.Phi.Hi)}
-	if ada.Lo > ada.Hi { // below the initial batch more noise means a smaller gain
-		ada.Lo, ada.Hi = ada.Hi, ada.Lo
-	}
-	return []LearningRate{
-		{"linear", exactly(s), "Goyal et al., 2017, section 2.1"},
-		{"square-root", exactly(math.Sqrt(s)), "Krizhevsky, 2014, section 5"},
-		{"adascale", ada, "Johnson et al., ICML'20, section 3"},
-	}
+	gain := (n.Phi.Mean + n.InitialBatch) / (n.Phi.Mean/s + n.InitialBatch)
+	return []LearningRate{{"linear", s}, {"square-root", math.Sqrt(s)}, {"adascale", gain}}
 }

@@ -2,11 +2,11 @@ package gradnoise
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/quantile"
 )
 
@@ -19,14 +19,6 @@ type Scale struct {
 	Points       int           `json:"points"`        // curve points used
 }
 
-// New returns the noise scale φ = M0·var/sqr in samples, given sqr = |E g|²,
-// the trace var of the gradient covariance, and the initial batch M0.
-func New(sqr, variance, initialBatch float64) Scale {
-	phi := initialBatch * math.Max(variance, 0) / math.Max(sqr, math.SmallestNonzeroFloat64)
-	phi = math.Min(phi, math.MaxFloat64)
-	return Scale{InitialBatch: initialBatch, Phi: data.Estimate{Mean: phi, Lo: phi, Hi: phi}, Points: 1}
-}
-
 // Fit returns the median noise scale of the later half of every run's points
 // with gradient statistics; the noise scale grows during training, and most
 // time is spent late. The interval spans the 5 % and 95 % quantiles of those
@@ -34,27 +26,20 @@ func New(sqr, variance, initialBatch float64) Scale {
 // above 0 or no point has gradient statistics.
 func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	if !(initialBatch > 0) {
-		return nil, &data.InputError{Source: data.Source{Column: "batch.initial"},
-			Found: fmt.Sprint(initialBatch), Want: "the initial global batch in samples, which gradient statistics are relative to"}
+		return nil, data.Invalid("batch.initial", initialBatch, "the initial global batch in samples, which gradient statistics are relative to")
 	}
-	byRun := map[string][]float64{}
-	var names []string
-	for _, p := range points {
-		if !finite(p.GradSqr) || !finite(p.GradVar) || p.GradSqr <= 0 || p.GradVar < 0 {
-			continue
-		}
-		if byRun[p.Run] == nil {
-			names = append(names, p.Run)
-		}
-		byRun[p.Run] = append(byRun[p.Run], initialBatch*p.GradVar/p.GradSqr)
-	}
+	usable := slices.DeleteFunc(slices.Clone(points), func(p data.CurvePoint) bool {
+		return !(p.GradSqr > 0 && p.GradVar >= 0) || math.IsInf(p.GradSqr+p.GradVar, 1)
+	})
+	runs, of := grouped.By(usable, func(p data.CurvePoint) string { return p.Run })
 	var phis []float64
-	for _, n := range names {
-		phis = append(phis, byRun[n][len(byRun[n])/2:]...)
+	for _, run := range runs {
+		for _, p := range of[run][len(of[run])/2:] {
+			phis = append(phis, initialBatch*p.GradVar/p.GradSqr)
+		}
 	}
 	if len(phis) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "grad_sqr"}, Found: "no curve point with grad_sqr > 0 and grad_var",
-			Want: "at least one"}
+		return nil, data.Invalid("grad_sqr", "no curve point with grad_sqr > 0 and grad_var", "at least one")
 	}
 	slices.Sort(phis)
 	return &Scale{InitialBatch: initialBatch, Points: len(phis), Phi: data.Estimate{
@@ -93,5 +78,3 @@ func (n *Scale) Check() error {
 	}
 	return nil
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,6 +1,10 @@
 package interference
 
-import "math"
+import (
+	"math"
+
+	"knee/internal/grouped"
+)
 
 // Check is the accuracy of predictions of held-out pairs.
 type Check struct {
@@ -13,20 +17,18 @@ type Check struct {
 // every GPU type.
 func CrossValidate(rows []Row) Check {
 	const folds = 5
-	type pair struct{ a, b string }
-	of := map[pair]int{}
-	for _, r := range rows {
-		k := pair{min(r.Job, r.Beside), max(r.Job, r.Beside)}
-		if _, known := of[k]; !known {
-			of[k] = len(of)
-		}
+	pairOf := func(r Row) [2]string { return [2]string{min(r.Job, r.Beside), max(r.Job, r.Beside)} }
+	pairs, _ := grouped.By(rows, pairOf)
+	of := map[[2]string]int{}
+	for i, p := range pairs {
+		of[p] = i % folds
 	}
 	var c Check
 	for fold := range folds {
 		var known, out []Row
 		mean, n := 0.0, 0.0
 		for _, r := range rows {
-			switch left := of[pair{min(r.Job, r.Beside), max(r.Job, r.Beside)}]%folds == fold; {
+			switch left := of[pairOf(r)] == fold; {
 			case left && r.Share > 0:
 				out = append(out, r)
 			case !left:

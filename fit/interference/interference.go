@@ -42,7 +42,7 @@ type Row struct {
 type Model struct {
 	level, memory *effects
 	c             float64 // of the transformation
-	cells         cells
+	perType       bool    // a pair of families interacts differently on every GPU type
 	most          float64 // largest measured share, at least 1; bounds predictions
 }
 
@@ -68,14 +68,6 @@ const (
 	allGroups   = ofType + 1
 )
 
-// cells says on which GPU types a pair of families shares its interaction.
-type cells int
-
-const (
-	onAllTypes cells = iota // the same on every type
-	onOneType
-)
-
 // Fit fits a model. Without rows, predictions have the wide intervals of the
 // prior.
 func Fit(rows []Row) *Model {
@@ -94,11 +86,11 @@ func Fit(rows []Row) *Model {
 	m.memory = fitEffects(memory, allGroups, nil)
 	best := math.Inf(-1)
 	var begin []float64
-	for _, where := range []cells{onAllTypes, onOneType} {
+	for _, perType := range []bool{false, true} {
 		var levels []row
 		for _, r := range rows {
 			if r.Share > 0 {
-				levels = append(levels, beside(r, where))
+				levels = append(levels, beside(r, perType))
 			}
 		}
 		for k := -5; k <= 5 && len(levels) > 0; k += 2 {
@@ -109,7 +101,7 @@ func Fit(rows []Row) *Model {
 			}
 			e := fitEffects(levels, allGroups, begin)
 			if e.evidence+slopes > best {
-				best, m.level, m.c, m.cells = e.evidence+slopes, e, c, where
+				best, m.level, m.c, m.perType = e.evidence+slopes, e, c, perType
 			}
 			begin = slices.Clone(e.variance)
 		}
@@ -127,7 +119,7 @@ func (m *Model) Predict(r Row) Prediction {
 	if _, known := m.level.column[effect{ofType, where(r)}]; !known {
 		r.Workers = 0
 	}
-	mean, variance := m.level.predict(beside(r, m.cells))
+	mean, variance := m.level.predict(beside(r, m.perType))
 	level := distuv.StudentsT{Mu: mean, Sigma: math.Sqrt(variance), Nu: 1 + m.level.size[allGroups+1]}
 	fits, doubt := m.memory.predict(together(r, 0))
 	p := Prediction{Fits: distuv.UnitNormal.CDF(fits / math.Sqrt(doubt)), Quantile: func(q float64) float64 {
@@ -141,9 +133,9 @@ func (m *Model) Predict(r Row) Prediction {
 }
 
 // beside returns the effects on the slowdown of a row.
-func beside(r Row, c cells) row {
+func beside(r Row, perType bool) row {
 	out := row{cell: family(r.Job) + "\x00" + family(r.Beside), effects: []effect{{ofAll, ""}, {ofType, where(r)}}}
-	if c == onOneType {
+	if perType {
 		out.cell += "\x00" + where(r)
 	}
 	out.role(sensitivity, r.Job, where(r))

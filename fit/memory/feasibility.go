@@ -29,6 +29,6 @@ func (f Feasibility) Fits(trials []data.Measurement) func(data.Config) (p float6
 		if c.LocalBatch <= 0 || math.IsInf(model.Capacity(c.GPUType), 1) {
 			return 0, false
 		}
-		return model.Predict(c, 0).Fits, true
+		return model.Predict(c).Fits, true
 	}
 }

@@ -104,14 +104,17 @@ const (
 type point struct {
 	split, shards float64 // tensor-parallel degree; share of the layers on a stage
 	held          float64 // bytes of state per parameter that a replica's device holds, before tensor and pipeline parallelism
-	first         float64 // activations on the first stage, in samples of the whole model
-	last          float64 // the same on the last stage
-	scores        float64 // bytes of attention scores on the first stage, if all are kept
-	lastScores    float64
+	first, last   stage
 	tokens        float64 // tokens × vocabulary of a micro-batch on one device of the last stage
 	embedding     float64 // share of the parameters in embeddings, on the first and last stage
 	parameters    float64
 	perSample     float64 // bytes of activations of a sample of the whole model, t = 1
+}
+
+// stage is what a device of a pipeline stage keeps of the forward pass.
+type stage struct {
+	activations float64 // in samples of the whole model
+	scores      float64 // bytes of attention scores, if all are kept
 }
 
 // pointOf returns the point of a configuration.
@@ -120,7 +123,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	t, stages, cp := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1))
 	d := float64(c.Replicas())
 	b, m := math.Max(c.LocalBatch, 1e-6), float64(c.AccumSteps+1)
-	p := point{held: stateBytes, parameters: 1, perSample: 1}
+	p := point{split: t, parameters: 1, perSample: 1}
 	optimizer := optimizerBytes
 	if c.Offload == "cpu" || c.Offload == "optimizer" {
 		optimizer = 0
@@ -137,7 +140,6 @@ func pointOf(c data.Config, a data.Architecture) point {
 	default:
 		p.held = weightBytes + gradientBytes + optimizer
 	}
-	p.split = t
 	layers := 1 / stages // share of the layers on a stage
 	if a.Layers > 0 {
 		layers = math.Ceil(float64(a.Layers)/stages) / float64(a.Layers)
@@ -147,33 +149,31 @@ func pointOf(c data.Config, a data.Architecture) point {
 	// 2.2.1).
 	flight := math.Min(m, stages)
 	perLayer := (10 + 24/t) / 34 // relative to t = 1
-	keep := func(layers, flight float64) (activations, scores float64) {
+	keep := func(layers, flight float64) stage {
 		one := 1. / 24 // one of a typical number of layers
 		if a.Layers > 0 {
 			one = 1 / float64(a.Layers)
 		}
 		switch {
 		case c.Offload == "activations":
-			return b / cp * perLayer * one, b / (t * cp) * one
+			return stage{b / cp * perLayer * one, b / (t * cp) * one}
 		case c.Recompute == "full": // the input of each layer, and one layer in full
-			return b / cp * (layers*flight*2/34 + perLayer*one), b / (t * cp) * one
+			return stage{b / cp * (layers*flight*2/34 + perLayer*one), b / (t * cp) * one}
 		case c.Recompute == "selective":
-			return b / cp * layers * flight * perLayer, b / (t * cp) * one
+			return stage{b / cp * layers * flight * perLayer, b / (t * cp) * one}
 		}
-		return b / cp * layers * flight * perLayer, b / (t * cp) * layers * flight
+		return stage{b / cp * layers * flight * perLayer, b / (t * cp) * layers * flight}
 	}
-	p.first, p.scores = keep(layers, flight)
-	p.last, p.lastScores = keep(layers, 1)
-	p.shards = layers
+	p.first, p.last, p.shards = keep(layers, flight), keep(layers, 1), layers
 	if !known {
-		p.scores, p.lastScores = 0, 0
+		p.first.scores, p.last.scores = 0, 0
 		return p
 	}
 	s, h, l, vocab := float64(a.SeqLen), float64(a.Hidden), float64(a.Layers), float64(a.Vocab)
 	p.parameters, p.perSample = a.Count(), 34*s*h*l
 	p.embedding = math.Min(vocab*h/p.parameters, .9)
 	scores := 5 * s * s * l * float64(a.Heads)
-	p.scores, p.lastScores = p.scores*scores, p.lastScores*scores
+	p.first.scores, p.last.scores = p.first.scores*scores, p.last.scores*scores
 	p.tokens = b * s / cp * vocab / t
 	return p
 }
@@ -185,13 +185,13 @@ func (p *point) ln(x *[coordinates]float64) float64 {
 	return math.Log(math.Max(first.total(), last.total()))
 }
 
-// Parts are bytes on one device.
-type Parts struct{ State, Activations, Logits, Constant float64 }
+// parts are bytes on one device.
+type parts struct{ state, activations, logits, constant float64 }
 
-func (p Parts) total() float64 { return p.State + p.Activations + p.Logits + p.Constant }
+func (p parts) total() float64 { return p.state + p.activations + p.logits + p.constant }
 
 // parts returns the bytes on a device of the first and of the last stage.
-func (p *point) parts(x *[coordinates]float64) (first, last Parts) {
+func (p *point) parts(x *[coordinates]float64) (first, last parts) {
 	held := math.Exp(x[state]) * p.parameters * p.held / p.split
 	if p.parameters == 1 {
 		held /= stateBytes // the coordinate is already the sum
@@ -201,5 +201,5 @@ func (p *point) parts(x *[coordinates]float64) (first, last Parts) {
 	act := math.Exp(x[activation]+x[overhead]) * p.perSample
 	scores := math.Min(math.Exp(x[quadratic]), 1) * math.Exp(x[overhead])
 	c := math.Exp(x[constant])
-	return Parts{held, act*p.first + scores*p.scores, 0, c}, Parts{held, act*p.last + scores*p.lastScores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}
+	return parts{held, act*p.first.activations + scores*p.first.scores, 0, c}, parts{held, act*p.last.activations + scores*p.last.scores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}
 }

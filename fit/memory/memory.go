@@ -10,7 +10,6 @@
 package memory
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +22,9 @@ import (
 
 // Model is the memory model of one job. It is safe for concurrent use.
 type Model struct {
-	arch     data.Architecture
-	draws    [][coordinates]float64
-	gpu      map[string]float64 // bytes of a device by type, as measured
-	observed int
+	arch  data.Architecture
+	draws [][coordinates]float64
+	gpu   map[string]float64 // bytes of a device by type, as measured
 }
 
 // modelFile is Model as part of model.json.
@@ -34,7 +32,6 @@ type modelFile struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"`
-	Observed     int                `json:"observed"`
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -45,7 +42,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 			short[i] = append(short[i], math.Round(v*1e6)/1e6)
 		}
 	}
-	return json.Marshal(modelFile{m.arch, short, m.gpu, m.observed})
+	return json.Marshal(modelFile{m.arch, short, m.gpu})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -69,7 +66,7 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 			}
 		}
 	}
-	*m = Model{f.Architecture, draws, f.GPU, f.Observed}
+	*m = Model{f.Architecture, draws, f.GPU}
 	return nil
 }
 
@@ -78,11 +75,11 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 // Without measurements predictions come from the prior. A zero architecture is
 // taken from the measurements. seed is that of the posterior draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
-	return FitUnder(learned(), ms, a, seed)
+	return fitUnder(learned(), ms, a, seed)
 }
 
-// FitUnder is [Fit] with a given prior instead of the learned one.
-func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
+// fitUnder is [Fit] with a given prior instead of the learned one.
+func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	m := &Model{arch: a, gpu: map[string]float64{}}
 	for _, r := range ms {
 		if a.Zero() && !r.Architecture.Zero() {
@@ -99,25 +96,21 @@ func FitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 			arch = m.arch
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
-		switch {
+		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
 		case r.Status == data.OK && r.PeakMemory > 0:
-			o.kind, o.ln = exact, math.Log(r.PeakMemory)
-		case r.Status == data.OK && !math.IsInf(o.capacity, 0) && r.LocalBatch > 0:
-			o.kind = below
-		case r.Status == data.OOM && !math.IsInf(o.capacity, 0) && r.LocalBatch > 0:
-			o.kind = above
+			o.ln = math.Log(r.PeakMemory)
+		case r.Status == data.OK && limited:
+			o.ran = 1
+		case r.Status == data.OOM && limited:
+			o.ran = -1
 		default:
 			continue
 		}
 		rows = append(rows, o)
 	}
-	m.observed = len(rows)
 	m.draws = sample(thin(rows), priors(m.arch, from), seed)
 	return m
 }
-
-// Observed returns the number of measurements used.
-func (m *Model) Observed() int { return m.observed }
 
 // Capacity returns the bytes of memory of a GPU type, +Inf if not known.
 func (m *Model) Capacity(gpuType string) float64 {
@@ -152,10 +145,9 @@ func (m *Model) For(a data.Architecture) *Model {
 }
 
 // Predict predicts the memory of a configuration. An unknown batch counts as
-// one sample. gpuMemory, in bytes, replaces the capacity of the GPU type; 0
-// keeps that.
-func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
-	out := Prediction{Capacity: cmp.Or(gpuMemory, m.Capacity(c.GPUType))}
+// one sample.
+func (m *Model) Predict(c data.Config) Prediction {
+	out := Prediction{Capacity: m.Capacity(c.GPUType)}
 	if c.LocalBatch <= 0 {
 		c.LocalBatch = 1
 	}
@@ -163,11 +155,8 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 	lns := make([]float64, len(m.draws))
 	for d := range m.draws {
 		x := &m.draws[d]
-		sd := math.Exp(x[noise])
-		ln := p.ln(x)
-		// Each draw gets one noise value; the values are spread over the draws
-		// in a fixed order.
-		lns[d] = ln + sd*scatter()[d*53%walkers]
+		sd, ln := math.Exp(x[noise]), p.ln(x)
+		lns[d] = ln + sd*scatter()[d*53%walkers] // one value each, in a fixed order
 		if math.IsInf(out.Capacity, 1) {
 			out.Fits++
 		} else {
@@ -178,21 +167,4 @@ func (m *Model) Predict(c data.Config, gpuMemory float64) Prediction {
 	slices.Sort(lns)
 	out.Peak = data.Estimate{Mean: math.Exp(quantile.Sorted(lns, .5)), Lo: math.Exp(quantile.Sorted(lns, .05)), Hi: math.Exp(quantile.Sorted(lns, .95))}
 	return out
-}
-
-// PartsOf returns the bytes of each part of the fuller stage, as medians over
-// the draws.
-func (m *Model) PartsOf(c data.Config) Parts {
-	p := pointOf(c, m.arch)
-	values := make([][]float64, 4)
-	for d := range m.draws {
-		first, last := p.parts(&m.draws[d])
-		if last.total() > first.total() {
-			first = last
-		}
-		for i, v := range []float64{first.State, first.Activations, first.Logits, first.Constant} {
-			values[i] = append(values[i], v)
-		}
-	}
-	return Parts{quantile.Median(values[0]), quantile.Median(values[1]), quantile.Median(values[2]), quantile.Median(values[3])}
 }

@@ -18,26 +18,29 @@ func config(workers int, batch float64, l data.Layout) data.Config {
 	return data.Config{GPUType: "a100", Workers: workers, LocalBatch: batch, Layout: l}
 }
 
-// By hand, without measurements and overhead: 18 bytes for each of 1.31e9
-// parameters, 34·s·b·h·l of activations of a sample, 6 bytes per logit, and 1
-// GB.
+// By hand, at the prior means: 18 bytes for each of 1.31e9 parameters, 34·s·b·h·l
+// of activations of a sample, 6 bytes per logit, and 1 GB.
 func TestPartsByHand(t *testing.T) {
-	m := Fit(nil, gpt, 1)
+	var x [coordinates]float64
+	for i, p := range priors(gpt, learned()) {
+		x[i] = p.Mean
+	}
+	e := math.Exp(x[overhead])
 	for _, c := range []struct {
-		name   string
-		config data.Config
-		want   Parts
+		name                       string
+		config                     data.Config
+		state, activations, logits float64
 	}{
-		{"one GPU", config(1, 1, data.Layout{}), Parts{State: 18 * gpt.Count(), Activations: 34*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24, Logits: 6 * 2048 * 50304}},
-		{"zero3 over 8", config(8, 1, data.Layout{Sharding: "zero3"}), Parts{State: 18 * gpt.Count() / 8, Activations: 34*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24, Logits: 6 * 2048 * 50304}},
-		{"tensors over 4", config(4, 1, data.Layout{TP: 4}), Parts{State: 18 * gpt.Count() / 4, Activations: 16*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24/4, Logits: 6 * 2048 * 50304 / 4}},
-		{"full recomputation", config(1, 1, data.Layout{Recompute: "full"}), Parts{State: 18 * gpt.Count(), Activations: 2*2048*2048*24 + 34*2048*2048 + math.Exp(-1.5)*5*16*2048*2048, Logits: 6 * 2048 * 50304}},
+		{"one GPU", config(1, 1, data.Layout{}), 18 * gpt.Count(), 34*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24, 6 * 2048 * 50304},
+		{"zero3 over 8", config(8, 1, data.Layout{Sharding: "zero3"}), 18 * gpt.Count() / 8, 34*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24, 6 * 2048 * 50304},
+		{"tensors over 4", config(4, 1, data.Layout{TP: 4}), 18 * gpt.Count() / 4, 16*2048*2048*24 + math.Exp(-1.5)*5*16*2048*2048*24/4, 6 * 2048 * 50304 / 4},
+		{"full recomputation", config(1, 1, data.Layout{Recompute: "full"}), 18 * gpt.Count(), 2*2048*2048*24 + 34*2048*2048 + math.Exp(-1.5)*5*16*2048*2048, 6 * 2048 * 50304},
 	} {
-		got, e := m.PartsOf(c.config), math.Exp(priors(gpt, learned())[overhead].Mean)
-		for name, v := range map[string][2]float64{"state": {got.State, e * c.want.State}, "activations": {got.Activations, e * c.want.Activations}, "logits": {got.Logits, e * c.want.Logits}} {
-			// medians of 128 draws of factors with an sd of up to 1.5
-			if math.Abs(math.Log(v[0]/v[1])) > .25 {
-				t.Errorf("%s: %s %.3g bytes, want %.3g", c.name, name, v[0], v[1])
+		p := pointOf(c.config, gpt)
+		_, got := p.parts(&x)
+		for name, v := range map[string][2]float64{"state": {got.state, e * c.state}, "activations": {got.activations, e * c.activations}, "logits": {got.logits, e * c.logits}, "constant": {got.constant, 1e9}} {
+			if math.Abs(v[0]/v[1]-1) > 1e-9 {
+				t.Errorf("%s: %s %.9g bytes, want %.9g", c.name, name, v[0], v[1])
 			}
 		}
 	}
@@ -48,7 +51,7 @@ func TestPartsByHand(t *testing.T) {
 func TestDirections(t *testing.T) {
 	for _, a := range []data.Architecture{gpt, {}} {
 		m := Fit(nil, a, 1)
-		peak := func(c data.Config) float64 { return m.Predict(c, 0).Peak.Mean }
+		peak := func(c data.Config) float64 { return m.Predict(c).Peak.Mean }
 		order := []data.Config{
 			config(16, 8, data.Layout{}), config(16, 4, data.Layout{}), config(16, 4, data.Layout{Sharding: "zero1"}), config(16, 4, data.Layout{Sharding: "zero2"}),
 			config(16, 4, data.Layout{Sharding: "zero3"}), config(16, 4, data.Layout{Sharding: "zero3", TP: 2}), config(16, 4, data.Layout{Sharding: "zero3", TP: 2, Recompute: "full"}),
@@ -74,12 +77,12 @@ func TestCensored(t *testing.T) {
 	}
 	m := Fit(ms, data.Architecture{}, 1)
 	for _, r := range ms {
-		p := m.Predict(r.Config, 0)
+		p := m.Predict(r.Config)
 		if r.Status == data.OK && p.Fits < .8 || r.Status == data.OOM && p.Fits > .2 {
 			t.Errorf("batch %g, %s: fits with probability %.2f", r.LocalBatch, r.Status, p.Fits)
 		}
 	}
-	if p := m.Predict(config(8, 1024, data.Layout{}), 0); p.Fits > .1 {
+	if p := m.Predict(config(8, 1024, data.Layout{})); p.Fits > .1 {
 		t.Errorf("a batch 16 times too large fits with probability %.2f", p.Fits)
 	}
 }
@@ -87,7 +90,7 @@ func TestCensored(t *testing.T) {
 func TestUnknownDevice(t *testing.T) {
 	c := config(1, 1, data.Layout{})
 	c.GPUType = "abacus"
-	if p := Fit(nil, gpt, 1).Predict(c, 0); p.Fits != 1 || !math.IsInf(p.Capacity, 1) {
+	if p := Fit(nil, gpt, 1).Predict(c); p.Fits != 1 || !math.IsInf(p.Capacity, 1) {
 		t.Errorf("capacity %g, fits %g; want +Inf and 1", p.Capacity, p.Fits)
 	}
 }
@@ -95,16 +98,17 @@ func TestUnknownDevice(t *testing.T) {
 // Sources are scored under a prior learned without them.
 func TestMeasuredPeaks(t *testing.T) {
 	dir := bench.Dir(t)
-	sources := map[string][][]data.Measurement{}
+	sources := map[string][]data.Measurement{}
 	for _, file := range []string{"sailor.csv", "bigscience.csv"} {
 		ms, _, err := data.LoadMeasurements(filepath.Join(dir, "scaling", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		sources[file] = JobsOf(ms)
+		sources[file] = ms
 	}
-	for file, jobs := range sources {
-		var others [][][]data.Measurement
+	for file, ms := range sources {
+		names, jobs := byJob(ms)
+		var others [][]data.Measurement
 		for o := range sources {
 			if o != file {
 				others = append(others, sources[o])
@@ -114,7 +118,8 @@ func TestMeasuredPeaks(t *testing.T) {
 		for _, known := range []int{0, 4, 8} {
 			var errors []float64
 			inside, oom, safe := 0, 0, 0
-			for _, rows := range jobs {
+			for _, name := range names {
+				rows := jobs[name]
 				for seed := range uint64(4) {
 					order := rand.New(rand.NewPCG(seed, 1)).Perm(len(rows))
 					if len(rows) <= known {
@@ -124,10 +129,13 @@ func TestMeasuredPeaks(t *testing.T) {
 					for _, i := range order[:known] {
 						train = append(train, rows[i])
 					}
-					m := FitUnder(from, train, rows[0].Architecture, 1)
+					m := fitUnder(from, train, rows[0].Architecture, 1)
 					for _, i := range order[known:] {
 						r := rows[i]
-						p := m.Predict(r.Config, r.GPUMemory)
+						if r.GPUMemory > 0 {
+							m.gpu[r.GPUType] = r.GPUMemory
+						}
+						p := m.Predict(r.Config)
 						switch {
 						case r.Status == data.OOM:
 							if oom++; p.Fits > .9 {

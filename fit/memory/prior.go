@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // Prior is the part of the prior that is learned from jobs of others.
@@ -32,16 +33,17 @@ var learned = sync.OnceValue(func() Prior {
 // counted.
 func open() Prior { return Prior{Overhead: Gaussian{0, 1}, Noise: Gaussian{math.Log(.05), 1}} }
 
-// Learn returns the prior for a new source, given others. A source is a list of
-// jobs, each fitted with the open prior; source means are normal, and their sum
-// of squared deviations includes the variance of the open prior.
-func Learn(sources [][][]data.Measurement) Prior {
+// Learn returns the prior for a new source, given others. Each job of a source
+// is fitted with the open prior; source means are normal, and their sum of
+// squared deviations includes the variance of the open prior.
+func Learn(sources [][]data.Measurement) Prior {
 	p := open()
 	var overheads, noises []float64
-	for _, jobs := range sources {
+	for _, ms := range sources {
 		var o, n float64
-		for _, ms := range jobs {
-			m := FitUnder(open(), ms, data.Architecture{}, 1)
+		names, jobs := byJob(ms)
+		for _, name := range names {
+			m := fitUnder(open(), jobs[name], data.Architecture{}, 1)
 			for _, x := range m.draws {
 				o += x[overhead] / float64(len(m.draws)*len(jobs))
 				n += x[noise] / float64(len(m.draws)*len(jobs))
@@ -51,6 +53,10 @@ func Learn(sources [][][]data.Measurement) Prior {
 	}
 	p.Overhead, p.Noise = population(overheads, p.Overhead), population(noises, p.Noise)
 	return p
+}
+
+func byJob(ms []data.Measurement) (names []string, jobs map[string][]data.Measurement) {
+	return grouped.By(ms, func(m data.Measurement) string { return m.Job })
 }
 
 func population(of []float64, before Gaussian) Gaussian {
@@ -65,18 +71,4 @@ func population(of []float64, before Gaussian) Gaussian {
 	}
 	p.SD = math.Sqrt(ss / n)
 	return p
-}
-
-// JobsOf groups measurements by job, in order of appearance.
-func JobsOf(ms []data.Measurement) (jobs [][]data.Measurement) {
-	at := map[string]int{}
-	for _, m := range ms {
-		i, ok := at[m.Job]
-		if !ok {
-			i = len(jobs)
-			at[m.Job], jobs = i, append(jobs, nil)
-		}
-		jobs[i] = append(jobs[i], m)
-	}
-	return jobs
 }

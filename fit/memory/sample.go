@@ -11,18 +11,10 @@ import (
 // observation is one measurement in the form's quantities.
 type observation struct {
 	point
-	kind     kind
-	ln       float64 // ln bytes of the peak, if exact
+	ran      float64 // 1 or, out of memory, −1; 0 if the peak was recorded
+	ln       float64 // ln bytes of the peak, if recorded
 	capacity float64 // ln of the bytes of the device
 }
-
-type kind int
-
-const (
-	exact kind = iota
-	below      // ran: less than the device has
-	above      // out of memory
-)
 
 // maxRows bounds the observations used; more hardly narrow the coordinates.
 const maxRows = 96
@@ -51,14 +43,11 @@ func logDensity(x *[coordinates]float64, rows []observation, prior *[coordinates
 	sd := math.Exp(x[noise])
 	for i := range rows {
 		o := &rows[i]
-		switch z := (o.capacity + x[headroom] - o.point.ln(x)) / sd; o.kind {
-		case exact:
-			z = (o.ln - o.point.ln(x)) / sd
+		if peak := o.point.ln(x); o.ran == 0 {
+			z := (o.ln - peak) / sd
 			v -= x[noise] + 2.5*math.Log1p(z*z/4)
-		case below:
-			v += math.Log(student(z) + surprise)
-		case above:
-			v += math.Log(student(-z) + surprise)
+		} else {
+			v += math.Log(student(o.ran*(o.capacity+x[headroom]-peak)/sd) + surprise)
 		}
 	}
 	return v

@@ -9,6 +9,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 )
 
 // Report builds the page: a section for each job, then for each plan and for
@@ -120,7 +121,7 @@ func (j *job) complete(ctx context.Context) error {
 		return ctx.Err() // nothing was measured: the section says so
 	}
 	if len(j.curve) > 0 {
-		_ = m.AddCurve(j.curve, data.Batch{}) // without it the model speaks of speed alone
+		_ = m.AddCurve(j.curve, data.Batch{}, convergence.Settings{}) // without it the model speaks of speed alone
 	}
 	j.model, j.fitted = m, "No model was given: the figures show one fitted to the measurements for this page."
 	return nil
