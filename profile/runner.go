@@ -63,7 +63,6 @@ const giveUpAfter = 3
 type running struct {
 	config data.Config
 	cancel context.CancelCauseFunc
-	queue  *queueing // of the current attempt; nil before the first
 }
 
 // Run measures until the strategy stops, the budget is spent, or Drain or ctx
