@@ -32,8 +32,7 @@ func (l *LauncherSpec) defaults() { *l = LauncherSpec{Local: &LocalSpec{}} }
 
 // ReadStudy reads study.yaml from r, fills in the defaults and checks every
 // value before any trial runs. The space keeps the order of the file. Unknown
-// keys are errors. The space may be left out only with the launcher replay,
-// whose table is then the space.
+// keys are errors.
 //
 // Defaults: objective accuracy, metrics jsonl, launcher local (one process per
 // trial), storage journal, warm-up auto, at least 20 steps and at most 60 s to
@@ -60,7 +59,7 @@ func (s *Study) validate(o *object) {
 	if s.Launcher.Replay == nil && (len(s.Command) == 0 || s.Command[0] == "") {
 		o.fail("command", "nothing", "the command of a trial, a list such as [python, train.py]")
 	}
-	if s.Launcher.Replay == nil && len(s.Space) == 0 {
+	if len(s.Space) == 0 {
 		o.fail("space", "nothing", wantSpace)
 	}
 	if slices.ContainsFunc(s.Constraints, func(c string) bool { return strings.TrimSpace(c) == "" }) {

@@ -93,7 +93,6 @@ func TestReadStudyDefaults(t *testing.T) {
 // Without a space, a replay's table is the space.
 func TestReadStudyReplay(t *testing.T) {
 	for _, text := range []string{
-		"job: a\nlauncher: {replay: {table: t.csv}}\n",
 		"job: a\nspace: {vm: [x, y]}\nobjective: {minimize: step_time}\nlauncher: {replay: {table: t.csv}}\n",
 		"job: a\nspace: {workers: [1]}\ncommand: [x]\nlauncher:\n  local:\n",
 	} {

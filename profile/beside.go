@@ -163,7 +163,7 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 			return nil, err
 		}
 	}
-	launcher, err := newLauncher(&s, dog)
+	launcher, err := launch.New(&s, dog)
 	if err != nil {
 		return nil, errors.Join(err, dog.Close())
 	}

@@ -66,18 +66,11 @@ func (l *loop) run() {
 }
 
 // stopDraining starts no further trial and lets the running ones finish. Trials
-// that wait for nodes are cancelled: the wait may take days.
+// that wait for nodes cancel themselves: the wait may take days.
 func (l *loop) stopDraining() {
 	l.drain = nil
 	l.close("interrupted")
 	l.drained = true
-	l.r.mu.Lock()
-	defer l.r.mu.Unlock()
-	for _, t := range l.r.running {
-		if t.queue != nil && t.queue.waiting() {
-			t.cancel(errDrained)
-		}
-	}
 }
 
 // finished reports whether there is nothing left to wait for.

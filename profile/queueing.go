@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"sync"
 	"time"
 
 	"knee/profile/launch"
@@ -14,10 +13,6 @@ import (
 // present, and a start before this process submitted the trial becomes its
 // launch.
 type queueing struct {
-	submitted chan struct{} // receives when the engine has accepted the trial
-	began     chan struct{} // receives when it begins to run
-
-	mu       sync.Mutex
 	launched time.Time
 	followed bool      // an earlier run had submitted it
 	queueing bool      // an engine has it
@@ -25,22 +20,11 @@ type queueing struct {
 }
 
 func newQueueing(t launch.Trial) *queueing {
-	return &queueing{submitted: make(chan struct{}, 1), began: make(chan struct{}, 1),
-		launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
+	return &queueing{launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
 }
 
-// submit records that the trial waits, to be submitted or for nodes.
-func (q *queueing) submit() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.queueing = true
-	signalOnce(q.submitted)
-}
-
-// beganAt records when the trial began to run. It is the launcher's callback.
-func (q *queueing) beganAt(at time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// began records when the trial began to run.
+func (q *queueing) began(at time.Time) {
 	if now := time.Now(); at.IsZero() || at.After(now) {
 		at = now
 	}
@@ -48,31 +32,22 @@ func (q *queueing) beganAt(at time.Time) {
 		at = q.launched
 	}
 	q.begun = at
-	signalOnce(q.began)
 }
 
 // seenRunning records a step at a time: a trial that makes steps is running,
 // whether or not its launcher said so.
 func (q *queueing) seenRunning(at time.Time) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.queueing && q.begun.IsZero() {
+	if q.waiting() {
 		q.begun = at
 	}
 }
 
 // waiting reports whether the trial waits for nodes.
-func (q *queueing) waiting() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.queueing && q.begun.IsZero()
-}
+func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
 
 // beginning returns when the trial began to run; when it was launched, if it
 // did not wait or has not begun.
 func (q *queueing) beginning() time.Time {
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	if q.begun.IsZero() {
 		return q.launched
 	}
@@ -93,12 +68,4 @@ func (q *queueing) queued(now time.Time) time.Duration {
 		return now.Sub(q.launched)
 	}
 	return max(q.beginning().Sub(q.launched), 0)
-}
-
-// signalOnce sends to a channel of capacity 1 unless it is full.
-func signalOnce(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -95,7 +95,7 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 			}
 		}
 	}
-	launcher, err := newLauncher(s, o.watchdog)
+	launcher, err := launch.New(s, o.watchdog)
 	if err != nil {
 		return nil, err
 	}
@@ -138,20 +138,6 @@ func untilDrained(ctx context.Context, drain <-chan struct{}) (context.Context, 
 		}
 	}()
 	return ctx, cancel
-}
-
-// newLauncher returns the launcher of a study. Paths are resolved against the
-// study's file.
-func newLauncher(s *data.Study, dog *launch.Watchdog) (launch.Launcher, error) {
-	parser, err := launch.NewParser(s.Metrics)
-	if err != nil {
-		return nil, err
-	}
-	launcher, err := launch.New(s.Launcher, launch.Settings{Parser: parser, Watchdog: dog, Table: s.Source.Beside})
-	if err == nil && s.Dir != "" {
-		s.Dir = s.Source.Beside(s.Dir)
-	}
-	return launcher, err
 }
 
 // Save writes the measurements and the training curves of a study.

@@ -63,7 +63,6 @@ const giveUpAfter = 3
 type running struct {
 	config data.Config
 	cancel context.CancelCauseFunc
-	queue  *queueing // of the current attempt; nil before the first
 }
 
 // Run measures until the strategy stops, the budget is spent, or Drain or ctx
@@ -126,8 +125,10 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 		// Use this knee, not one on the PATH. A pod uses the knee of its image.
 		command[0] = r.Self
 	}
-	t := launch.Trial{ID: id, Attempt: attempt, Config: c, Command: command,
-		Env: r.Study.Env, Dir: r.Study.Dir, InitialBatch: r.Study.Batch.Initial}
+	t := launch.Trial{ID: id, Attempt: attempt, Config: c, Command: command, Env: r.Study.Env, InitialBatch: r.Study.Batch.Initial}
+	if r.Study.Dir != "" {
+		t.Dir = r.Study.Source.Beside(r.Study.Dir)
+	}
 	t.Log = r.logPath(t)
 	return t, nil
 }

@@ -24,11 +24,7 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 	if err != nil {
 		return nil, err
 	}
-	return suggestFrom(chooser, bayesopt.History{Candidates: candidates, Measured: history}, n)
-}
-
-// suggestFrom asks a strategy n times; earlier suggestions count as running.
-func suggestFrom(chooser bayesopt.Strategy, h bayesopt.History, n int) ([]bayesopt.Suggestion, error) {
+	h := bayesopt.History{Candidates: candidates, Measured: history}
 	var next []bayesopt.Suggestion
 	for range n {
 		one, err := chooser.Next(h)

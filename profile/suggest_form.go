@@ -25,10 +25,8 @@ func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
 
 // formsOf returns the forms for the space of a study.
 func formsOf(s *data.Study) []bayesopt.MeanForm {
-	for _, k := range s.Space {
-		if slices.Contains(data.LayoutNames(), k.Name) {
-			return LayoutForms(s.Model)
-		}
+	if slices.ContainsFunc(s.Space, func(k data.Knob) bool { return slices.Contains(data.LayoutNames(), k.Name) }) {
+		return LayoutForms(s.Model)
 	}
 	return SpeedForms()
 }

@@ -48,11 +48,12 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 		if err != nil {
 			return nil, err
 		}
-		warm, err := newWarmStart(how.Warm, candidates)
-		if err != nil {
-			return nil, err
+		for _, c := range candidates { // a mean function must cover them all
+			if _, err := how.Warm.StepTime(c); err != nil {
+				return nil, fmt.Errorf("start from the model of job %q: %s: %w", how.Warm.Job(), c, err)
+			}
 		}
-		o.Forms = append(o.Forms, warm)
+		o.Forms = append(o.Forms, warmStart{how.Warm})
 	}
 	return baseline.NewStrategy(how.Strategy, o)
 }
@@ -82,17 +83,6 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 // warmStart is a model fitted elsewhere, as a prior mean without free
 // parameters.
 type warmStart struct{ model *fit.Model }
-
-// newWarmStart returns an error if the model cannot predict some candidate: a
-// mean function must cover them all.
-func newWarmStart(model *fit.Model, candidates []data.Config) (warmStart, error) {
-	for _, c := range candidates {
-		if _, err := model.StepTime(c); err != nil {
-			return warmStart{}, fmt.Errorf("start from the model of job %q: %s: %w", model.Job(), c, err)
-		}
-	}
-	return warmStart{model}, nil
-}
 
 // Fit implements [bayesopt.MeanForm].
 func (w warmStart) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {

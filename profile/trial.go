@@ -103,14 +103,20 @@ func (r *Runner) logPath(t launch.Trial) string {
 func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	obs := make(chan launch.Observation, 256)
-	ended := make(chan error, 1)
+	timeout := orNever(r.Study.Trial.Timeout)
+	hang, quiet := time.NewTimer(timeout), time.NewTimer(quietAfter(timeout))
+	defer hang.Stop()
+	defer quiet.Stop()
+	obs, ended := make(chan launch.Observation, 256), make(chan error, 1)
+	calls := make(chan func(), 16) // of the launcher, to run here
 	q := newQueueing(t)
-	t.Submitted, t.Began, t.Waiting = r.submittedTo(t, q), q.beganAt, q.submit
-	r.queuesIn(t.ID, q)
 	var peak, device float64 // bytes, measured by the launcher; written before it sends to ended
-	t.Used = func(p, d float64) { peak, device = p, d }
-	go func() { ended <- r.Launcher.Launch(ctx, t, obs) }()
+	followed := r.followed(t, q, calls, func() {
+		hang.Reset(timeout)
+		quiet.Reset(quietAfter(timeout))
+	})
+	followed.Used = func(p, d float64) { peak, device = p, d }
+	go func() { ended <- r.Launcher.Launch(ctx, followed, obs) }()
 
 	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
 	var first, told time.Time
@@ -118,48 +124,42 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		if m.Observed() == 0 && !o.OfMemory() {
 			first = o.At
 		}
+		q.seenRunning(time.Now())
 		return (ctx.Err() == nil || o.OfMemory()) && m.Add(o)
 	}
-	hang := newHangTimer(r.Study.Trial.Timeout)
-	defer hang.Stop()
-	quiet := time.NewTimer(quietAfter(r.Study.Trial.Timeout))
-	defer quiet.Stop()
-	if q.waiting() {
-		hang.Stop()
-	}
+	drain := r.Drain
 	for {
-		select {
-		case <-quiet.C:
-			if m.Observed() == 0 && !q.waiting() {
-				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(r.Study.Trial.Timeout), Unread: launch.Unread(t.Log)})
-			}
-		case o := <-obs:
-			now := time.Now()
-			q.seenRunning(now)
-			restart(hang, r.Study.Trial.Timeout)
-			if take(o) {
-				cancel(errEnough)
-			}
-			if now.Sub(told) >= tellEvery {
-				told = now
-				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
-			}
-		case <-q.submitted:
+		if q.waiting() {
 			hang.Stop() // time in the queue is not limited
 			if r.draining() {
 				cancel(errDrained)
 			}
-		case <-q.began:
-			restart(hang, r.Study.Trial.Timeout)
-			quiet.Reset(quietAfter(r.Study.Trial.Timeout))
-			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: q.queued(time.Now())})
-		case <-hang.C:
-			if !q.waiting() {
-				cancel(errHung)
+		}
+		select {
+		case call := <-calls:
+			call()
+		case <-drain:
+			drain = nil
+		case <-quiet.C:
+			if m.Observed() == 0 && !q.waiting() {
+				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
 			}
+		case o := <-obs:
+			hang.Reset(timeout)
+			if take(o) {
+				cancel(errEnough)
+			}
+			if now := time.Now(); now.Sub(told) >= tellEvery {
+				told = now
+				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
+			}
+		case <-hang.C:
+			cancel(errHung)
 		case err := <-ended:
+			for len(calls) > 0 {
+				(<-calls)()
+			}
 			for len(obs) > 0 {
-				q.seenRunning(time.Now())
 				take(<-obs)
 			}
 			m.SeenOutside(peak, device)
@@ -177,39 +177,40 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	}
 }
 
+// followed returns a trial whose launcher's reports on its place in the queue
+// are sent to calls.
+func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), began func()) launch.Trial {
+	out := t
+	out.Submitted = func(handle string) error {
+		if err := r.Storage.Submitted(t.ID, t.Attempt, handle); err != nil {
+			return err
+		}
+		calls <- func() {
+			q.queueing = true
+			e := Event{Kind: TrialQueued, Trial: t}
+			e.Trial.Handle = handle
+			r.notify(e)
+		}
+		return nil
+	}
+	out.Waiting = func() { calls <- func() { q.queueing = true } }
+	out.Began = func(at time.Time) {
+		calls <- func() {
+			q.began(at)
+			began()
+			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: q.queued(time.Now())})
+		}
+	}
+	return out
+}
+
 // tellEvery is how often the steps of a trial are reported.
 const tellEvery = 200 * time.Millisecond
-
-// queuesIn records the queueing of a trial's current attempt.
-func (r *Runner) queuesIn(trial int, q *queueing) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if t := r.running[trial]; t != nil {
-		t.queue = q
-	}
-}
 
 // quietAfter is how long a trial may run without a step before the user is
 // told: it may be loading data, or the study's metrics do not match its log,
 // which should not show only at the timeout.
-func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, orNever(timeout)/2) }
-
-// submittedTo returns the callback that records the engine's handle of a trial.
-func (r *Runner) submittedTo(t launch.Trial, q *queueing) func(string) error {
-	return func(handle string) error {
-		if err := r.Storage.Submitted(t.ID, t.Attempt, handle); err != nil {
-			return err
-		}
-		q.submit()
-		t.Handle = handle
-		r.notify(Event{Kind: TrialQueued, Trial: t})
-		return nil
-	}
-}
-
-func newHangTimer(d time.Duration) *time.Timer { return time.NewTimer(orNever(d)) }
-
-func restart(t *time.Timer, d time.Duration) { t.Reset(orNever(d)) }
+func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, timeout/2) }
 
 // orNever returns d, or the longest duration if d is not positive.
 func orNever(d time.Duration) time.Duration {

@@ -6,7 +6,6 @@ package replay
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"math"
 	"path/filepath"
@@ -21,8 +20,7 @@ import (
 // Table is a recorded search space: every row is a candidate.
 type Table struct {
 	Name       string
-	Kind       string   // source of the table, for averages
-	Header     []string // columns of the file
+	Kind       string // source of the table, for averages
 	Candidates []data.Config
 	Outcomes   []Outcome // parallel to Candidates
 
@@ -41,10 +39,9 @@ type Table struct {
 // Outcome is the result of evaluating a candidate.
 type Outcome struct {
 	Status data.Status
-	Time   float64  // seconds until the end or failure; 0 if unknown
-	Cost   float64  // US$, charged also for failures
-	Hourly float64  // US$ per hour of the whole configuration, known beforehand; 0 if unknown
-	Cells  []string // the row of the file, nil without one
+	Time   float64 // seconds until the end or failure; 0 if unknown
+	Cost   float64 // US$, charged also for failures
+	Hourly float64 // US$ per hour of the whole configuration, known beforehand; 0 if unknown
 
 	step      float64 // seconds per step, in a table of step times
 	perSample float64 // seconds per sample, each worth one at the initial batch
@@ -114,10 +111,10 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	if len(records.Rows) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: name}, Found: "no rows", Want: "a header and at least one row"}
 	}
-	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv"), Header: records.Header}
+	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv")}
 	t.Kind, _, _ = strings.Cut(t.Name, "-")
-	for k, column := range t.Header {
-		if !slices.Contains(outcomeColumns(), column) && !slices.Contains(knownColumns(), column) && !isName(k, t.Header, records.Rows) {
+	for k, column := range records.Header {
+		if !slices.Contains(outcomeColumns(), column) && !slices.Contains(knownColumns(), column) && !isName(k, records.Header, records.Rows) {
 			t.knobs = append(t.knobs, column)
 		}
 	}
@@ -177,21 +174,4 @@ func isName(k int, header []string, rows [][]string) bool {
 func isNumber(s string) bool {
 	v, err := strconv.ParseFloat(s, 64)
 	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-}
-
-// Parameters returns the parameter columns of candidate i, numbers as
-// [json.Number].
-func (t *Table) Parameters(i int) map[string]any {
-	p := map[string]any{}
-	for k, column := range t.Header {
-		if slices.Contains(outcomeColumns(), column) {
-			continue
-		}
-		if cell := t.Outcomes[i].Cells[k]; isNumber(cell) {
-			p[column] = json.Number(strings.TrimSpace(cell))
-		} else {
-			p[column] = cell
-		}
-	}
-	return p
 }

@@ -39,10 +39,7 @@ themselves. 'expected' is the study's objective with its 90 % interval.
 
 With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 "<= 32"}} the trials are those that best decide the choice at 256 workers, and
-'choice' is the best there so far.
-
-With launcher: {replay: {table: T.csv}} the candidates are the rows of a table of
-parameters, time_s, cost_usd and status, and --history has its columns.`,
+'choice' is the best there so far.`,
 		Example: `  knee suggest study.yaml
   knee suggest study.yaml --history measurements.csv -n 4 -o json`,
 		Args: cobra.ExactArgs(1),
@@ -53,19 +50,6 @@ parameters, time_s, cost_usd and status, and --history has its columns.`,
 			study, err := data.LoadStudy(args[0])
 			if err != nil {
 				return err
-			}
-			if table, err := profile.SearchTable(study); err != nil || table != nil {
-				if err != nil {
-					return err
-				}
-				if how.warm != "" {
-					return usageError{fmt.Errorf("--warm-start %s: a model predicts step times, and %s holds times of whole jobs", how.warm, study.Launcher.Replay.Table)}
-				}
-				next, err := profile.SuggestRow(study, table, profile.Search{Strategy: how.strategy, TargetRegret: how.target}, history, n)
-				if err != nil {
-					return err
-				}
-				return printSuggestions(a, out, unit(study), next, func(s bayesopt.Suggestion) any { return table.Parameters(s.Index) })
 			}
 			var ms []data.Measurement
 			if history != "" {
@@ -85,7 +69,7 @@ parameters, time_s, cost_usd and status, and --history has its columns.`,
 			if err != nil {
 				return err
 			}
-			return printSuggestions(a, out, unit(study), next, func(s bayesopt.Suggestion) any { return s.Config })
+			return printSuggestions(a, out, unit(study), next)
 		},
 	}
 	cmd.Flags().StringVar(&history, "history", "", "measurements so far (CSV)")
@@ -108,8 +92,7 @@ func unit(s *data.Study) string {
 	return o.Unit()
 }
 
-// printSuggestions prints suggestions; config returns the configuration of one.
-func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion, config func(bayesopt.Suggestion) any) error {
+func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion) error {
 	t := table{columns: []string{"config", "expected", "unit", "p_feasible", "cost_usd", "reason"}}
 	list := []suggestion{}
 	for _, s := range next {
@@ -122,7 +105,7 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 			t.add("(stop)", "", "", "", "", s.Reason)
 			continue
 		}
-		list = append(list, suggestion{Config: config(s), Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
+		list = append(list, suggestion{Config: s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
 		expected := "" // nothing is expected before the first trials
 		if s.Expected != (data.Estimate{}) {

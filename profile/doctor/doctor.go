@@ -8,6 +8,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -93,19 +94,10 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil && stderr.Len() > 0 {
-		err = failure{err, lastLine(stderr.String())}
+		err = fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
 	}
 	return strings.TrimSpace(string(out)), err
 }
-
-// failure is an error with the last line of the program's standard error.
-type failure struct {
-	error
-	said string
-}
-
-func (f failure) Error() string { return f.error.Error() + ": " + f.said }
-func (f failure) Unwrap() error { return f.error }
 
 // lastLine returns the last line that is not empty: programs print the reason
 // last.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,7 @@ func TestWhatIsThere(t *testing.T) {
 func TestBroken(t *testing.T) {
 	exit := errors.New("exit status 9")
 	all := Examine(context.Background(), machine(t, map[string]string{"sbatch": "slurm 23.02.6"},
-		map[string]error{"nvidia-smi": exit, "sinfo": exit, "kubectl": exit, "python3": failure{exit, "ImportError: libcudart.so"}}, nil))
+		map[string]error{"nvidia-smi": exit, "sinfo": exit, "kubectl": exit, "python3": fmt.Errorf("%w: ImportError: libcudart.so", exit)}, nil))
 	for _, name := range []string{"gpu", "slurm", "kubernetes", "pytorch"} {
 		if f := find(t, all, name); f.Status != Broken || f.Advice == "" || !strings.Contains(f.Found, "exit status 9") {
 			t.Errorf("%s: %+v; want broken, with the reason and what to do", name, f)

@@ -15,7 +15,7 @@ import (
 // was used. Without nvidia-smi it does nothing.
 func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() gpuPeak) {
 	nothing := func() gpuPeak { return gpuPeak{} }
-	if c.GPUType == "cpu" || c.GPUType == "" {
+	if cpuOnly(c.GPUType) {
 		return nothing
 	}
 	w, err := nvidia.Watch(ctx)

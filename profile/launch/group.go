@@ -6,9 +6,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +48,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 	defer cancel(nil)
 	var live []*process
 	var ends []rankEnd
+	workers := 0
 	for _, s := range specs {
 		p, err := g.start(garbage, s, cancel)
 		if err != nil {
@@ -53,9 +56,6 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 			return err
 		}
 		live = append(live, p)
-	}
-	workers := 0
-	for _, s := range specs {
 		if !s.server {
 			workers++
 		}
@@ -65,7 +65,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 	for over := workers == 0; !over; {
 		select {
 		case p := <-g.ended:
-			live = remove(live, p)
+			live = slices.DeleteFunc(live, func(l *process) bool { return l == p })
 			ends = append(ends, g.endOf(p))
 			if !p.spec.server {
 				workers--
@@ -76,8 +76,9 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 		}
 	}
 	if classify(ends) != nil && garbage.Err() == nil {
+		// Others may end by themselves: one out of memory can still print that.
 		var late []rankEnd
-		late, live = g.linger(live)
+		late, live = g.await(live, 500*time.Millisecond)
 		ends = append(ends, late...)
 	}
 	ends = append(ends, g.stop(live)...)
@@ -102,21 +103,21 @@ func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
 
 // endOf returns the end of a process and updates g.resident.
 func (g *group) endOf(p *process) rankEnd {
-	if c := g.trial.Config; c.GPUType == "cpu" || c.GPUType == "" {
+	if cpuOnly(g.trial.Config.GPUType) {
 		g.resident = max(g.resident, peakResident(p.cmd.ProcessState))
 	}
 	return p.end
 }
 
-// linger waits 0.5 s after a failure for the other processes to end by
-// themselves, so that one out of memory can still print that.
-func (g *group) linger(live []*process) (ends []rankEnd, left []*process) {
-	timer := time.NewTimer(500 * time.Millisecond)
+// await waits for processes to end. It returns their ends, and the processes
+// left after a time.
+func (g *group) await(live []*process, limit time.Duration) (ends []rankEnd, left []*process) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for len(live) > 0 {
 		select {
 		case p := <-g.ended:
-			live = remove(live, p)
+			live = slices.DeleteFunc(live, func(l *process) bool { return l == p })
 			ends = append(ends, g.endOf(p))
 		case <-timer.C:
 			return ends, live
@@ -127,30 +128,17 @@ func (g *group) linger(live []*process) (ends []rankEnd, left []*process) {
 
 // stop asks processes to end, kills those that do not, and returns their ends.
 func (g *group) stop(live []*process) []rankEnd {
-	if len(live) == 0 {
-		return nil
-	}
 	for _, p := range live {
 		terminateGroup(p.cmd.Process.Pid)
 	}
-	grace := g.launcher.Grace
-	if grace == 0 {
-		grace = defaultGrace
+	ends, left := g.await(live, cmp.Or(g.launcher.Grace, defaultGrace))
+	for _, p := range left {
+		killGroup(p.cmd.Process.Pid)
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	var ends []rankEnd
-	for len(live) > 0 {
-		select {
-		case p := <-g.ended:
-			live = remove(live, p)
-			p.end.killed = true
-			ends = append(ends, g.endOf(p))
-		case <-timer.C:
-			for _, p := range live {
-				killGroup(p.cmd.Process.Pid)
-			}
-		}
+	killed, _ := g.await(left, math.MaxInt64)
+	ends = append(ends, killed...)
+	for i := range ends {
+		ends[i].killed = true
 	}
 	return ends
 }
@@ -203,18 +191,15 @@ func (g *group) see(p *process) {
 }
 
 func (g *group) readOutput(ctx context.Context, p *process, cancel context.CancelCauseFunc) {
-	take := func(line string) error {
-		g.line(ctx, p, line, cancel)
-		return nil
-	}
+	take := func(line string) { g.line(ctx, p, line, cancel) }
 	var out lines
 	text := make([]byte, 32<<10)
 	for {
 		n, err := p.pipe.Read(text)
-		_ = out.split(text[:n], take)
+		out.split(text[:n], take)
 		g.flush()
 		if err != nil {
-			_ = out.end(take)
+			out.end(take)
 			g.flush()
 			return
 		}
@@ -243,13 +228,4 @@ func (g *group) line(ctx context.Context, p *process, line string, cancel contex
 	if bad := g.heard.unread(); bad != nil {
 		cancel(bad)
 	}
-}
-
-func remove(ps []*process, p *process) []*process {
-	for i := range ps {
-		if ps[i] == p {
-			return append(ps[:i:i], ps[i+1:]...)
-		}
-	}
-	return ps
 }

@@ -145,9 +145,9 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	}
 	// A progress bar separates its states by carriage returns.
 	var drawn lines
-	each := func(text string) error { l.take(ctx, at, text); return nil }
-	_ = drawn.split([]byte(text), each)
-	_ = drawn.end(each)
+	each := func(text string) { l.take(ctx, at, text) }
+	drawn.split([]byte(text), each)
+	drawn.end(each)
 }
 
 // take logs and reads one line of the container's output.

@@ -200,9 +200,7 @@ func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (map[string
 
 // pyTorchJob leaves ranks and names to the Kubeflow training operator.
 func (k *Kubernetes) pyTorchJob(name string, t Trial, s shape) (map[string]any, error) {
-	env := sharedEnv(t)
-	delete(env, "KNEE_PARENT_PID") // a process of this machine
-	template, err := k.podTemplate(name, t, s, "worker", s.pods, anyMap(env))
+	template, err := k.podTemplate(name, t, s, "worker", s.pods, anyMap(sharedEnv(t)))
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +227,6 @@ func (k *Kubernetes) pyTorchJob(name string, t Trial, s shape) (map[string]any, 
 
 func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
 	env := anyMap(sharedEnv(t))
-	delete(env, "KNEE_PARENT_PID") // a process of this machine
 	c := t.Config
 	env["MASTER_ADDR"] = host(name+"-0", name)
 	if c.PS == 0 && c.Workers == 1 {
@@ -274,14 +271,9 @@ func anyMap(m map[string]string) map[string]any {
 	return out
 }
 
-// envList returns a container's env list sorted by name; later layers override.
-// Values are text or a valueFrom object. Kubernetes expands $(NAME) in text,
-// and reads $$ as $.
-func envList(layers ...map[string]any) []any {
-	all := map[string]any{}
-	for _, l := range layers {
-		maps.Copy(all, l)
-	}
+// envList returns a container's env list sorted by name. Values are text or a
+// valueFrom object. Kubernetes expands $(NAME) in text, and reads $$ as $.
+func envList(all map[string]any) []any {
 	var out []any
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		v := map[string]any{"name": name}

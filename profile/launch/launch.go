@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -85,6 +86,32 @@ func unseen() Observation {
 // launcher's own.
 type Launcher interface {
 	Launch(ctx context.Context, t Trial, obs chan<- Observation) error
+}
+
+// New returns the launcher of a study; local by default. Paths are resolved
+// against the study's file. The watchdog may be nil.
+func New(s *data.Study, dog *Watchdog) (Launcher, error) {
+	parser, err := NewParser(s.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	switch spec := s.Launcher; {
+	case spec.Replay != nil:
+		ms, _, err := data.LoadMeasurements(s.Source.Beside(spec.Replay.Table))
+		if err != nil {
+			return nil, fmt.Errorf("load the table to replay: %w", err)
+		}
+		return NewReplay(ms)
+	case spec.Kubernetes != nil:
+		k := *spec.Kubernetes
+		if k.Kubeconfig != "" {
+			k.Kubeconfig = s.Source.Beside(k.Kubeconfig)
+		}
+		return NewKubernetes(k, parser)
+	case spec.Slurm != nil:
+		return &Slurm{Spec: *spec.Slurm, Parser: parser}, nil
+	}
+	return &Local{Ranks: s.Launcher.Local != nil && s.Launcher.Local.Ranks, Parser: parser, Watchdog: dog}, nil
 }
 
 // Failure is the error of a failed trial.

@@ -11,32 +11,28 @@ type lines struct {
 	part []byte // the beginning of an unfinished line
 }
 
-// split calls each with every line that text completes, without its terminator,
-// until it returns an error. Empty lines, such as within "\r\n", are left out.
-func (l *lines) split(text []byte, each func(line string) error) error {
+// split calls each with every line that text completes, without its terminator.
+// Empty lines, such as within "\r\n", are left out.
+func (l *lines) split(text []byte, each func(line string)) {
 	for len(text) > 0 {
 		i := bytes.IndexAny(text, "\r\n")
 		if i < 0 {
 			l.keep(text)
-			return nil
+			return
 		}
 		l.keep(text[:i])
 		text = text[i+1:]
-		if err := l.end(each); err != nil {
-			return err
-		}
+		l.end(each)
 	}
-	return nil
 }
 
 // end calls each with the unfinished line, if any.
-func (l *lines) end(each func(line string) error) error {
+func (l *lines) end(each func(line string)) {
 	line := string(l.part)
 	l.part = l.part[:0]
-	if line == "" {
-		return nil
+	if line != "" {
+		each(line)
 	}
-	return each(line)
 }
 
 func (l *lines) keep(text []byte) {

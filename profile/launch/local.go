@@ -2,10 +2,10 @@ package launch
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -77,20 +77,13 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	return err
 }
 
-func openLog(path string) (io.WriteCloser, error) {
-	if path == "" {
-		return nopCloser{io.Discard}, nil
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+func openLog(path string) (*os.File, error) {
+	f, err := os.OpenFile(cmp.Or(path, os.DevNull), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of the trial: %w", err)
 	}
 	return f, nil
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
 
 type processSpec struct {
 	name   string // "worker 0", "ps 1"
@@ -103,6 +96,7 @@ type processSpec struct {
 func (l *Local) processes(t Trial) ([]processSpec, error) {
 	c := t.Config
 	shared := sharedEnv(t)
+	shared["KNEE_PARENT_PID"] = strconv.Itoa(os.Getpid())
 	if !l.Ranks {
 		return []processSpec{{name: "command", rank: UnknownRank, env: environ(shared, t.Env)}}, nil
 	}
@@ -119,7 +113,7 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	shared["KNEE_PS_HOSTS"] = strings.Join(hosts, ",")
 	shared["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	shared["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
-	if c.GPUType == "cpu" || c.GPUType == "" {
+	if cpuOnly(c.GPUType) {
 		// One thread per rank, as with torchrun: otherwise the ranks compete for all
 		// cores and the measured scaling is wrong.
 		shared["OMP_NUM_THREADS"], shared["GOMAXPROCS"] = "1", "1"
@@ -147,7 +141,6 @@ func rankEnv(role string, rank, server int) map[string]string {
 
 func sharedEnv(t Trial) map[string]string {
 	env := Contract(t.Config, t.InitialBatch)
-	env["KNEE_PARENT_PID"] = strconv.Itoa(os.Getpid())
 	env["KNEE_TRIAL"] = strconv.Itoa(t.ID)
 	// Python buffers a piped stdout, which would delay the step lines.
 	env["PYTHONUNBUFFERED"] = "1"

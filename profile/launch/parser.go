@@ -66,17 +66,12 @@ func (o *Observation) set(quantity string, v float64) (known bool, err error) {
 	return true, nil
 }
 
-// configured is a parser that needs the configuration of a trial, such as one
-// that reads samples/s of one worker.
-type configured interface {
-	forTrial(data.Config) Parser
-}
-
-// ParserFor returns the parser for a trial of c, extended to lines that report
-// memory. Launchers call it once per trial.
+// ParserFor returns the parser for a trial of c, which knows the samples of a
+// step and reads lines that report memory too. Launchers call it once per trial.
 func ParserFor(p Parser, c data.Config) Parser {
-	if f, ok := p.(configured); ok {
-		p = f.forTrial(c)
+	if r, ok := p.(regex); ok {
+		r.samples = c.LocalBatch * float64(c.AccumSteps+1)
+		p = r
 	}
 	return memoryReader{p, memoryFormats()}
 }

@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -11,13 +10,6 @@ import (
 
 	"knee/data"
 )
-
-// pattern reads the log of a known program: several expressions, each for one
-// kind of line.
-type pattern struct {
-	name  string
-	kinds []regex
-}
 
 // number matches a number, with or without an exponent.
 const number = `[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?`
@@ -84,61 +76,17 @@ func patternTable() map[string][]string {
 	}
 }
 
-func newPattern(name string) (Parser, error) {
+func newPattern(name string) (regex, error) {
 	exprs, ok := patternTable()[name]
 	if !ok {
-		return nil, &data.InputError{Source: data.Source{Column: "metrics.pattern"}, Found: fmt.Sprintf("%q", name),
+		return regex{}, &data.InputError{Source: data.Source{Column: "metrics.pattern"}, Found: fmt.Sprintf("%q", name),
 			Want: "one of " + strings.Join(data.MetricPatterns(), ", ")}
 	}
-	p := pattern{name: name}
+	r := regex{name: name}
 	for _, expr := range exprs {
-		re, err := regexp.Compile(expr)
-		if err != nil {
-			return nil, fmt.Errorf("pattern %s: %w", name, err)
-		}
-		p.kinds = append(p.kinds, regex{re: re})
+		r.kinds = append(r.kinds, regexp.MustCompile(expr))
 	}
-	return p, nil
-}
-
-// Wants implements Parser.
-func (p pattern) Wants() string { return "lines as " + p.name + " prints them" }
-
-func (p pattern) forTrial(c data.Config) Parser {
-	kinds := make([]regex, len(p.kinds))
-	for i, r := range p.kinds {
-		kinds[i] = r.forTrial(c).(regex)
-	}
-	p.kinds = kinds
-	return p
-}
-
-// Parse implements Parser.
-func (p pattern) Parse(line string) (Observation, bool, error) {
-	all, any := unseen(), false
-	for _, r := range p.kinds {
-		o, ok, err := r.Parse(line)
-		if err != nil {
-			return Observation{}, false, err
-		}
-		if ok {
-			all.overlay(o)
-			any = true
-		}
-	}
-	return all, any, nil
-}
-
-// overlay copies the numbers that another observation has.
-func (o *Observation) overlay(seen Observation) {
-	for _, f := range []struct {
-		to   *float64
-		from float64
-	}{{&o.Step, seen.Step}, {&o.StepTime, seen.StepTime}, {&o.SyncTime, seen.SyncTime}, {&o.Throughput, seen.Throughput}, {&o.Loss, seen.Loss}} {
-		if !math.IsNaN(f.from) {
-			*f.to = f.from
-		}
-	}
+	return r, nil
 }
 
 // PatternsByDetail lists the patterns in the order to try on a log: bars last,
@@ -153,8 +101,7 @@ func PatternsByDetail() []string {
 // recogniser finds a pattern or expression that would read output which the
 // study's parser does not.
 type recogniser struct {
-	patterns []Parser
-	names    []string
+	patterns []regex
 	looked   int
 	name     string // of the pattern; empty until one fits
 	expr     string // drafted for a line that reports a step, if no pattern fits
@@ -173,13 +120,13 @@ func (r *recogniser) look(line string) {
 	if r.patterns == nil {
 		for _, name := range PatternsByDetail() {
 			if p, err := newPattern(name); err == nil {
-				r.patterns, r.names = append(r.patterns, p), append(r.names, name)
+				r.patterns = append(r.patterns, p)
 			}
 		}
 	}
-	for i, p := range r.patterns {
+	for _, p := range r.patterns {
 		if _, ok, _ := p.Parse(line); ok {
-			r.name = r.names[i]
+			r.name = p.name
 			return
 		}
 	}
@@ -215,10 +162,9 @@ func Unread(log string) string {
 	var like recogniser
 	n, last := 0, ""
 	text, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // a shorter text will do
-	_ = cut.split(text, func(line string) error {
+	cut.split(text, func(line string) {
 		n, last = n+1, rankMark.ReplaceAllString(line, "")
 		like.look(last)
-		return nil
 	})
 	if n == 0 {
 		return ""

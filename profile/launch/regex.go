@@ -11,9 +11,11 @@ import (
 	"knee/data"
 )
 
-// regex reads logs by one expression whose named groups are quantities.
+// regex reads logs by expressions whose named groups are quantities, each for
+// one kind of line.
 type regex struct {
-	re      *regexp.Regexp
+	name    string // of a known program; empty for a study's own expression
+	kinds   []*regexp.Regexp
 	samples float64 // that one worker consumes per step; 0 if not known
 }
 
@@ -37,46 +39,57 @@ func newRegex(expr string) (regex, error) {
 	if !timed {
 		return regex{}, fmt.Errorf("%q has no group that tells speed; want a named group such as (?P<throughput>[0-9.]+), one of step_time_s, step_time_ms, steps_per_s, throughput, worker_throughput, step", expr)
 	}
-	return regex{re: re}, nil
+	return regex{kinds: []*regexp.Regexp{re}}, nil
 }
 
 // Wants implements Parser.
-func (r regex) Wants() string { return fmt.Sprintf("lines that match %q", r.re) }
+func (r regex) Wants() string {
+	if r.name != "" {
+		return "lines as " + r.name + " prints them"
+	}
+	return fmt.Sprintf("lines that match %q", r.kinds[0])
+}
 
 // Parse implements Parser.
 func (r regex) Parse(line string) (Observation, bool, error) {
-	m := r.re.FindStringSubmatch(line)
-	if m == nil {
-		return Observation{}, false, nil
-	}
-	o := unseen()
-	for i, name := range r.re.SubexpNames() {
-		if name == "" || m[i] == "" {
+	o, found := unseen(), false
+	for _, re := range r.kinds {
+		m := re.FindStringSubmatch(line)
+		if m == nil {
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.ReplaceAll(m[i], ",", ""), 64)
-		if err != nil {
-			return Observation{}, false, fmt.Errorf("group %s of %.120q: %q is not a number", name, line, m[i])
-		}
-		switch name {
-		case "step_time_ms":
-			name, v = "step_time_s", v/1000
-		case "steps_per_s":
-			name, v = "step_time_s", 1/v
-		case "worker_throughput":
-			name, v = "step_time_s", r.samples/v
-		}
-		if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
-			continue // a rate of 0, or per worker with an unknown batch, gives no time
-		}
-		if _, err := o.set(name, v); err != nil {
-			return Observation{}, false, fmt.Errorf("%.120q: %w", line, err)
+		found = true
+		for i, group := range re.SubexpNames() {
+			if group == "" || m[i] == "" {
+				continue
+			}
+			if err := r.group(&o, group, m[i], line); err != nil {
+				return Observation{}, false, err
+			}
 		}
 	}
-	return o, true, nil
+	return o, found, nil
 }
 
-func (r regex) forTrial(c data.Config) Parser {
-	r.samples = c.LocalBatch * float64(c.AccumSteps+1)
-	return r
+// group stores the text that a group of an expression matched.
+func (r regex) group(o *Observation, name, text, line string) error {
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil {
+		return fmt.Errorf("group %s of %.120q: %q is not a number", name, line, text)
+	}
+	switch name {
+	case "step_time_ms":
+		name, v = "step_time_s", v/1000
+	case "steps_per_s":
+		name, v = "step_time_s", 1/v
+	case "worker_throughput":
+		name, v = "step_time_s", r.samples/v
+	}
+	if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
+		return nil // a rate of 0, or per worker with an unknown batch, gives no time
+	}
+	if _, err := o.set(name, v); err != nil {
+		return fmt.Errorf("%.120q: %w", line, err)
+	}
+	return nil
 }

@@ -64,10 +64,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	line("")
 	line("echo %s on \"$SLURM_JOB_NODELIST\"", shellQuote(markBegin))
 	env := sharedEnv(t)
-	delete(env, "KNEE_PARENT_PID") // not valid on the node
-	for k, v := range layout.env(t.Config) {
-		env[k] = v
-	}
+	maps.Copy(env, layout.env(t.Config))
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		line("export %s=%s", k, shellQuote(env[k]))
 	}
@@ -163,7 +160,7 @@ func (l slurmLayout) ordered() bool {
 // env is the environment of every task that depends on the layout.
 func (l slurmLayout) env(c data.Config) map[string]string {
 	env := map[string]string{"WORLD_SIZE": strconv.Itoa(c.Workers + c.PS)}
-	if l.spec.Srun && !l.spec.PerNode && (c.GPUType == "cpu" || c.GPUType == "") {
+	if l.spec.Srun && !l.spec.PerNode && cpuOnly(c.GPUType) {
 		env["OMP_NUM_THREADS"], env["GOMAXPROCS"] = "1", "1" // as for local ranks
 	}
 	return env

@@ -74,7 +74,7 @@ func (t *tail) read(ctx context.Context) error {
 
 func (t *tail) take(ctx context.Context, text []byte) error {
 	now := time.Now()
-	_ = t.lines.split(text, func(line string) error { t.line(now, line); return nil })
+	t.lines.split(text, func(line string) { t.line(now, line) })
 	t.out.flush(ctx)
 	return t.out.heard.unread()
 }

@@ -20,9 +20,8 @@ import (
 // backend holds what differs between databases. A new database is one file and
 // one line in backends.
 type backend struct {
-	// open makes the connection. address is that of the study, without its
-	// fragment; beside resolves a path relative to the study file.
-	open func(address string, beside func(string) string) (gorm.Dialector, error)
+	// open makes the connection; beside resolves a path relative to the study file.
+	open func(a address, beside func(string) string) (gorm.Dialector, error)
 	// now is the SQL of the database's clock, in seconds. Leases use no other
 	// clock: those of hosts may differ.
 	now string
@@ -65,9 +64,10 @@ func connectionLost(err error) bool {
 // address is the storage of a study, taken apart.
 type address struct {
 	backend backend
-	url     string // without the name of the study
-	study   string // name of the study in the database; empty for its job
-	label   string // for people, without a password
+	text    string   // without the name of the study
+	url     *url.URL // nil for a file
+	study   string   // name of the study in the database; empty for its job
+	label   string   // for people, without a password
 	secrets []string
 }
 
@@ -82,31 +82,31 @@ func parseAddress(s *data.Study) (address, error) {
 			Want: "journal, or an address that begins with one of " + strings.Join(slices.Sorted(maps.Keys(backends())), ", ")}
 	}
 	bare, name, _ := strings.Cut(s.Storage, "#")
-	a := address{backend: d, url: bare, study: name, label: bare}
+	a := address{backend: d, text: bare, study: name, label: bare}
 	if scheme == "sqlite" {
 		return a, nil
 	}
-	u, err := url.Parse(bare)
-	if err != nil {
+	var err error
+	if a.url, err = url.Parse(bare); err != nil {
 		return address{}, &data.InputError{Source: storageSource(s), Found: "an address that is not a URL",
 			Want: scheme + "://USER@HOST:PORT/DATABASE, special characters of a password written as %40"}
 	}
-	a.hide(u)
+	a.hide()
 	return a, nil
 }
 
 // hide sets secrets to the passwords of an address, and label to the address
 // without them.
-func (a *address) hide(u *url.URL) {
-	if p, ok := u.User.Password(); ok {
+func (a *address) hide() {
+	if p, ok := a.url.User.Password(); ok {
 		a.secrets = append(a.secrets, p, url.QueryEscape(p), url.PathEscape(p))
 		// As written, which may be neither of the two escaped forms.
-		_, raw, _ := strings.Cut(strings.TrimPrefix(a.url, u.Scheme+"://"), ":")
+		_, raw, _ := strings.Cut(strings.TrimPrefix(a.text, a.url.Scheme+"://"), ":")
 		if at := strings.LastIndex(raw, "@"); at > 0 {
 			a.secrets = append(a.secrets, raw[:at])
 		}
 	}
-	shown := *u
+	shown := *a.url
 	query := shown.Query()
 	for key, values := range query {
 		if strings.Contains(strings.ToLower(key), "password") {

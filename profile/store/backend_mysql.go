@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"time"
 
@@ -25,12 +24,8 @@ func mysqlBackend() backend {
 
 // openMySQL opens mysql://USER:PASSWORD@HOST:PORT/DATABASE. ?socket=PATH
 // connects through a socket, other parameters are those of the driver.
-func openMySQL(address string, _ func(string) string) (gorm.Dialector, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("found an address that is not a URL, want mysql://USER@HOST:PORT/DATABASE")
-	}
-	c := driver.NewConfig()
+func openMySQL(a address, _ func(string) string) (gorm.Dialector, error) {
+	u, c := a.url, driver.NewConfig()
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()
 	c.Net, c.Addr = "tcp", net.JoinHostPort(u.Hostname(), "3306")

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,11 +24,8 @@ func postgresBackend() backend {
 // openPostgres opens a libpq URL. Text is sent as UTF-8 whatever the encoding
 // of the database; a server made without a locale takes ASCII by default.
 // Connecting times out after ten seconds unless the address says otherwise.
-func openPostgres(address string, _ func(string) string) (gorm.Dialector, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("found an address that is not a URL, want postgres://USER@HOST:PORT/DATABASE")
-	}
+func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {
+	u := *a.url
 	q := u.Query()
 	for name, value := range map[string]string{"connect_timeout": "10", "application_name": "knee", "client_encoding": "UTF8"} {
 		if !q.Has(name) {

@@ -26,8 +26,8 @@ func sqliteBackend() backend {
 // openSQLite opens the file of an address sqlite:PATH. Transactions take the
 // write lock at their begin, waiting up to ten seconds; taken later, it could
 // fail despite the wait.
-func openSQLite(address string, beside func(string) string) (gorm.Dialector, error) {
-	path := strings.TrimPrefix(address, "sqlite:")
+func openSQLite(a address, beside func(string) string) (gorm.Dialector, error) {
+	path := strings.TrimPrefix(a.text, "sqlite:")
 	path = beside(strings.TrimPrefix(path, "//"))
 	if strings.Contains(path, "?") {
 		return nil, fmt.Errorf("found a ? in the path %q, want a path without", path)

@@ -146,13 +146,13 @@ func (d *Database) await(ctx context.Context, away func(error), do func() error)
 }
 
 func (d *Database) connect(s *data.Study) error {
-	dialector, err := d.address.backend.open(d.address.url, s.Source.Beside)
+	dialector, err := d.address.backend.open(d.address, s.Source.Beside)
 	if err != nil {
 		return d.address.wrap("cannot be opened", err, nil)
 	}
 	d.db, err = gorm.Open(dialector, &gorm.Config{Logger: logger.Discard})
 	if err != nil {
-		return d.unreached(err)
+		return d.failed("cannot be reached", err)
 	}
 	pool, err := d.db.DB()
 	if err != nil {
@@ -168,11 +168,12 @@ func (d *Database) connect(s *data.Study) error {
 	return nil
 }
 
-func (d *Database) unreached(err error) error {
+// failed is the error of an action, ErrUnreachable if a retry may succeed.
+func (d *Database) failed(doing string, err error) error {
 	if d.address.backend.temporary(err) {
-		return d.address.wrap("cannot be reached", err, ErrUnreachable)
+		return d.address.wrap(doing, err, ErrUnreachable)
 	}
-	return d.address.wrap("cannot be reached", err, nil)
+	return d.address.wrap(doing, err, nil)
 }
 
 // takeUp finds or creates the study, delivers the outboxes of earlier runs, and

@@ -28,7 +28,7 @@ func (d *Database) heartbeat() {
 				if len(d.own) == 0 {
 					return nil
 				}
-				return d.touch(tx, slices.Collect(maps.Values(d.own)), func() {})
+				return d.touch(tx, slices.Collect(maps.Values(d.own))...)
 			})
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/c-bata/goptuna"
 	"github.com/c-bata/goptuna/rdb.v2"
 	"gorm.io/gorm"
 
@@ -87,10 +86,7 @@ func (d *Database) makeTables() error {
 		}
 		time.Sleep(time.Duration(try+1) * time.Duration(50+rand.IntN(100)) * time.Millisecond)
 	}
-	if d.address.backend.temporary(err) {
-		return d.address.wrap("make the tables", err, ErrUnreachable)
-	}
-	return d.address.wrap("make the tables", err, nil)
+	return d.failed("make the tables", err)
 }
 
 func (d *Database) unlock(tx *gorm.DB) error {
@@ -182,13 +178,4 @@ func (d *Database) revisionNow(tx *gorm.DB) (int64, error) {
 	var row studyRow
 	err := tx.First(&row, "study_id = ?", d.study).Error
 	return row.Revision, err
-}
-
-// tolerate ignores that a trial was already ended through goptuna: the
-// measurement is recorded all the same.
-func tolerate(err error) error {
-	if errors.Is(err, goptuna.ErrTrialCannotBeUpdated) {
-		return nil
-	}
-	return err
 }

@@ -22,6 +22,15 @@ import (
 	"knee/data"
 )
 
+// dialed makes the connection of an address.
+func dialed(storage string) (gorm.Dialector, error) {
+	a, err := parseAddress(&data.Study{Storage: storage})
+	if err != nil {
+		return nil, err
+	}
+	return a.backend.open(a, func(path string) string { return path })
+}
+
 // An address becomes the driver's, with its parameters.
 func TestAddressOfMySQL(t *testing.T) {
 	for address, want := range map[string]string{
@@ -32,9 +41,9 @@ func TestAddressOfMySQL(t *testing.T) {
 		"mysql://u@h":                                "found no database",
 		"mysql://u@h:port/db":                        "found an address that is not a URL",
 	} {
-		dialector, err := openMySQL(address, nil)
+		dialector, err := dialed(address)
 		if strings.HasPrefix(want, "found") {
-			if err == nil || !strings.HasPrefix(err.Error(), want) {
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", address, err, want)
 			}
 			continue
@@ -48,7 +57,7 @@ func TestAddressOfMySQL(t *testing.T) {
 			t.Errorf("%s: %s, %v, timeout %s; want %s", address, got, err, c.Timeout, want)
 		}
 	}
-	dialector, err := openMySQL("mysql://u@h/db?collation=utf8mb4_bin", nil)
+	dialector, err := dialed("mysql://u@h/db?collation=utf8mb4_bin")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +67,14 @@ func TestAddressOfMySQL(t *testing.T) {
 }
 
 func TestAddressOfPostgreSQL(t *testing.T) {
-	dialector, err := openPostgres("postgres://u@h/db?connect_timeout=3", nil)
+	dialector, err := dialed("postgres://u@h/db?connect_timeout=3")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := dialector.(*postgres.Dialector).DSN, "postgres://u@h/db?application_name=knee&client_encoding=UTF8&connect_timeout=3"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if _, err := openPostgres("postgres://u@h:port/db", nil); err == nil || !strings.Contains(err.Error(), "not a URL") {
+	if _, err := dialed("postgres://u@h:port/db"); err == nil || !strings.Contains(err.Error(), "not a URL") {
 		t.Errorf("err = %v", err)
 	}
 	if !postgresTemporary(&pgconn.ConnectError{}) || !postgresTemporary(safe{}) {
@@ -85,12 +94,11 @@ func TestAddressOfSQLite(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	beside := func(path string) string { return path }
 	for address, want := range map[string]string{
 		"sqlite:" + dir + "/a.db": "", "sqlite://" + dir + "/a.db": "", "sqlite:" + dir + "/a?b.db": "found a ?",
 		"sqlite:" + dir + "/no/a.db": "is not there", "sqlite:" + file + "/a.db": "is not there",
 	} {
-		if _, err := openSQLite(address, beside); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := dialed(address); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", address, err, want)
 		}
 	}
@@ -209,7 +217,7 @@ func TestMakeTables(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			b := sqliteBackend()
-			dialector, err := b.open("sqlite:"+filepath.Join(t.TempDir(), "a.db"), func(p string) string { return p })
+			dialector, err := dialed("sqlite:" + filepath.Join(t.TempDir(), "a.db"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,10 +2,12 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/c-bata/goptuna"
 	"gorm.io/gorm"
 
 	"knee/data"
@@ -51,34 +53,29 @@ func (d *Database) Begin(c data.Config) (int, error) {
 		if err := d.describe(id, c); err != nil {
 			return err
 		}
-		return d.touch(tx, []int{id}, func() { d.own[number], d.known[number] = id, true })
+		if err := d.touch(tx, id); err != nil {
+			return err
+		}
+		d.own[number], d.known[number] = id, true
+		return nil
 	})
-	if err != nil {
-		d.forget(number)
-		return 0, err
-	}
-	return number, nil
-}
-
-// touch writes the heartbeat of trials of ours, and then calls noted.
-func (d *Database) touch(tx *gorm.DB, ids []int, noted func()) error {
-	err := tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
-		ids, d.owner, stateRunning).Error
 	if err == nil {
-		noted()
+		return number, nil
 	}
-	return err
-}
-
-// forget undoes the local state of a failed transaction. If the database did
-// commit it, the trial's lease expires.
-func (d *Database) forget(trial int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if _, ok := d.own[trial]; ok {
-		delete(d.own, trial)
-		delete(d.known, trial)
+	if _, ok := d.own[number]; ok {
+		// Not committed, as far as is known: if it was, the trial's lease expires.
+		delete(d.own, number)
+		delete(d.known, number)
 	}
+	return 0, err
+}
+
+// touch writes the heartbeat of trials of ours.
+func (d *Database) touch(tx *gorm.DB, ids ...int) error {
+	return tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
+		ids, d.owner, stateRunning).Error
 }
 
 // attributeLimit is the size of goptuna's attributes in characters.
@@ -169,7 +166,8 @@ func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entr
 			return err
 		}
 	}
-	if err := tolerate(d.tracker.Finish(id, m)); err != nil {
+	// If it was ended through goptuna, the measurement is recorded all the same.
+	if err := d.tracker.Finish(id, m); err != nil && !errors.Is(err, goptuna.ErrTrialCannotBeUpdated) {
 		return err
 	}
 	d.mine[e.Trial] = true

@@ -155,21 +155,14 @@ func (r *reader) mustBegin() {
 
 // whose describes a line with a wrong checksum: of another job, or damaged.
 func (r *reader) whose(e entry, err error) string {
-	if err == nil {
-		for _, c := range []*data.Config{e.Config, measured(e)} {
-			if c != nil && c.Job != r.study.Job {
-				return fmt.Sprintf("a line is of job %q", c.Job)
-			}
-		}
+	c := e.Config
+	if e.Measurement != nil {
+		c = &e.Measurement.Config
+	}
+	if err == nil && c != nil && c.Job != r.study.Job {
+		return fmt.Sprintf("a line is of job %q", c.Job)
 	}
 	return "a line does not match its checksum"
-}
-
-func measured(e entry) *data.Config {
-	if e.Measurement == nil {
-		return nil
-	}
-	return &e.Measurement.Config
 }
 
 // event applies a valid entry; what is the reason if it is left out.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,12 +48,7 @@ func (s *outbox) keep(e entry) error {
 }
 
 func (s *outbox) holds(trial int) bool {
-	for _, e := range s.kept {
-		if e.Trial == trial {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.kept, func(e entry) bool { return e.Trial == trial })
 }
 
 // delivered removes the oldest entry, and the file after the last one.
