@@ -65,8 +65,10 @@ func (m *Model) For(a data.Architecture) *Model {
 	}
 	out := *m
 	out.Model = m.Model.For(a)
-	if out.file.Memory = m.file.Memory.For(a); m.file.Memory == nil {
+	if m.file.Memory == nil {
 		out.file.Memory = memory.Fit(nil, a, m.file.Seed)
+	} else {
+		out.file.Memory = m.file.Memory.For(a)
 	}
 	return &out
 }

@@ -77,22 +77,13 @@ func KneeOf(answers []Answer, rate func(Answer) float64) int {
 	}
 	knee := 0
 	for i := 1; i < len(answers); i++ {
-		if elasticity(answers[knee], answers[i], rate) >= kneeGain {
+		from, to := answers[knee], answers[i]
+		more := math.Log(float64(to.Config.Workers) / float64(from.Config.Workers))
+		if more > 0 && rate(from) > 0 && math.Log(rate(to)/rate(from))/more >= kneeGain {
 			knee = i
 		}
 	}
 	return knee
-}
-
-// elasticity is ln(rate_b/rate_a) / ln(workers_b/workers_a); 0 unless both
-// rates are positive and b has more workers.
-func elasticity(a, b Answer, rate func(Answer) float64) float64 {
-	ga, gb := rate(a), rate(b)
-	ka, kb := float64(a.Config.Workers), float64(b.Config.Workers)
-	if !(ga > 0) || !(gb > 0) || kb <= ka || ka <= 0 {
-		return 0
-	}
-	return math.Log(gb/ga) / math.Log(kb/ka)
 }
 
 // rate returns goodput, samples/s, or steps per second if no batch is known.

@@ -93,7 +93,7 @@ type Validation struct {
 // measurement could be predicted; with the error of a fit; and with the error
 // of ctx. The same input and seed give the same result.
 func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSettings) (*Validation, error) {
-	if s.Families == nil {
+	if len(s.Families) == 0 {
 		s.Families = []string{fit.Auto}
 	}
 	if s.Method == "" {

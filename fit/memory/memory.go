@@ -132,9 +132,6 @@ type Prediction struct {
 
 // For returns the model of the same job at another size.
 func (m *Model) For(a data.Architecture) *Model {
-	if m == nil {
-		return nil
-	}
 	_, _, known := complete(a)
 	if _, _, before := complete(m.arch); known != before {
 		return m
