@@ -106,7 +106,7 @@ const (
 // into a falling one. x is Progress if recorded, otherwise Step scaled by
 // GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch.
 // Points without x and y, or with NaN or an infinity, are left out. Outliers
-// are removed from each run separately (by Hampel's identifier); runs are fitted together.
+// are removed from each run separately; runs are fitted together.
 //
 // It fails with a *[data.InputError] if fewer than two points (four for
 // [Optimus]) have both numbers, if none lies beyond step 0, for an unknown
@@ -130,12 +130,11 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if c.Reach == "" {
 		c.Reach = pick.reach(usable)
 	}
-	xs, ls, err := c.gather(usable, fewest)
+	record, err := c.gather(usable, fewest)
 	if err != nil {
 		return nil, err
 	}
-	c.Lows, c.Recorded = newLows(xs, ls), stretches(xs, ls)
-	c.Scatter = scatter(xs, ls)
+	c.Lows, c.Recorded, c.Scatter = newLows(record), stretches(record), scatter(record)
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
@@ -166,39 +165,44 @@ func (s Settings) check() error {
 	return s.Reach.check()
 }
 
-// gather returns scaled losses over x, without outliers, and sets the scale.
-func (c *Curve) gather(points []usablePoint, fewest int) (xs, ls []float64, err error) {
+// gather returns the record scaled and without outliers, and sets the scale.
+func (c *Curve) gather(points []usablePoint, fewest int) (record []Point, err error) {
 	if len(points) < fewest {
-		return nil, nil, data.Invalid("loss", fmt.Sprintf("%d usable curve points", len(points)),
+		return nil, data.Invalid("loss", fmt.Sprintf("%d usable curve points", len(points)),
 			fmt.Sprintf("at least %d with a step or progress and a loss or metric", fewest))
 	}
 	c.Points, c.LastX = len(points), points[len(points)-1].x
 	if !(c.LastX/float64(c.Points) > 0) {
-		return nil, nil, data.Invalid("step", "no step above 0", "a curve that covers some steps")
+		return nil, data.Invalid("step", "no step above 0", "a curve that covers some steps")
 	}
-	var clean []Point
-	low, high := math.Inf(1), math.Inf(-1)
 	for _, run := range byRun(points) {
-		var ys []float64
-		for _, p := range run {
-			ys = append(ys, c.toLoss(p.y))
-		}
-		for i, l := range hampel(ys) {
-			clean = append(clean, Point{run[i].x, l})
-			low, high = math.Min(low, l), math.Max(high, l)
-		}
+		record = append(record, c.clean(run)...)
 	}
+	ls := losses(record)
+	low, high := slices.Min(ls), slices.Max(ls)
 	if low < 0 { // the forms need losses above 0
 		c.Offset = low - (high - low)
 	}
 	if c.Scale = high - c.Offset; c.Scale <= 0 {
 		c.Scale = 1 // all losses are 0
 	}
-	slices.SortStableFunc(clean, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
-	for _, p := range clean {
-		xs, ls = append(xs, p.X), append(ls, (p.Loss-c.Offset)/c.Scale)
+	slices.SortStableFunc(record, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
+	for i := range record {
+		record[i].Loss = (record[i].Loss - c.Offset) / c.Scale
 	}
-	return xs, ls, nil
+	return record, nil
+}
+
+// clean returns one run without outliers, scaled as c.
+func (c *Curve) clean(run []usablePoint) []Point {
+	points := make([]Point, len(run))
+	for i, p := range run {
+		points[i] = Point{p.x, c.toLoss(p.y)}
+	}
+	for i, l := range hampel(losses(points)) {
+		points[i].Loss = l
+	}
+	return points
 }
 
 // toLoss scales a recorded value as in Curve.

@@ -3,6 +3,8 @@ package convergence
 import (
 	"math"
 	"slices"
+
+	"knee/internal/quantile"
 )
 
 const (
@@ -53,8 +55,8 @@ func (c *Curve) lastSegment() segment {
 		return s
 	}
 	s.points, s.start = c.Recorded[cut:], c.Recorded[cut-1].X
-	before := medianLoss(c.Recorded[max(0, cut-cutWindow):cut])
-	after := medianLoss(s.points[:min(len(s.points), cutWindow)])
+	before := quantile.Median(losses(c.Recorded[max(0, cut-cutWindow):cut]))
+	after := quantile.Median(losses(s.points[:min(len(s.points), cutWindow)]))
 	if before > 0 && after > 0 {
 		s.ratio = math.Min(after/before, 1)
 	}

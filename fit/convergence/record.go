@@ -1,10 +1,6 @@
 package convergence
 
-import (
-	"math"
-
-	"knee/internal/quantile"
-)
+import "math"
 
 const (
 	// mostRecorded is the most stretches of a record; more add little, as
@@ -15,13 +11,13 @@ const (
 )
 
 // stretches averages a curve, sorted by x, over at most mostRecorded stretches.
-func stretches(xs, ls []float64) []Point {
-	out := make([]Point, min(len(xs), mostRecorded))
+func stretches(points []Point) []Point {
+	out := make([]Point, min(len(points), mostRecorded))
 	for i := range out {
-		from, to := i*len(xs)/len(out), (i+1)*len(xs)/len(out)
-		for j := from; j < to; j++ {
-			out[i].X += xs[j] / float64(to-from)
-			out[i].Loss += ls[j] / float64(to-from)
+		part := points[i*len(points)/len(out) : (i+1)*len(points)/len(out)]
+		for _, p := range part {
+			out[i].X += p.X / float64(len(part))
+			out[i].Loss += p.Loss / float64(len(part))
 		}
 	}
 	return out
@@ -29,23 +25,21 @@ func stretches(xs, ls []float64) []Point {
 
 // scatter returns the standard deviation of single values around the line
 // between stretches; 0 if every stretch is a single value.
-func scatter(xs, ls []float64) float64 {
-	if len(xs) <= mostRecorded {
+func scatter(points []Point) float64 {
+	if len(points) <= mostRecorded {
 		return 0
 	}
 	// Differences of neighbours are noise with twice its variance.
-	return typicalMove(ls) * madToSD / math.Sqrt2
+	return typicalMove(losses(points)) * madToSD / math.Sqrt2
 }
 
 // newLows returns the running minima of a curve sorted by x, at most mostLows,
 // the last included.
-func newLows(xs, ls []float64) []Point {
-	var lows []Point
-	low := math.Inf(1)
-	for i, l := range ls {
-		if l < low {
-			low = l
-			lows = append(lows, Point{xs[i], low})
+func newLows(points []Point) []Point {
+	lows := points[:1:1]
+	for _, p := range points {
+		if p.Loss < lows[len(lows)-1].Loss {
+			lows = append(lows, p)
 		}
 	}
 	if len(lows) <= mostLows {
@@ -92,10 +86,10 @@ func (c *Curve) lowest() float64 {
 	return lows[len(lows)-1].Loss
 }
 
-func medianLoss(points []Point) float64 {
+func losses(points []Point) []float64 {
 	ls := make([]float64, len(points))
 	for i, p := range points {
 		ls[i] = p.Loss
 	}
-	return quantile.Median(ls)
+	return ls
 }

@@ -48,15 +48,12 @@ func (c *Curve) templateHits(target float64) (median, sd, chance float64) {
 func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Template, error) {
 	var out []Template
 	for i, run := range runs {
-		var xs, ls []float64
-		for _, p := range pick.usable(run) {
-			xs, ls = append(xs, p.x), append(ls, c.toLoss(p.y))
-		}
-		if len(xs) < minTemplate || !(xs[len(xs)-1] > 0) {
-			return nil, data.Invalid(fmt.Sprintf("template %d", i+1), fmt.Sprintf("%d usable curve points", len(xs)),
+		points := c.clean(pick.usable(run))
+		if len(points) < minTemplate || !(points[len(points)-1].X > 0) {
+			return nil, data.Invalid(fmt.Sprintf("template %d", i+1), fmt.Sprintf("%d usable curve points", len(points)),
 				fmt.Sprintf("a finished run of at least %d points, with the same x and the same loss or metric as the run itself", minTemplate))
 		}
-		out = append(out, Template{stretches(xs, hampel(ls))})
+		out = append(out, Template{stretches(points)})
 	}
 	return out, nil
 }
