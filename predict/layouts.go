@@ -82,14 +82,14 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 
 // chooseLayout returns c with the layout of the largest goodput that fits.
 func (p *Predictor) chooseLayout(c data.Config) (data.Config, error) {
-	q := LayoutQuestion{GPUType: c.GPUType, Workers: c.Workers, PerNode: c.WidestNode(), GlobalBatch: p.batch().Initial}
-	most := p.LayoutBatch(q)
+	q := LayoutQuestion{GPUType: c.GPUType, Workers: c.Workers, PerNode: c.WidestNode(), GlobalBatch: p.batch().Initial}.complete(p.Model.Layouts(c.GPUType))
+	most := q.GlobalBatch
 	if p.batch().Adapt {
 		most = math.Max(most, p.batch().Max)
 	}
 	best, goodput := c, 0.
 	var failed error
-	for q.GlobalBatch = p.LayoutBatch(q); q.GlobalBatch <= most; q.GlobalBatch *= 2 {
+	for ; q.GlobalBatch <= most; q.GlobalBatch *= 2 {
 		all, err := p.Layouts(q)
 		if err != nil {
 			failed = err

@@ -49,15 +49,14 @@ func (c *Curve) Course(target *float64) *Course {
 // with the 90 % interval of a value recorded there, which includes their noise.
 // For [Optimus] Mean is its best fit.
 func (k *Course) Band(x float64) data.Estimate {
-	var ls, noisy, ws []float64
+	var ls, noisy []float64
 	rng := rand.New(rand.NewPCG(1, 0))
-	for i, d := range k.p.draws {
+	for _, d := range k.p.draws {
 		l := k.p.at(d, x)
 		noise := math.Hypot(d.fresh, k.c.Scatter) * rng.NormFloat64()
 		ls, noisy = append(ls, k.c.fromLoss(l)), append(noisy, k.c.fromLoss(l+d.lasting+noise))
-		ws = append(ws, k.weights[i])
 	}
-	e := data.Estimate{Mean: quantile.Weighted(ls, ws, .5), Lo: quantile.Weighted(noisy, ws, .05), Hi: quantile.Weighted(noisy, ws, .95)}
+	e := data.Estimate{Mean: quantile.Weighted(ls, k.weights, .5), Lo: quantile.Weighted(noisy, k.weights, .05), Hi: quantile.Weighted(noisy, k.weights, .95)}
 	if k.best != nil {
 		e.Mean = k.c.fromLoss(k.best.At(x))
 	}
