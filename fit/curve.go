@@ -55,8 +55,8 @@ func smallestBatch(points []data.CurvePoint) float64 {
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
 // StepsToLoss returns the optimizer steps at the initial batch from step 0 to a
-// target loss. It fails with [ErrNoCurve], or with a *[convergence.NeverReachedError] if the
-// curve levels off above the target.
+// target loss. It fails with [ErrNoCurve], or with a
+// *[convergence.NeverReachedError] if the curve levels off above the target.
 func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
 	if m.file.Convergence == nil {
 		return data.Estimate{}, ErrNoCurve

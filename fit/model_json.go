@@ -131,7 +131,6 @@ func checkCurve(f modelFile) error {
 	return nil
 }
 
-// wantModel is the expected content in errors.
 const wantModel = "a model as written by knee fit"
 
 // ReadModel reads the model at path ("-" is standard input; gzip is

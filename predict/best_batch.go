@@ -118,7 +118,6 @@ func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 	return p.At(c)
 }
 
-// chooseBatch returns c with the batch of [Predictor.BestBatch].
 func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	c.LocalBatch, c.AccumSteps = 0, 0
 	c, err := p.resolve(c)
@@ -199,7 +198,6 @@ func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	return c, true
 }
 
-// limits returns the limits of the batch for a resolved configuration.
 func (p *Predictor) limits(c data.Config) batchLimits {
 	lo, hi := p.Model.BatchRange(c.GPUType, c.Mode)
 	initial, k := p.initialBatch(c), float64(c.Workers)

@@ -166,5 +166,4 @@ func worthNaming(gains []Gain) []Gain {
 	return []Gain{cheap, large}
 }
 
-// perWorker is the narrowing per worker that the measurement occupies.
 func (g Gain) perWorker() float64 { return g.Narrowing / float64(g.Config.Workers) }

@@ -143,7 +143,6 @@ func (e *NoLayoutError) Error() string {
 		e.Nearest.Memory.Capacity/(1<<30), e.Nearest.Memory.Fits)
 }
 
-// complete fills in the question's defaults.
 func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 	count := map[float64]int{}
 	best, widest := 0., 0

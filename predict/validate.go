@@ -127,7 +127,6 @@ func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSett
 	return v, nil
 }
 
-// check refuses unknown or inconsistent settings.
 func (s ValidationSettings) check(test []data.Measurement) error {
 	known := append([]string{fit.Auto}, fit.FamilyNames()...)
 	for i, f := range s.Families {
@@ -156,7 +155,6 @@ type trial struct {
 	untested    []Untested
 }
 
-// plan lists the fits of all jobs and families.
 func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]*trial, error) {
 	jobs, rows := okRows(ms)
 	if len(jobs) == 0 {
@@ -192,7 +190,6 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 	return trials, nil
 }
 
-// okRows groups the ok measurements by job.
 func okRows(ms []data.Measurement) (jobs []string, rows map[string][]data.Measurement) {
 	ok := slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
 	return grouped.By(ok, func(m data.Measurement) string { return m.Job })
@@ -211,7 +208,6 @@ func refusedModes(rows []data.Measurement, family string) (refused []data.Mode, 
 	return refused, others
 }
 
-// runAll runs the fits on all processors.
 func runAll(ctx context.Context, trials []*trial, s ValidationSettings) error {
 	var mu sync.Mutex
 	done := 0
