@@ -94,9 +94,6 @@ func Gains(m *fit.Model) ([]Gain, error) {
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			own := m.Measurements(gpu, mode)
-			for i := range own {
-				own[i].Job, own[i].Mode = m.Job(), mode
-			}
 			around := surroundingsOf(own)
 			g, err := gainsFrom(m, around.next(own), around.targets())
 			if err != nil {

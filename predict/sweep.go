@@ -27,12 +27,12 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	cs := make([]data.Config, 0, len(ks))
 	for _, k := range ks {
 		base.Workers = k
-		c, err := base, error(nil)
+		c := base
 		if base.LocalBatch <= 0 {
-			c, err = p.chooseBatch(base)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%d workers: %w", k, err)
+			var err error
+			if c, err = p.chooseBatch(base); err != nil {
+				return nil, fmt.Errorf("%d workers: %w", k, err)
+			}
 		}
 		cs = append(cs, c)
 	}
