@@ -85,4 +85,4 @@ func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
 }
 
 // LoadArchitecture reads the file at path, as [ReadArchitecture] does.
-func LoadArchitecture(path string) (Architecture, error) { return load(path, ReadArchitecture) }
+func LoadArchitecture(path string) (Architecture, error) { return Load(path, ReadArchitecture) }

@@ -41,5 +41,5 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 
 // LoadConfigs reads the table at path, as [ReadConfigs] does.
 func LoadConfigs(path string) (rows []ConfigRow, warnings []string, err error) {
-	return loadTable(path, ReadConfigs)
+	return LoadTable(path, ReadConfigs)
 }

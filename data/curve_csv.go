@@ -44,7 +44,7 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 // LoadCurve reads the training curve at path, as [ReadCurve] does; see
 // [Open] for "-" and compressed files.
 func LoadCurve(path string) ([]CurvePoint, []string, error) {
-	return loadTable(path, ReadCurve)
+	return LoadTable(path, ReadCurve)
 }
 
 // WriteCurve writes curve.csv with the columns that hold a value, all of

@@ -87,8 +87,8 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 // maxDocument bounds YAML and JSON files, in bytes: they are held in memory.
 const maxDocument = 64 << 20
 
-// load opens the file at path and calls read; see [Open].
-func load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
+// Load opens the file at path and calls read; see [Open].
+func Load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
 	f, err := Open(path)
 	if err != nil {
 		return v, err
@@ -97,8 +97,8 @@ func load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err
 	return read(f, path)
 }
 
-// loadTable is load for readers with warnings.
-func loadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
+// LoadTable is [Load] for readers with warnings.
+func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
 	f, err := Open(path)
 	if err != nil {
 		return v, nil, err
@@ -110,7 +110,7 @@ func loadTable[T any](path string, read func(io.Reader, string) (T, []string, er
 // ReadFile reads the whole file at path through [Open]; more than 256 MiB is an
 // [*InputError].
 func ReadFile(path string) ([]byte, error) {
-	return load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
+	return Load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
 }
 
 func readDocument(r io.Reader, name string, most int) ([]byte, error) {

@@ -17,7 +17,7 @@ func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
 
 // LoadJobs reads the jobs file at path, as [ReadJobs] does; see [Open] for
 // "-" and compressed files.
-func LoadJobs(path string) (*JobsFile, error) { return load(path, ReadJobs) }
+func LoadJobs(path string) (*JobsFile, error) { return Load(path, ReadJobs) }
 
 // WriteJobs writes jobs.yaml. Jobs that [ReadJobs] would refuse are an error.
 func WriteJobs(w io.Writer, f *JobsFile) error {

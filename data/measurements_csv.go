@@ -73,7 +73,7 @@ func LoadMeasurements(path string) (ms []Measurement, warnings []string, err err
 // Load reads the measurements file at path, as [Import.Read] does; see [Open]
 // for "-" and compressed files.
 func (im Import) Load(path string) (ms []Measurement, warnings []string, err error) {
-	return loadTable(path, im.Read)
+	return LoadTable(path, im.Read)
 }
 
 // Read reads measurements.

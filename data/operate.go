@@ -121,4 +121,4 @@ func ReadOperate(r io.Reader, name string) (*Operate, error) {
 }
 
 // LoadOperate reads the file at path, as [ReadOperate] does.
-func LoadOperate(path string) (*Operate, error) { return load(path, ReadOperate) }
+func LoadOperate(path string) (*Operate, error) { return Load(path, ReadOperate) }

@@ -55,7 +55,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 // LoadPlan reads the plan at path, as [ReadPlan] does; see [Open] for "-"
 // and compressed files.
 func LoadPlan(path string) (*Plan, error) {
-	return load(path, ReadPlan)
+	return Load(path, ReadPlan)
 }
 
 // WritePlan writes plan.json, indented, with empty lists instead of null and

@@ -49,7 +49,7 @@ func ReadStudy(r io.Reader, name string) (*Study, error) {
 
 // LoadStudy reads the study at path, as [ReadStudy] does; see [Open] for "-"
 // and compressed files.
-func LoadStudy(path string) (*Study, error) { return load(path, ReadStudy) }
+func LoadStudy(path string) (*Study, error) { return Load(path, ReadStudy) }
 
 // WriteStudy writes study.yaml. A study that [ReadStudy] would refuse is an
 // error.

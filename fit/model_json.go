@@ -135,14 +135,7 @@ const wantModel = "a model as written by knee fit"
 
 // ReadModel reads the model at path ("-" is standard input; gzip is
 // decompressed); see [DecodeModel] for errors.
-func ReadModel(path string) (*Model, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read model: %w", err)
-	}
-	defer f.Close()
-	return DecodeModel(f, path)
-}
+func ReadModel(path string) (*Model, error) { return data.Load(path, DecodeModel) }
 
 // WriteModel writes the model to path atomically.
 func WriteModel(path string, m *Model) error {

@@ -52,10 +52,5 @@ func elements(shape string) (int64, bool) {
 
 // Load reads the file at path as [Read] does.
 func Load(path string) ([]Tensor, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return Read(f, path)
+	return data.Load(path, Read)
 }

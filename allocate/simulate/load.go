@@ -10,12 +10,7 @@ import (
 // LoadWorkload reads the workload at path, as [ReadWorkload] does; see
 // [data.Open] for "-" and compressed files.
 func LoadWorkload(path string) (jobs []Job, warnings []string, err error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return ReadWorkload(f, path)
+	return data.LoadTable(path, ReadWorkload)
 }
 
 // LoadCluster reads a cluster: cluster.yaml, or where the name ends in .csv

@@ -14,12 +14,7 @@ var columns = []string{"application", "beside", "gpu_type", "workers", "share", 
 // Load is [Read] of the file at path; see [data.Open] for "-" and compressed
 // files.
 func Load(path string) (rows []Row, warnings []string, err error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return Read(f, path)
+	return data.LoadTable(path, Read)
 }
 
 // Read reads a CSV with one row for each job of a pair: application, beside

@@ -72,10 +72,5 @@ func stepOf(row *data.Row) Step {
 
 // Load reads the file at path as [Read] does; see [data.Open].
 func Load(path string) ([]Step, []string, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	return Read(f, path)
+	return data.LoadTable(path, Read)
 }
