@@ -223,7 +223,7 @@ func reason(chosen *allocate.Option, got *Placed) string {
 	case got.Option.Value >= chosen.Value:
 		return ""
 	case c.Workers == g.Workers && c.GPUType == g.GPUType && c.PS == g.PS && c.Placement.String() != g.Placement.String():
-		return fmt.Sprintf("no nodes are free for %d workers as %s; they stand as %s", c.Workers, c.Placement, g.Placement)
+		return fmt.Sprintf("no nodes are free for %d workers as %s; they are placed as %s", c.Workers, c.Placement, g.Placement)
 	}
 	return fmt.Sprintf("no nodes are free for %d × %s; it gets %d × %s instead", c.Workers, c.GPUType, g.Workers, g.GPUType)
 }
