@@ -108,13 +108,16 @@ type placing struct {
 	respeed  Respeed
 	placer   *Placer
 	out      []Placed
-	quotas   bool
-	short    []bool // jobs that fell back and were not repaired
+	used     map[quota]int // worker slots of each quota; nil: there are none
+	short    []bool        // jobs that fell back and were not repaired
 }
 
 // newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) *placing {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), quotas: s.HasQuotas()}
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
+	if s.HasQuotas() {
+		p.used = map[quota]int{}
+	}
 	var who []int
 	var rs []Request
 	for i, c := range a.Choice {
@@ -125,30 +128,10 @@ func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, re
 	}
 	for n, nodes := range p.placer.Keep(rs) {
 		if i := who[n]; nodes != nil {
-			p.out[i] = Placed{Choice: a.Choice[i], Option: s.Jobs[i].Options[a.Choice[i]], Nodes: nodes}
+			p.give(i, Placed{Choice: a.Choice[i], Option: s.Jobs[i].Options[a.Choice[i]], Nodes: nodes})
 		}
 	}
 	return p
-}
-
-// permits reports whether quotas allow job i an option and, if b is a job, job b
-// another.
-func (p *placing) permits(i int, o *allocate.Option, b int, other *allocate.Option) bool {
-	if !p.quotas {
-		return true
-	}
-	tenant, _ := p.state.Beyond(func(at int) *allocate.Use {
-		switch {
-		case at == i:
-			return &o.Use
-		case at == b:
-			return &other.Use
-		case p.out[at].Choice == allocate.None:
-			return nil
-		}
-		return &p.out[at].Option.Use
-	})
-	return tenant == ""
 }
 
 func (p *placing) request(i int, c data.Config) Request {
@@ -201,7 +184,7 @@ func (p *placing) choice(i, c int) bool {
 	}
 	nodes, ok := find(p.request(i, o.Config))
 	if ok {
-		p.out[i] = Placed{Choice: c, Option: *o, Nodes: nodes}
+		p.give(i, Placed{Choice: c, Option: *o, Nodes: nodes})
 	}
 	return ok
 }
@@ -209,7 +192,7 @@ func (p *placing) choice(i, c int) bool {
 // fallBack places job i on its choice in an uneven shape, or on a better option.
 func (p *placing) fallBack(i, c int) {
 	if alt, nodes, ok := p.uneven(i, p.state.Jobs[i].Options[c]); ok {
-		p.out[i] = Placed{Choice: c, Option: alt, Nodes: nodes}
+		p.give(i, Placed{Choice: c, Option: alt, Nodes: nodes})
 	}
 	p.raise(i, p.placer.Free())
 }
@@ -223,7 +206,7 @@ func reason(chosen *allocate.Option, got *Placed) string {
 	case got.Option.Value >= chosen.Value:
 		return ""
 	case c.Workers == g.Workers && c.GPUType == g.GPUType && c.PS == g.PS && c.Placement.String() != g.Placement.String():
-		return fmt.Sprintf("no nodes are free for %d workers as %s; they stand as %s", c.Workers, c.Placement, g.Placement)
+		return fmt.Sprintf("no nodes are free for %d workers as %s; they are placed as %s", c.Workers, c.Placement, g.Placement)
 	}
 	return fmt.Sprintf("no nodes are free for %d × %s; it gets %d × %s instead", c.Workers, c.GPUType, g.Workers, g.GPUType)
 }
@@ -287,7 +270,7 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	p.placer.Release(now.Nodes, p.standing[i].Resources)
 	for _, n := range better {
 		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
-			p.out[i] = Placed{Choice: n, Option: j.Options[n], Nodes: nodes}
+			p.give(i, Placed{Choice: n, Option: j.Options[n], Nodes: nodes})
 			return true
 		}
 	}
@@ -303,7 +286,7 @@ func (p *placing) better(i int, now Placed, value float64, free map[string]int) 
 	last, room := "", 0
 	for n := range j.Options {
 		o := &j.Options[n]
-		if o.Value <= value+1e-9*math.Abs(value) || !p.permits(i, o, -1, nil) {
+		if o.Value <= value+1e-9*math.Abs(value) || !p.permits(i, &o.Use, allocate.None, nil) {
 			continue
 		}
 		if t := o.Use.GPUType; t != last || len(out) == 0 {

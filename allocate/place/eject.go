@@ -74,15 +74,16 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
 	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
-	if !p.permits(i, &want, w.job, &less) {
+	if !p.permits(i, &want.Use, w.job, &less.Use) {
 		return false
 	}
 	p.placer.Release(mine.Nodes, p.standing[i].Resources)
 	p.placer.Release(other.Nodes, p.standing[w.job].Resources)
 	if nodes, ok := p.placer.PlaceShape(p.request(i, want.Config)); ok {
 		if second, ok := p.placer.PlaceShape(p.request(w.job, less.Config)); ok {
-			p.out[i], p.short[i] = Placed{Choice: choice, Option: want, Nodes: nodes}, false
-			p.out[w.job] = Placed{Choice: w.choice, Option: less, Nodes: second}
+			p.give(i, Placed{Choice: choice, Option: want, Nodes: nodes})
+			p.give(w.job, Placed{Choice: w.choice, Option: less, Nodes: second})
+			p.short[i] = false
 			return true
 		}
 		p.placer.Release(nodes, p.standing[i].Resources)

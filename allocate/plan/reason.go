@@ -37,9 +37,9 @@ func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string
 	case n >= next.To-o.Use.GPUs:
 		text += ", but its cores, memory or nodes are taken"
 	case n > 0:
-		text += fmt.Sprintf(", but the other jobs make more of the %s, and %d free are too few", o.Use.GPUType, n)
+		text += fmt.Sprintf(", but the other jobs gain more from the %s, and the %d free are too few", o.Use.GPUType, n)
 	default:
-		text += fmt.Sprintf(", but the other jobs make more of the %s", o.Use.GPUType)
+		text += fmt.Sprintf(", but the other jobs gain more from the %s", o.Use.GPUType)
 	}
 	return text, gain
 }

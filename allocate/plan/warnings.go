@@ -24,7 +24,7 @@ const (
 	occupied     kind = "are not planned and stay as they are"
 	gone         kind = "ran on nodes that the cluster does not have and are placed anew"
 	fellBack     kind = "get less than was chosen for them, as no nodes are free in that shape"
-	unknownNow   kind = "change from an allocation whose speed is extrapolated or unknown, and with it what the change gains"
+	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
 	extrapolated kind = "get an allocation whose speed is extrapolated"
 	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
 	late         kind = "are expected to miss their deadlines"
@@ -120,6 +120,6 @@ func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
 	case err != nil:
 		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", now, err))
 	case a.Extrapolated:
-		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is extrapolated (%s), and with it what a change gains", now, a.Why))
+		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is extrapolated (%s), so the gain of the change is uncertain", now, a.Why))
 	}
 }
