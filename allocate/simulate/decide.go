@@ -11,7 +11,6 @@ import (
 	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
-	"knee/predict"
 )
 
 // decide asks the policy, places its answer and starts, restarts or stops jobs.
@@ -202,7 +201,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	for n := range j.options {
 		o := &j.options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(left, &o.Answer)
+		o.Answer.TimeToTarget = timeLeft(left, o.Answer.Goodput)
 		if nodes != nil && current < 0 && sameProcesses(o.Config, j.config) && samePlaces(o.Config, nodes) {
 			o.Keeps, current = true, n
 		}
@@ -240,17 +239,15 @@ func samePlaces(c data.Config, nodes []data.NodeShare) bool {
 }
 
 // timeLeft is how long left samples take at a predicted goodput.
-func timeLeft(left float64, a *predict.Answer) data.Estimate {
-	g := a.Goodput
+func timeLeft(left float64, g data.Estimate) data.Estimate {
 	if g.Mean <= 0 {
 		return data.Estimate{}
 	}
-	t := data.Estimate{Mean: left / g.Mean, Lo: left / g.Mean, Hi: left / g.Mean}
-	if g.Lo > 0 {
-		t.Hi = left / g.Lo
+	if g.Lo <= 0 {
+		g.Lo = g.Mean
 	}
-	if g.Hi > 0 {
-		t.Lo = left / g.Hi
+	if g.Hi <= 0 {
+		g.Hi = g.Mean
 	}
-	return t
+	return g.Per(left)
 }

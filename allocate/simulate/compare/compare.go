@@ -83,7 +83,7 @@ type Row struct {
 	Policy   string `json:"policy"`
 	Workload string `json:"workload"`
 	simulate.Summary
-	FTFMean      float64  `json:"ftf_mean"` // finish-time fairness, see [simulate.Fairness]
+	FTFMean      float64  `json:"ftf_mean"` // finish-time fairness: completion time over that alone on an equal share
 	FTFP99       float64  `json:"ftf_p99"`
 	SlowdownMean float64  `json:"slowdown_mean"` // completion time over that alone on the GPUs asked for
 	SlowdownP99  float64  `json:"slowdown_p99"`

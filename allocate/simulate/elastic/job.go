@@ -193,7 +193,7 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	k := p.Workers()
 	choice, e := l.expect(gpuType, len(p), k)
 	c := data.Config{GPUType: gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k, LocalBatch: choice.Local, AccumSteps: choice.Accum}
-	return allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: e, Throughput: e}}
+	return simulate.OptionOf(predict.Answer{Config: c, Goodput: e, Throughput: e})
 }
 
 // carried is the standard deviation of the logarithm of a speed that was

@@ -29,7 +29,7 @@ func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]
 			}
 			answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
 		}
-		out = append(out, allocate.Option{Config: answer.Config, Answer: answer, Use: allocate.UseOf(answer.Config, data.Resources{})})
+		out = append(out, simulate.OptionOf(answer))
 	}
 	return out, nil
 }
