@@ -45,7 +45,7 @@ func (r *replay) decide() error {
 	return r.lodge(state, guests)
 }
 
-// answered tells the watch how long a policy took.
+// answered reports how long a policy took.
 func (r *replay) answered(asked time.Time) {
 	if r.Decided != nil {
 		r.Decided(time.Since(asked))

@@ -270,7 +270,7 @@ func (r *replay) decides(changed bool) bool {
 	return math.Abs(at-math.Round(at)) < 1e-9
 }
 
-// observe tells the learners on what their jobs have run, and what they have done.
+// observe calls the learners of running jobs.
 func (r *replay) observe() error {
 	for _, j := range r.active {
 		if j.Learner == nil || j.Course != nil || j.nodes == nil || j.delay > 0 {

@@ -124,9 +124,8 @@ func (l *Learner) Observe(c data.Config, done float64) error {
 	return nil
 }
 
-// Left implements [simulate.Learner]: what the last job of the application did
-// in all, less what is done; else what there is if the epochs to come are like
-// those done, of as many as its owner declared.
+// Left implements [simulate.Learner]: the work of the last job of the application, less
+// the work done; else that of the epochs left, if they are like those done.
 func (l *Learner) Left() float64 {
 	if work := l.work[l.app.Name]; work > l.done {
 		return work - l.done

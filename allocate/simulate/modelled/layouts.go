@@ -55,7 +55,7 @@ func fastest(all []allocate.Option, current *data.Config) []allocate.Option {
 	return out
 }
 
-// sameLayout compares what two layouts say, not what they leave unknown.
+// sameLayout compares two layouts by value: an omitted default equals a written one.
 func sameLayout(a, b data.Layout) bool {
 	return !slices.ContainsFunc(data.LayoutNames(), func(name string) bool { return a.Get(name) != b.Get(name) })
 }
