@@ -15,7 +15,6 @@ import (
 
 // decide asks the policy, places its answer and starts, restarts or stops jobs.
 func (r *replay) decide() error {
-	r.decisions++
 	if r.Stand != nil {
 		return r.stand()
 	}

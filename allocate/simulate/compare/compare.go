@@ -192,9 +192,8 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 	if err != nil {
 		return Row{}, err
 	}
-	row.Outcomes, row.Wall = r.Jobs, time.Since(start).Seconds()
+	row.Outcomes, row.Summary, row.Wall = r.Jobs, r.Summary, time.Since(start).Seconds()
 	row.DecisionMean, row.DecisionP99 = summary(took)
-	row.Summary = simulate.Summarize(row.Outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)
 }
 
