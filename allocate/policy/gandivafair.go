@@ -161,7 +161,7 @@ func tradePair(users []*user, fast, slow int) {
 			return // the type is not faster, or nobody gains
 		}
 		n := math.Min(s.due[fast], b.due[slow]/price)
-		n = math.Min(n, math.Max(0, s.demand-sum(s.due))/(price-1)) // what it cannot use is worth nothing
+		n = math.Min(n, math.Max(0, s.demand-sum(s.due))/(price-1)) // it does not buy GPUs it cannot use
 		s.due[fast] -= n
 		b.due[fast] += n
 		b.due[slow] -= n * price

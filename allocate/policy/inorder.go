@@ -23,9 +23,8 @@ func fifoBackfill(q *queue) {
 	q.fill(submitted)
 }
 
-// sjf starts the job that is predicted to take least time first, and lets it
-// run to its end. Jobs that do not fit are passed over; jobs of unknown length
-// come last.
+// sjf starts the job of the shortest predicted time first, and lets it run to its
+// end. Jobs that do not fit are passed over; jobs of unknown length come last.
 func sjf(q *queue) {
 	q.keep()
 	q.fill(shortestFirst)
@@ -33,8 +32,7 @@ func sjf(q *queue) {
 
 // srtf serves the job of shortest remaining time first, each with the gang
 // it asked for, and preempts: at every decision all jobs compete anew. Jobs
-// that do not fit are passed over, so it backfills. The remaining time is
-// the predicted one at that gang; jobs of unknown work come last.
+// that do not fit are passed over; jobs of unknown length come last.
 func srtf(q *queue) { q.fill(shortestFirst) }
 
 // elas is E-LAS (Sultana, Chen, Xu and Yuan, ICPP 2020): least attained

@@ -10,8 +10,7 @@ import (
 	"knee/allocate/solve"
 )
 
-// Knee is the policy this project recommends. It maximises, at every
-// decision,
+// Knee is the recommended policy. It maximises, at every decision,
 //
 //	Σ_i w_i · kept_i(c) · f_i(c) / f_i(smallest)
 //
@@ -34,13 +33,11 @@ import (
 type Knee struct {
 	Power   float64 // 0 means 0.2
 	Horizon float64 // seconds an allocation is expected to last at most; 0 means 300
-	// Risk is how far, from 0 to 1, speeds are taken to lie from what is
-	// expected towards the low end of their 90 % interval. Of many options
-	// with uncertain speeds the best-looking one is likely overestimated. It
-	// counts less for jobs with long to go: Learning is the time left, in
-	// seconds, at which half of it is left, 0 means 600. A restart and a minute of
-	// running measure an option: a job with hours left can use the result, a job
-	// with a minute left cannot.
+	// Risk moves speeds from the expected one, 0, to the low end of their 90 %
+	// interval, 1, as of many options with uncertain speeds the best one is likely
+	// overestimated. It is halved for a job with Learning seconds left, 0 means 600,
+	// and is smaller the longer the job: an option is measured by a restart and a
+	// minute of running, a result that only a long job can use.
 	Risk, Learning float64
 }
 
@@ -104,7 +101,7 @@ func (k Knee) weights(jobs []allocate.JobState) []float64 {
 
 // elasticity is the mean, over the jobs that are known, of the power of the
 // workers with which a job's speed grows from its smallest option to its
-// fastest. It stays where powers of ranks can be told apart and are finite.
+// fastest. It is limited so that powers of ranks differ and are finite.
 func (k Knee) elasticity(jobs []allocate.JobState) float64 {
 	var sum, n float64
 	for i := range jobs {

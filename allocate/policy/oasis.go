@@ -47,8 +47,7 @@ type booking struct {
 func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	all := newGangs(s)
-	o.open(all)
-	now := int((s.Now - o.origin) / oasisSlot)
+	now := o.open(all)
 	for _, i := range sorted(s, submitted) {
 		j := &s.Jobs[i]
 		b := o.booked[j.Name]
@@ -68,8 +67,8 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 // open makes the market, or updates its capacity and frees the bookings of ended
-// jobs.
-func (o *OASiS) open(all *gangs) {
+// jobs. It returns the present slot.
+func (o *OASiS) open(all *gangs) (now int) {
 	if o.market == nil {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
 	}
@@ -78,13 +77,14 @@ func (o *OASiS) open(all *gangs) {
 	for i := range all.state.Jobs {
 		here[all.state.Jobs[i].Name] = true
 	}
-	now := int((all.state.Now - o.origin) / oasisSlot)
+	now = int((all.state.Now - o.origin) / oasisSlot)
 	for name, b := range o.booked {
 		if !here[name] {
 			o.market.Book(b.job, b.Schedule, now, -1)
 			delete(o.booked, name)
 		}
 	}
+	return now
 }
 
 // admit books later slots for a job, nil if it is rejected.

@@ -19,7 +19,7 @@ type entry struct {
 	takes      takes
 	round      float64 // seconds between decisions as published; 0 decides at every event
 	source     string  // where it was published, and which sections
-	simplified string  // what is left out or done otherwise; empty for a faithful one
+	simplified string  // the differences from the source; empty if faithful
 }
 
 // takes are the parts of a problem that a policy uses.

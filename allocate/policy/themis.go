@@ -40,9 +40,9 @@ func (t *Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), err
 }
 
-// auction serves the bidders whose gangs, on what is left, maximise Σ ln 1/ρ. A
-// job that gets nothing waits a lease longer; what is ideal for it is the same
-// either way and falls out.
+// auction serves the bidders whose gangs, on the GPUs left, maximise Σ ln 1/ρ. A job
+// that loses waits a lease longer. The ideal time of a job, the same in both cases,
+// cancels out.
 func auction(q *queue, bidders []int) error {
 	s := q.state
 	const held = 1e6 // more than any bids together

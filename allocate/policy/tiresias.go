@@ -51,7 +51,7 @@ func (t *Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// Wake says when the first of the running jobs sinks into another queue.
+// Wake returns when the first running job sinks into another queue.
 func (t *Tiresias) Wake(s allocate.State, a allocate.Assignment) float64 {
 	next := math.Inf(1)
 	for i, c := range a.Choice {
@@ -96,8 +96,7 @@ func (t *Tiresias) promote(s allocate.State) {
 	}
 }
 
-// services are the GPU-seconds that the jobs are thought to need in all,
-// sorted.
+// services are the predicted GPU-seconds of the jobs, past ones included, sorted.
 func services(s allocate.State) []float64 {
 	var out []float64
 	for i := range s.Jobs {

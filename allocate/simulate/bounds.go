@@ -29,7 +29,7 @@ func parseBounds(j *Job, row *data.Row) {
 	}
 }
 
-// yes reads a column of true or false, by default what is given.
+// yes reads a column of true or false; empty is the value of an empty cell.
 func yes(row *data.Row, column string, empty bool) bool {
 	switch strings.ToLower(row.Cell(column)) {
 	case "":
@@ -51,7 +51,7 @@ func (j *Job) Bounded() bool {
 // Divides reports whether a job may run on so many GPUs for its logical workers.
 func (j *Job) Divides(gpus int) bool { return j.Logical == 0 || gpus > 0 && j.Logical%gpus == 0 }
 
-// fates are the words by which published traces say how a job ended.
+// fates are the words of published traces for how a job ended.
 var fates = map[string]Fate{
 	"": Completes, "completed": Completes, "done": Completes, "pass": Completes, "passed": Completes, "terminated": Completes,
 	"failed": Fails, "killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "unconverged": Unconverged,

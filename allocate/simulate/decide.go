@@ -11,12 +11,10 @@ import (
 	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
-	"knee/predict"
 )
 
 // decide asks the policy, places its answer and starts, restarts or stops jobs.
 func (r *replay) decide() error {
-	r.decisions++
 	if r.Stand != nil {
 		return r.stand()
 	}
@@ -46,7 +44,7 @@ func (r *replay) decide() error {
 	return r.lodge(state, guests)
 }
 
-// answered tells the watch how long a policy took.
+// answered reports how long a policy took.
 func (r *replay) answered(asked time.Time) {
 	if r.Decided != nil {
 		r.Decided(time.Since(asked))
@@ -202,7 +200,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	for n := range j.options {
 		o := &j.options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(left, &o.Answer)
+		o.Answer.TimeToTarget = timeLeft(left, o.Answer.Goodput)
 		if nodes != nil && current < 0 && sameProcesses(o.Config, j.config) && samePlaces(o.Config, nodes) {
 			o.Keeps, current = true, n
 		}
@@ -240,17 +238,15 @@ func samePlaces(c data.Config, nodes []data.NodeShare) bool {
 }
 
 // timeLeft is how long left samples take at a predicted goodput.
-func timeLeft(left float64, a *predict.Answer) data.Estimate {
-	g := a.Goodput
+func timeLeft(left float64, g data.Estimate) data.Estimate {
 	if g.Mean <= 0 {
 		return data.Estimate{}
 	}
-	t := data.Estimate{Mean: left / g.Mean, Lo: left / g.Mean, Hi: left / g.Mean}
-	if g.Lo > 0 {
-		t.Hi = left / g.Lo
+	if g.Lo <= 0 {
+		g.Lo = g.Mean
 	}
-	if g.Hi > 0 {
-		t.Lo = left / g.Hi
+	if g.Hi <= 0 {
+		g.Hi = g.Mean
 	}
-	return t
+	return g.Per(left)
 }

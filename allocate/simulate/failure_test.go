@@ -155,20 +155,6 @@ func TestErringPolicyIsStopped(t *testing.T) {
 	}
 }
 
-func TestFairness(t *testing.T) {
-	// Two jobs share 4 GPUs from 0 to 100; then the second is alone.
-	o := []Outcome{{Submit: 0, End: 100}, {Submit: 0, End: 200}}
-	var shares []int
-	f, err := Fairness(o, 4, func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	// On average there are 2 and 1.5 jobs: shares of 2 and 3 GPUs.
-	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || shares[1] != 3 {
-		t.Errorf("fairness %v on shares %v", f, shares)
-	}
-}
-
 func TestGenerator(t *testing.T) {
 	g := Generator{Count: 2000, Hours: 48, Diurnal: 0.8, MedianSeconds: 600, Sigma: 1, Mix: []Weight{{"a", 3}, {"b", 1}}, GPUs: []Weight{{"2", 1}}, Seed: 7}
 	jobs, err := g.Jobs()

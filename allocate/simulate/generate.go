@@ -104,9 +104,9 @@ func (g Generator) ending(j *Job, r *rand.Rand) {
 	}
 }
 
-// arrival is the next one after now. Candidates come at the highest rate and
-// are accepted in proportion to the rate of their hour; the swing is lowest
-// at the start.
+// arrival is the time of the next arrival after now. Candidates arrive at the highest
+// rate and are accepted in proportion to the rate of their hour, which is lowest at the
+// start.
 func (g Generator) arrival(r *rand.Rand, now, rate float64) float64 {
 	top := rate * (1 + g.Diurnal)
 	for {

@@ -11,7 +11,7 @@ import (
 // Job is one job of a workload.
 type Job struct {
 	Name        string
-	Application string  // what it trains; the key of its model and its truth
+	Application string  // the key of its model and its truth
 	Submit      float64 // seconds since the start of the workload
 	Workers     int     // what its owner asked for; 0 if left open
 	Batch       float64 // global batch its owner asked for, samples; 0 if left open
@@ -159,7 +159,7 @@ type running struct {
 	*Job
 	index   int
 	done    float64 // samples
-	speed   float64 // samples/s, true, on what it runs on now
+	speed   float64 // samples/s, the true one
 	delay   float64 // seconds of start-up or restart left
 	config  data.Config
 	nodes   []data.NodeShare // nil if it has nothing

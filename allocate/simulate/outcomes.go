@@ -7,7 +7,6 @@ import (
 	"knee/data"
 )
 
-// outcomeColumns are those of the per-job CSV.
 var outcomeColumns = []string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}
 
 // Replayed holds the outcomes of the jobs of one workload under one policy.

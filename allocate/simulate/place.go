@@ -61,7 +61,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	return out
 }
 
-// placeAll places everyone anew; jobs that keep what they have stay.
+// placeAll places all jobs anew; those that keep their option stay.
 func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
 	standing := make([]place.Standing, len(r.active))
 	for i, j := range r.active {

@@ -51,9 +51,8 @@ func Endless(left int) error {
 
 // Result is a replayed workload.
 type Result struct {
-	Jobs      []Outcome // in order of the workload
-	Summary   Summary
-	Decisions int // how often the policy was asked
+	Jobs    []Outcome // in order of the workload
+	Summary Summary
 }
 
 // Run replays a workload. Errors: of the policy, a truth that is not finite or is
@@ -81,7 +80,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	if err := r.run(); err != nil {
 		return nil, err
 	}
-	res := &Result{Decisions: r.decisions}
+	res := &Result{}
 	for _, j := range r.jobs {
 		res.Jobs = append(res.Jobs, j.outcome)
 	}
@@ -121,19 +120,18 @@ func check(j *Job) error {
 // replay is the state of a run.
 type replay struct {
 	Settings
-	jobs      []*running
-	waiting   []*running // not yet submitted, by time
-	active    []*running // submitted and not done, in order of submission
-	now       float64
-	decisions int
-	placer    *place.Placer // what is free on the nodes; unused with a Stand
-	outages   []outage
-	down      map[string]int // outages of a node that last
-	constant  bool           // speeds do not vary with progress
-	present   *data.Cluster  // without nodes in an outage; nil before the first
-	survival  survival
-	besides   *besides // nil unless jobs may share GPUs
-	wake      float64  // when the policy asks for its next decision
+	jobs     []*running
+	waiting  []*running // not yet submitted, by time
+	active   []*running // submitted and not done, in order of submission
+	now      float64
+	placer   *place.Placer // what is free on the nodes; unused with a Stand
+	outages  []outage
+	down     map[string]int // outages of a node that last
+	constant bool           // speeds do not vary with progress
+	present  *data.Cluster  // without nodes in an outage; nil before the first
+	survival survival
+	besides  *besides // nil unless jobs may share GPUs
+	wake     float64  // when the policy asks for its next decision
 	// changes of running jobs so far, and their cost in seconds
 	changes, changeCost float64
 }
@@ -270,7 +268,7 @@ func (r *replay) decides(changed bool) bool {
 	return math.Abs(at-math.Round(at)) < 1e-9
 }
 
-// observe tells the learners on what their jobs have run, and what they have done.
+// observe calls the learners of running jobs.
 func (r *replay) observe() error {
 	for _, j := range r.active {
 		if j.Learner == nil || j.Course != nil || j.nodes == nil || j.delay > 0 {

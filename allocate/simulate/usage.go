@@ -48,7 +48,6 @@ func (r *replay) used() {
 	r.Used(u)
 }
 
-// usageColumns are those of the CSV of what is in use.
 var usageColumns = []string{"policy", "workload", "time_s", "gpus_used", "gpus_total", "running", "waiting"}
 
 // Used is the use of a cluster during the replay of one workload under one policy.

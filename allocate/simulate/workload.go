@@ -58,8 +58,8 @@ var columns = []struct {
 // second on the requested workers, see [RigidOptions]. A job without a name is
 // named by its number.
 //
-// status is how a job ends (see [Fate]); its work is then what it did, and declared
-// the work its owner declared. With ends_at its work is the declared one, and it
+// status is how a job ends (see [Fate]); its work is then the work it did, and declared
+// that which its owner declared. With ends_at its work is the declared one, and it
 // ends at that share. cancel_after_s cancels a job so many seconds after submission.
 // elastic and opportunistic (true or false), workers_min and workers_max limit what
 // a policy may do, see [Job]. exec_plan is the layout of a job in the notation of

@@ -106,7 +106,7 @@ func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
 }
 
 // Equal is the speed of job i with an equal share of every type: of n jobs,
-// the GPUs ÷ n of each, and no more time than there is.
+// the GPUs ÷ n of each, all of its time at most.
 func (p *Problem) Equal(i int) float64 {
 	n := float64(len(p.Size))
 	var time, v float64

@@ -66,15 +66,15 @@ type Settings struct {
 
 	Interval        float64 // seconds between decisions, native rules only; 0 decides at every event, or every minute where models are fitted
 	Restart         float64 // seconds without progress after a change of allocation, native rules only; 0 takes those of the models, else 30 where jobs have models
-	StopFree        bool    // a job that grows or shrinks in place goes on, native rules only
-	Rescale         float64 // seconds without progress that this costs
+	StopFree        bool    // a job that grows or shrinks in place does not restart, native rules only
+	Rescale         float64 // seconds without progress then
 	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
 	NodeRepair      float64 // seconds until a failed node is back; default 3600
 	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
 
 	Usage bool // record the use over time
 
-	// Progress, if not nil, is told how far all runs together are, 0 to 1.
+	// Progress, if not nil, is called with the share of all runs that is done, 0 to 1.
 	Progress func(share float64)
 }
 
@@ -83,7 +83,7 @@ type Row struct {
 	Policy   string `json:"policy"`
 	Workload string `json:"workload"`
 	simulate.Summary
-	FTFMean      float64  `json:"ftf_mean"` // finish-time fairness, see [simulate.Fairness]
+	FTFMean      float64  `json:"ftf_mean"` // finish-time fairness: completion time over that alone on an equal share
 	FTFP99       float64  `json:"ftf_p99"`
 	SlowdownMean float64  `json:"slowdown_mean"` // completion time over that alone on the GPUs asked for
 	SlowdownP99  float64  `json:"slowdown_p99"`
@@ -192,9 +192,8 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 	if err != nil {
 		return Row{}, err
 	}
-	row.Outcomes, row.Wall = r.Jobs, time.Since(start).Seconds()
+	row.Outcomes, row.Summary, row.Wall = r.Jobs, r.Summary, time.Since(start).Seconds()
 	row.DecisionMean, row.DecisionP99 = summary(took)
-	row.Summary = simulate.Summarize(row.Outcomes, c.Cluster.Slots())
 	return row, s.fairness(c, &row)
 }
 
@@ -214,8 +213,8 @@ func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simula
 	return jobs, set, err
 }
 
-// meter returns a function that takes how far each of n runs is, 0 to 1, and tells the
-// mean.
+// meter returns a function that takes the share done of one of n runs and calls Progress
+// with the mean.
 func (s *Settings) meter(n int) func(i int, share float64) {
 	if s.Progress == nil {
 		return func(int, float64) {}

@@ -165,3 +165,17 @@ func TestPairsInParallel(t *testing.T) {
 		t.Errorf("one at a time:\n%s\neight:\n%s", ends[0], ends[1])
 	}
 }
+
+func TestFinishTimeFairness(t *testing.T) {
+	// Two jobs share 4 GPUs from 0 to 100; then the second is alone.
+	o := []simulate.Outcome{{Submit: 0, End: 100}, {Submit: 0, End: 200}}
+	var shares []int
+	f, err := finishTimeFairness(o, 4, func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	// On average there are 2 and 1.5 jobs: shares of 2 and 3 GPUs.
+	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || shares[1] != 3 {
+		t.Errorf("fairness %v on shares %v", f, shares)
+	}
+}

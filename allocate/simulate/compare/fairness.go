@@ -21,14 +21,13 @@ type Tenant struct {
 	Worse        float64 // share of its jobs that would have been better off with a share of their own
 }
 
-// fairness fills in how each job fared against an equal share, and against
-// being alone on what it asked for.
+// fairness fills in the finish-time fairness and the slowdown of the jobs.
 func (s *Settings) fairness(c Case, row *Row) error {
 	alone, err := s.alone(c)
 	if err != nil {
 		return err
 	}
-	ftf, err := simulate.Fairness(row.Outcomes, c.Cluster.Slots(), alone)
+	ftf, err := finishTimeFairness(row.Outcomes, c.Cluster.Slots(), alone)
 	if err != nil {
 		return err
 	}
@@ -87,8 +86,7 @@ func summary(v []float64) (mean, p99 float64) {
 	return mean, quantile.Sorted(v, 0.99)
 }
 
-// alone is how long the jobs of a case take alone.
-func (s *Settings) alone(c Case) (simulate.Alone, error) {
+func (s *Settings) alone(c Case) (aloneTime, error) {
 	switch {
 	case s.Models != nil:
 		jobs, err := s.Models.Jobs(c.Jobs, c.Cluster, false, false)
@@ -102,7 +100,7 @@ func (s *Settings) alone(c Case) (simulate.Alone, error) {
 // gangAlone is for jobs whose duration on the GPUs they ask for is known: on fewer GPUs
 // they share time. Of several GPU types with measured speeds it takes the first of the
 // cluster.
-func (s *Settings) gangAlone(c Case) simulate.Alone {
+func (s *Settings) gangAlone(c Case) aloneTime {
 	rates := s.rates(c)
 	return func(i, gpus int) (float64, error) {
 		j := c.Jobs[i]
@@ -120,7 +118,7 @@ func (s *Settings) gangAlone(c Case) simulate.Alone {
 
 // measuredAlone asks the measured tables, on the first GPU type of the
 // cluster that the application was measured on, packed on few nodes.
-func (s *Settings) measuredAlone(c Case) simulate.Alone {
+func (s *Settings) measuredAlone(c Case) aloneTime {
 	type key struct {
 		app  string
 		gpus int
@@ -146,4 +144,60 @@ func (s *Settings) measuredAlone(c Case) simulate.Alone {
 		}
 		return 0, nil
 	}
+}
+
+// aloneTime is the seconds that job i of a case would take alone on so many GPUs.
+type aloneTime func(i, gpus int) (float64, error)
+
+// finishTimeFairness returns the finish-time fairness of every job (Themis, Mahajan et
+// al., NSDI 2020, section 3): its completion time ÷ the time alone on an equal
+// share of the cluster, which is the GPUs ÷ the mean number of jobs during its
+// life. Above 1 an equal share of its own would have been better for the job.
+func finishTimeFairness(outcomes []simulate.Outcome, gpus int, alone aloneTime) ([]float64, error) {
+	crowd := crowding(outcomes)
+	out := make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		share := max(1, int(math.Round(float64(gpus)/crowd[i])))
+		t, err := alone(i, share)
+		if err != nil {
+			return nil, err
+		}
+		if t > 0 {
+			out[i] = o.JCT() / t
+		}
+	}
+	return out, nil
+}
+
+// crowding is the mean number of jobs in the system over the life of each,
+// itself included.
+func crowding(outcomes []simulate.Outcome) []float64 {
+	type event struct{ at, delta float64 }
+	var events []event
+	for _, o := range outcomes {
+		events = append(events, event{o.Submit, 1}, event{o.End, -1})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	// The integral of the number of jobs present, at every event.
+	at, sum := make([]float64, len(events)), make([]float64, len(events))
+	var present float64
+	for i, e := range events {
+		at[i] = e.at
+		if i > 0 {
+			sum[i] = sum[i-1] + present*(e.at-at[i-1])
+		}
+		present += e.delta
+	}
+	integral := func(t float64) float64 {
+		i, _ := slices.BinarySearch(at, t)
+		return sum[min(i, len(sum)-1)]
+	}
+	out := make([]float64, len(outcomes))
+	for i, o := range outcomes {
+		out[i] = 1
+		if o.JCT() > 0 {
+			out[i] = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
+		}
+	}
+	return out
 }

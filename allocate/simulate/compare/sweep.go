@@ -8,9 +8,8 @@ import (
 	"knee/data"
 )
 
-// NewCase is a workload whose jobs arrive load times as fast, on a cluster of
-// size times as many nodes, at least one. The name says so where they are
-// not 1.
+// NewCase is a workload whose jobs arrive load times as fast, on a cluster of size
+// times as many nodes, at least one. Factors other than 1 are added to the name.
 func NewCase(name string, jobs []simulate.Job, c *data.Cluster, load, size float64) Case {
 	if load != 1 {
 		name += fmt.Sprintf("@load=%g", load)

@@ -18,7 +18,7 @@ func NewHistory() *History {
 	return &History{Prior: agent.DefaultPrior(), speeds: map[[2]string]*agent.Speeds{}, work: map[string]float64{}}
 }
 
-// of returns what is known of an application on a GPU type.
+// of are the observations of an application on a GPU type.
 func (h *History) of(application, gpuType string) *agent.Speeds {
 	key := [2]string{application, gpuType}
 	if h.Alone || h.speeds[key] == nil {

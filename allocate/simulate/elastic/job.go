@@ -124,9 +124,8 @@ func (l *Learner) Observe(c data.Config, done float64) error {
 	return nil
 }
 
-// Left implements [simulate.Learner]: what the last job of the application did
-// in all, less what is done; else what there is if the epochs to come are like
-// those done, of as many as its owner declared.
+// Left implements [simulate.Learner]: the work of the last job of the application, less
+// the work done; else that of the epochs left, if they are like those done.
 func (l *Learner) Left() float64 {
 	if work := l.work[l.app.Name]; work > l.done {
 		return work - l.done
@@ -193,7 +192,7 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	k := p.Workers()
 	choice, e := l.expect(gpuType, len(p), k)
 	c := data.Config{GPUType: gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k, LocalBatch: choice.Local, AccumSteps: choice.Accum}
-	return allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: e, Throughput: e}}
+	return simulate.OptionOf(predict.Answer{Config: c, Goodput: e, Throughput: e})
 }
 
 // carried is the standard deviation of the logarithm of a speed that was

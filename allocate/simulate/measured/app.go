@@ -23,8 +23,8 @@ type App struct {
 
 // run is one recorded training run.
 type run struct {
-	batch                          float64
-	progress, iteration, sqr, vari []float64 // per epoch
+	batch  float64
+	epochs []data.CurvePoint
 }
 
 func (a *App) table(gpuType string) *Table {
@@ -37,7 +37,6 @@ func (a *App) table(gpuType string) *Table {
 }
 
 func (a *App) addRun(batch float64, points []data.CurvePoint, file string) error {
-	r := run{batch: batch}
 	for i, p := range points {
 		for _, v := range []float64{p.Progress, p.Step, p.GradSqr, p.GradVar} {
 			if math.IsNaN(v) || v < 0 {
@@ -45,10 +44,8 @@ func (a *App) addRun(batch float64, points []data.CurvePoint, file string) error
 					Want: "progress, iteration, grad_sqr and grad_var in every row"}
 			}
 		}
-		r.progress, r.iteration = append(r.progress, p.Progress), append(r.iteration, p.Step)
-		r.sqr, r.vari = append(r.sqr, p.GradSqr), append(r.vari, p.GradVar)
 	}
-	a.runs = append(a.runs, r)
+	a.runs = append(a.runs, run{batch, points})
 	return nil
 }
 
@@ -57,18 +54,18 @@ func (a *App) addRun(batch float64, points []data.CurvePoint, file string) error
 func (a *App) complete() error {
 	slices.SortFunc(a.runs, func(x, y run) int { return cmp.Compare(x.batch, y.batch) })
 	a.Initial, a.Max = a.runs[0].batch, a.runs[len(a.runs)-1].batch
-	a.Epochs = len(a.runs[0].progress)
+	a.Epochs = len(a.runs[0].epochs)
 	for _, r := range a.runs {
-		if len(r.progress) != a.Epochs || a.Epochs == 0 {
+		if len(r.epochs) != a.Epochs || a.Epochs == 0 {
 			return &data.InputError{Source: data.Source{File: fmt.Sprintf("%s-batch%g.csv", a.Name, r.batch)},
-				Found: fmt.Sprintf("%d epochs", len(r.progress)), Want: fmt.Sprintf("%d, as at batch %g, at least one", a.Epochs, a.Initial)}
+				Found: fmt.Sprintf("%d epochs", len(r.epochs)), Want: fmt.Sprintf("%d, as at batch %g, at least one", a.Epochs, a.Initial)}
 		}
 	}
 	a.target = make([]float64, a.Epochs+1)
 	for e := 1; e <= a.Epochs; e++ {
 		a.target[e] = math.Inf(1)
 		for _, r := range a.runs {
-			a.target[e] = math.Min(a.target[e], r.progress[e-1])
+			a.target[e] = math.Min(a.target[e], r.epochs[e-1].Progress)
 		}
 		if a.target[e] <= a.target[e-1] {
 			return &data.InputError{Source: data.Source{File: a.Name, Column: "progress"}, Found: fmt.Sprintf("no progress in epoch %d", e-1), Want: "progress that rises from epoch to epoch"}
@@ -98,14 +95,14 @@ func (a *App) EpochAt(progress float64) int {
 // the nearest beyond them.
 func (a *App) Gradient(batch float64, epoch int) (sqr, variance float64) {
 	lo, hi, w := a.between(batch)
-	x, y := &a.runs[lo], &a.runs[hi]
-	return mix(x.sqr[epoch], y.sqr[epoch], w), mix(x.vari[epoch], y.vari[epoch], w)
+	x, y := &a.runs[lo].epochs[epoch], &a.runs[hi].epochs[epoch]
+	return mix(x.GradSqr, y.GradSqr, w), mix(x.GradVar, y.GradVar, w)
 }
 
 // Iterations returns the steps at a total batch until the end of an epoch.
 func (a *App) Iterations(batch float64, epoch int) float64 {
 	lo, hi, w := a.between(batch)
-	return mix(a.runs[lo].iteration[epoch], a.runs[hi].iteration[epoch], w)
+	return mix(a.runs[lo].epochs[epoch].Step, a.runs[hi].epochs[epoch].Step, w)
 }
 
 // weights of an interpolation. The published program divides last, which is

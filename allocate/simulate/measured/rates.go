@@ -7,7 +7,6 @@ import (
 	"knee/allocate"
 	"knee/allocate/simulate"
 	"knee/data"
-	"knee/predict"
 )
 
 // rateKey is a job type on workers of a GPU type.
@@ -47,18 +46,14 @@ func LoadRates(path string) (*Rates, error) {
 	return r, err
 }
 
-// Options gives the options of a rigid job, one for each GPU type it fits on,
-// the speeds that were measured. It fails if none of them was.
+// Options gives the options of a rigid job their measured speeds and drops those
+// without one. It fails if none is left.
 func (r *Rates) Options(j simulate.Job, offer []allocate.Option) ([]allocate.Option, error) {
 	var out []allocate.Option
 	for _, o := range offer {
-		v, ok := r.steps[rateKey{j.Application, o.Config.GPUType, o.Config.Workers}]
-		if !ok {
-			continue
+		if v, ok := r.steps[rateKey{j.Application, o.Config.GPUType, o.Config.Workers}]; ok {
+			out = append(out, simulate.Known(o.Config, v))
 		}
-		e := data.Estimate{Mean: v, Lo: v, Hi: v}
-		o.Answer = predict.Answer{Config: o.Config, Goodput: e, Throughput: e}
-		out = append(out, o)
 	}
 	if len(out) == 0 && len(offer) > 0 {
 		return nil, j.Bad("job_type", fmt.Sprintf("%q on %d workers", j.Application, max(1, j.Workers)), "a job type that was measured so on a GPU type of the cluster")

@@ -182,7 +182,7 @@ func (l *learner) Options(current *data.Config) []allocate.Option {
 	if err != nil || !(a.Goodput.Mean > 0) {
 		return out
 	}
-	return append(out, allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, data.Resources{})})
+	return append(out, simulate.OptionOf(a))
 }
 
 // Left implements [simulate.Learner].

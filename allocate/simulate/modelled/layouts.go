@@ -29,7 +29,7 @@ func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]
 			}
 			answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
 		}
-		out = append(out, allocate.Option{Config: answer.Config, Answer: answer, Use: allocate.UseOf(answer.Config, data.Resources{})})
+		out = append(out, simulate.OptionOf(answer))
 	}
 	return out, nil
 }
@@ -55,7 +55,7 @@ func fastest(all []allocate.Option, current *data.Config) []allocate.Option {
 	return out
 }
 
-// sameLayout compares what two layouts say, not what they leave unknown.
+// sameLayout compares two layouts by value: an omitted default equals a written one.
 func sameLayout(a, b data.Layout) bool {
 	return !slices.ContainsFunc(data.LayoutNames(), func(name string) bool { return a.Get(name) != b.Get(name) })
 }

@@ -136,7 +136,7 @@ func (m *Models) add(name string, model *fit.Model, measured map[string]float64,
 		world: model.World(seed + int64(h.Sum64()>>1)), truth: map[string]float64{}}
 }
 
-// key tells configurations apart that may have different speeds.
+// key identifies a configuration by all that its speed depends on.
 func key(c data.Config) string {
 	return fmt.Sprint(c.GPUType, c.ModeOrDefault(), c.Workers, c.PS, slices.Sorted(slices.Values(c.Placement)), c.LocalBatch, c.AccumSteps, c.Layout)
 }

@@ -8,7 +8,6 @@ import (
 	"knee/allocate"
 )
 
-// never is a time that does not come.
 const never = 1 << 62
 
 // job is one gang. Times are in seconds, service in GPU-seconds.
@@ -42,7 +41,7 @@ type published struct {
 	wake   int64
 }
 
-// Wake is when a running job may have used up its queue.
+// Wake returns when a running job may have used up its queue.
 func (p *published) Wake(allocate.State, allocate.Assignment) float64 { return float64(p.wake) }
 
 // Allocate implements [allocate.Policy].

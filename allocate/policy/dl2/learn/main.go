@@ -94,7 +94,7 @@ func learn(rounds int, seed uint64) (*dl2.Net, error) {
 	return net, nil
 }
 
-// replay is what was drawn in one replay, and what came of it.
+// replay is one replay: the steps drawn, and the outcomes.
 type replay struct {
 	drawn    []drawn
 	outcomes []simulate.Outcome
@@ -186,7 +186,7 @@ func gradient(net *dl2.Net, tried []*replay) *dl2.Net {
 	return g
 }
 
-// adam goes up a gradient.
+// adam climbs a gradient.
 type adam struct {
 	first, second *dl2.Net
 	t             float64
