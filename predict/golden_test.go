@@ -41,10 +41,7 @@ func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
 
 // best applies Pollux's batch rule to the published functions of one row.
 func (r goldenRow) best(nodes, workers float64, master bool) (goodput float64, answer goldenRow) {
-	timer := &form.Pollux{
-		AlphaCompute: r["alpha_c"], BetaCompute: r["beta_c"], AlphaInter: r["alpha_n"], BetaInter: r["beta_n"],
-		AlphaIntra: r["alpha_r"], BetaIntra: r["beta_r"], Gamma: r["gamma"],
-	}
+	timer := form.Published("pollux", data.AllReduce, 1, r["alpha_c"], r["beta_c"], r["alpha_n"], r["beta_n"], r["alpha_r"], r["beta_r"], r["gamma"])
 	noise := gradnoise.New(r["grad_sqr"], r["grad_var"], r["init_bsz"])
 	c := data.Config{Workers: int(workers), Nodes: int(nodes)}
 	eval := func(b batchChoice) (throughput, efficiency float64) {

@@ -24,11 +24,15 @@ func (f *typed) Bind(x []float64) Curve {
 }
 
 // Gradient implements [Form].
-func (f *typed) Gradient(x []float64, p *Point, step, compute []float64) {
-	clear(step)
-	clear(compute)
-	at, to := p.Type*f.n, (p.Type+1)*f.n
-	f.Form.Gradient(x[at:to], p, step[at:to], compute[at:to])
+func (f *typed) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	var of []func(p *Point, step, compute []float64)
+	for t := range f.types {
+		of = append(of, f.Form.Gradient(x[t*f.n:(t+1)*f.n]))
+	}
+	return func(p *Point, step, compute []float64) {
+		at, to := p.Type*f.n, (p.Type+1)*f.n
+		of[p.Type](p, step[at:to], compute[at:to])
+	}
 }
 
 type typedCurve []Curve
