@@ -69,7 +69,7 @@ func TestParts(t *testing.T) {
 	if !IsSeparable(c) {
 		t.Fatal("collective has no parts")
 	}
-	_, parts := Parts(c, &p)
+	parts := PartsOf(c, 0)
 	ln := parts.LnCompute(&p)
 	want, _ := c.LogTimes(&p)
 	if got := parts.Join(&p, ln, parts.ComputePower(ln), parts.SyncPower(&p)); math.Abs(got-want) > 1e-12 {

@@ -253,9 +253,9 @@ func (c *layoutCurve) Params() []Param {
 	return ps
 }
 
-// PartsOf returns the parts of a step by a curve of the layout form; ok is
+// LayoutPartsOf returns the parts of a step by a curve of the layout form; ok is
 // false for other forms.
-func PartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
+func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	f, ok := OfType(c, p.Type).(*layoutCurve)
 	if !ok {
 		return l, false

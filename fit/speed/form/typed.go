@@ -60,11 +60,17 @@ func ParamsOf(c Curve, t int) []Param {
 	return c.(Fitted).Params()
 }
 
-// Parts returns the slopes and the separable curve of the GPU type of p; c must
-// satisfy [IsSeparable].
-func Parts(c Curve, p *Point) (slopes []float64, parts Separable) {
-	s := slopedOf(c, p.Type)
-	return s.slopes, s.parts
+// Parts are the separable curve of a GPU type and its slopes.
+type Parts struct {
+	Separable
+	Slopes  []float64
+	Factors func(p *Point) []float64 // the variables of the slopes
+}
+
+// PartsOf returns the parts of a curve that satisfies [IsSeparable].
+func PartsOf(c Curve, t int) Parts {
+	s := slopedOf(c, t)
+	return Parts{s.parts, s.slopes, s.form.factors}
 }
 
 // IsSeparable reports whether c has a separable curve with slopes.
@@ -72,9 +78,6 @@ func IsSeparable(c Curve) bool {
 	s := slopedOf(c, 0)
 	return s != nil && s.parts != nil
 }
-
-// Factors returns the variables of the slopes of c at a point.
-func Factors(c Curve, p *Point) []float64 { return slopedOf(c, p.Type).form.factors(p) }
 
 func slopedOf(c Curve, t int) *slopedCurve {
 	if all, ok := c.(typedCurve); ok {
