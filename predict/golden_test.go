@@ -43,10 +43,7 @@ func loadGolden(tb testing.TB) (rows []goldenRow, variants []string) {
 
 // best applies Pollux's batch rule to the published functions of one row.
 func (r goldenRow) best(t *testing.T, nodes, workers float64, master bool) (goodput float64, answer goldenRow) {
-	timer := &form.Pollux{
-		AlphaCompute: r["alpha_c"], BetaCompute: r["beta_c"], AlphaInter: r["alpha_n"], BetaInter: r["beta_n"],
-		AlphaIntra: r["alpha_r"], BetaIntra: r["beta_r"], Gamma: r["gamma"],
-	}
+	timer := form.Published("pollux", data.AllReduce, 1, r["alpha_c"], r["beta_c"], r["alpha_n"], r["beta_n"], r["alpha_r"], r["beta_r"], r["gamma"])
 	noise, err := gradnoise.Fit([]data.CurvePoint{{GradSqr: r["grad_sqr"], GradVar: r["grad_var"]}}, r["init_bsz"])
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 )
 
 // truth is a made-up job that scales well to about 8 workers.
-var truth = form.Pollux{AlphaCompute: .02, BetaCompute: .002, AlphaInter: .08, BetaInter: .01, AlphaIntra: .02, BetaIntra: .004, Gamma: 1.5}
+var truth = form.Published("pollux", data.AllReduce, 1, .02, .002, .08, .01, .02, .004, 1.5)
 
 func measureTruth(t testing.TB, gpuType string, slow float64) []data.Measurement {
 	t.Helper()
@@ -110,7 +110,7 @@ func TestGoals(t *testing.T) {
 // In ps-async a step is one update by one worker: throughput counts its
 // samples, efficiency those of all workers.
 func TestAsyncThroughput(t *testing.T) {
-	truth := form.OptimusAsync([4]float64{2.83, 3.92, 0, .11})
+	truth := form.Published("optimus-async", data.PSAsync, 1, 2.83, 3.92, 0, .11)
 	var ms []data.Measurement
 	for _, k := range []int{1, 2, 4, 8} {
 		c := data.Config{GPUType: "cpu", Mode: data.PSAsync, Workers: k, PS: 4, LocalBatch: 16}

@@ -83,8 +83,9 @@ func (a *answering) spread(post *posterior, p *form.Point, of []float64) float64
 // what they depend on: a sweep repeats few distinct values, and they are most
 // of the work.
 type memo struct {
-	lnCompute, compute map[computeKey][]float64
-	sync               map[placeKey][]float64
+	parts   map[int][]form.Parts // of the curves, by GPU type
+	compute map[computeKey][]float64
+	sync    map[placeKey][]float64
 }
 
 type computeKey struct {
@@ -98,7 +99,7 @@ type placeKey struct {
 }
 
 func newMemo() *memo {
-	return &memo{map[computeKey][]float64{}, map[computeKey][]float64{}, map[placeKey][]float64{}}
+	return &memo{map[int][]form.Parts{}, map[computeKey][]float64{}, map[placeKey][]float64{}}
 }
 
 // addSteps adds ln step time of each curve to sum. A nil memo caches nothing.
@@ -110,22 +111,29 @@ func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
 		}
 		return
 	}
-	factors := form.Factors(curves[0], p)
-	of := computeKey{p.Type, p.Batch, p.Widest}
-	part := func(f func(d int, c form.Separable) float64) func(d int) float64 {
-		return func(d int) float64 {
-			_, c := form.Parts(curves[d], p)
-			return f(d, c)
+	parts := t.parts[p.Type]
+	if parts == nil {
+		for _, c := range curves {
+			parts = append(parts, form.PartsOf(c, p.Type))
 		}
+		t.parts[p.Type] = parts
 	}
-	lnCompute := remembered(t.lnCompute, of, len(curves), part(func(_ int, c form.Separable) float64 { return c.LnCompute(p) }))
-	compute := remembered(t.compute, of, len(curves), part(func(d int, c form.Separable) float64 { return c.ComputePower(lnCompute[d]) }))
-	sync := remembered(t.sync, placeKey{p.Type, p.Workers, p.Nodes, p.Widest, p.LnSplit}, len(curves),
-		part(func(_ int, c form.Separable) float64 { return c.SyncPower(p) }))
-	for d := range curves {
-		slopes, parts := form.Parts(curves[d], p)
-		sum[d] += parts.Join(p, lnCompute[d], compute[d], sync[d])
-		for i, s := range slopes {
+	n := len(curves)
+	compute := remembered(t.compute, computeKey{p.Type, p.Batch, p.Widest}, 2*n, func(v []float64) { // ln, then powers
+		for d, c := range parts {
+			v[d] = c.LnCompute(p)
+			v[n+d] = c.ComputePower(v[d])
+		}
+	})
+	sync := remembered(t.sync, placeKey{p.Type, p.Workers, p.Nodes, p.Widest, p.LnSplit}, n, func(v []float64) {
+		for d, c := range parts {
+			v[d] = c.SyncPower(p)
+		}
+	})
+	factors := parts[0].Factors(p)
+	for d, c := range parts {
+		sum[d] += c.Join(p, compute[d], compute[n+d], sync[d])
+		for i, s := range c.Slopes {
 			sum[d] += s * factors[i]
 		}
 	}
@@ -134,8 +142,8 @@ func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
 // maxMemo bounds the entries of each table; a full table is cleared.
 const maxMemo = 1024
 
-// remembered returns one part of all n curves, cached in table.
-func remembered[K comparable](table map[K][]float64, key K, n int, part func(d int) float64) []float64 {
+// remembered returns n values, cached in table.
+func remembered[K comparable](table map[K][]float64, key K, n int, fill func(v []float64)) []float64 {
 	if v, ok := table[key]; ok {
 		return v
 	}
@@ -143,9 +151,7 @@ func remembered[K comparable](table map[K][]float64, key K, n int, part func(d i
 		clear(table)
 	}
 	v := make([]float64, n)
-	for d := range v {
-		v[d] = part(d)
-	}
+	fill(v)
 	table[key] = v
 	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	"knee/fit/prior"
 	"knee/fit/speed/form"
+	"knee/internal/gp"
 )
 
 // member is another model of the same measurements, with its posterior
@@ -19,9 +20,9 @@ type member struct {
 // average prepares predictions: draws from the posteriors of the group and of
 // other models of the same measurements, in proportion to their probabilities
 // (Hoeting et al., "Bayesian model averaging: a tutorial", 1999).
-func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
+func (g *group) average(ctx context.Context, w *gp.Factor, seed int64) error {
 	g.members = nil
-	whitened := map[*group]*whitening{g: w}
+	whitened := map[*group]*gp.Factor{g: w}
 	if g.learned() {
 		for _, m := range g.limits() {
 			if err := m.prepare(); err != nil {
@@ -46,7 +47,10 @@ func (g *group) average(ctx context.Context, w *whitening, seed int64) error {
 		if i > 0 {
 			at = g.members[i-1].group
 		}
-		at.post = newPosterior(at, whitened[at], g.seed(seed), of, nil)
+		var err error
+		if at.post, err = newPosterior(at, whitened[at], g.seed(seed), of, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -77,15 +77,13 @@ func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Set
 		s.Warnings = append(s.Warnings, "did not converge: "+g.status)
 	}
 	if len(g.rows) > 1 {
-		w, err := g.task.whiten(g.size.Scale, g.size.Noise)
+		miss, _, err := g.leaveOneOut()
 		if err != nil {
 			return err
 		}
-		if miss, _, ok := g.task.leaveOneOut(w, g.z); ok {
-			s.LeaveOneOut = 0
-			for _, d := range miss {
-				s.LeaveOneOut += 100 * math.Abs(math.Expm1(-d)) / float64(len(miss))
-			}
+		s.LeaveOneOut = 0
+		for _, d := range miss {
+			s.LeaveOneOut += 100 * math.Abs(math.Expm1(-d)) / float64(len(miss))
 		}
 	}
 	small, large := byWorkers(rows)

@@ -13,6 +13,7 @@ import (
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
+	"knee/internal/gp"
 	"knee/internal/leastsq"
 )
 
@@ -163,8 +164,9 @@ func (g *group) prepare() error {
 		}
 		blocks = append(blocks, block)
 	}
-	g.task = &task{observed: observe(g.rows, g.pts, k), form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
-	return nil
+	o, err := observe(g.rows, g.pts, k)
+	g.task = &task{observed: o, form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
+	return err
 }
 
 // plainNoise is the prior sd of ln step time around a published family: the
@@ -305,7 +307,7 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 
 // settle finds the mode of the parameters, infers the sizes of process and
 // noise, and finds the mode again.
-func (g *group) settle(ctx context.Context) (*whitening, error) {
+func (g *group) settle(ctx context.Context) (*gp.Factor, error) {
 	w, err := g.task.whiten(1, 1)
 	if err != nil {
 		return nil, err

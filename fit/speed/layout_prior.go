@@ -40,7 +40,7 @@ func ExpectedParts(gpuType string, a data.Architecture) func(data.Config) form.L
 		if gpuType == "cpu" {
 			p.Offsets = p.Offsets.OfComputing()
 		}
-		parts, _ := form.PartsOf(curve, &p)
+		parts, _ := form.LayoutPartsOf(curve, &p)
 		return parts
 	}
 }

@@ -2,6 +2,7 @@ package speed
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -13,6 +14,7 @@ import (
 )
 
 // observed is a set of rows with the covariance of the residuals of a form.
+// Step times and compute times are taken to be independent.
 type observed struct {
 	rows    []row
 	pts     []form.Point
@@ -20,61 +22,65 @@ type observed struct {
 	ln      []float64 // ln step times, then ln compute times
 	compute []int     // rows whose compute time is known
 	step    *mat.SymDense
-	micro   *mat.SymDense // nil without compute times
+	micro   *gp.Factor // of the covariance of the compute times, noise included; nil without
 }
 
-func observe(rows []row, pts []form.Point, k *kernel) *observed {
-	o := &observed{rows: rows, pts: pts, kernel: k}
+func observe(rows []row, pts []form.Point, k *kernel) (*observed, error) {
+	o := &observed{rows: rows, pts: pts, kernel: k, step: covariance(pts, k.cov)}
 	var lnCompute []float64
-	all := make([]int, len(rows))
+	var timed []form.Point
 	for i := range rows {
-		all[i] = i
 		o.ln = append(o.ln, math.Log(rows[i].StepTime))
 		if c, ok := rows[i].lnCompute(); ok {
-			o.compute = append(o.compute, i)
+			o.compute, timed = append(o.compute, i), append(timed, pts[i])
 			lnCompute = append(lnCompute, c)
 		}
 	}
 	o.ln = append(o.ln, lnCompute...)
-	o.step = covariance(pts, all, k.cov)
-	if len(o.compute) > 0 {
-		o.micro = covariance(pts, o.compute, k.computeCov)
+	if timed == nil {
+		return o, nil
 	}
-	return o
+	var err error
+	o.micro, err = gp.Factorize(noisy(covariance(timed, k.computeCov), 1, func(a int) float64 {
+		r := &o.rows[o.compute[a]]
+		return sq(k.Noise) + r.se2 + r.inflated
+	}))
+	return o, err
 }
 
-func covariance(pts []form.Point, rows []int, cov func(a, b *form.Point) float64) *mat.SymDense {
-	k := mat.NewSymDense(len(rows), nil)
-	for a, i := range rows {
-		for b, j := range rows[:a+1] {
-			k.SetSym(a, b, cov(&pts[i], &pts[j]))
+func covariance(pts []form.Point, cov func(a, b *form.Point) float64) *mat.SymDense {
+	k := mat.NewSymDense(len(pts), nil)
+	for i := range pts {
+		for j := range i + 1 {
+			k.SetSym(i, j, cov(&pts[i], &pts[j]))
 		}
 	}
 	return k
 }
 
-// whitening is the factorised covariance of the observations; step times and
-// compute times are taken to be independent.
-type whitening struct {
-	step, micro *gp.Factor
-	n           int // step times
+// noisy returns scale²·k with noise added to the diagonal.
+func noisy(k *mat.SymDense, scale float64, noise func(i int) float64) *mat.SymDense {
+	n := k.SymmetricDim()
+	with := mat.NewSymDense(n, nil)
+	with.ScaleSym(scale*scale, k)
+	for i := range n {
+		with.SetSym(i, i, with.At(i, i)+noise(i))
+	}
+	return with
 }
 
-// whiten factorises the covariance with process and noise scaled by factors.
-func (o *observed) whiten(scale, noise float64) (*whitening, error) {
-	w := &whitening{n: len(o.rows)}
-	var err error
-	if w.step, err = factorize(o.step, scale, func(a int) float64 {
+// covariance returns that of the step times with process and noise scaled by
+// factors.
+func (o *observed) covariance(scale, noise float64) *mat.SymDense {
+	return noisy(o.step, scale, func(a int) float64 {
 		r := &o.rows[a]
 		return noise*noise*(sq(o.kernel.Noise)+o.runVariance(r)/r.runs) + r.se2 + r.inflated
-	}); err != nil || o.micro == nil {
-		return w, err
-	}
-	w.micro, err = factorize(o.micro, 1, func(a int) float64 {
-		r := &o.rows[o.compute[a]]
-		return sq(o.kernel.Noise) + r.se2 + r.inflated
 	})
-	return w, err
+}
+
+// whiten factorises [observed.covariance].
+func (o *observed) whiten(scale, noise float64) (*gp.Factor, error) {
+	return gp.Factorize(o.covariance(scale, noise))
 }
 
 // runVariance is the variance of ln step time between runs of one
@@ -85,36 +91,6 @@ func (o *observed) runVariance(r *row) float64 {
 }
 
 func sq(x float64) float64 { return x * x }
-
-func factorize(k *mat.SymDense, scale float64, noise func(i int) float64) (*gp.Factor, error) {
-	n := k.SymmetricDim()
-	with := mat.NewSymDense(n, nil)
-	with.ScaleSym(scale*scale, k)
-	for i := range n {
-		with.SetSym(i, i, with.At(i, i)+noise(i))
-	}
-	return gp.Factorize(with)
-}
-
-// vector replaces v by L⁻¹v.
-func (w *whitening) vector(v []float64) {
-	w.step.Whiten(v[:w.n])
-	if w.micro != nil {
-		w.micro.Whiten(v[w.n : w.n+w.micro.Len()])
-	}
-}
-
-// matrix replaces m by L⁻¹m.
-func (w *whitening) matrix(m *mat.Dense) {
-	g := m.RawMatrix()
-	part := func(from, n int) blas64.General {
-		return blas64.General{Rows: n, Cols: g.Cols, Stride: g.Stride, Data: g.Data[from*g.Stride:]}
-	}
-	w.step.WhitenRows(part(0, w.n))
-	if w.micro != nil {
-		w.micro.WhitenRows(part(w.n, w.micro.Len()))
-	}
-}
 
 // task is a form with its prior and observations.
 type task struct {
@@ -150,16 +126,16 @@ func (t *task) beliefs(z, r []float64) {
 	}
 }
 
-// jacobian fills j with the derivatives of residuals by z.
+// jacobian fills j, which is zero before, with the derivatives of residuals by
+// z.
 func (t *task) jacobian(z []float64, j *mat.Dense) {
-	theta := t.coords.theta(z)
+	gradient := t.form.Gradient(t.coords.theta(z))
 	compute := make([]float64, len(z))
 	next := len(t.pts)
 	for i := range t.pts {
 		row := j.RawRowView(i)
-		clear(row)
 		clear(compute)
-		t.form.Gradient(theta, &t.pts[i], row, compute)
+		gradient(&t.pts[i], row, compute)
 		t.coords.pull(row)
 		if next < len(t.ln) && t.compute[next-len(t.pts)] == i {
 			copy(j.RawRowView(next), compute)
@@ -171,20 +147,26 @@ func (t *task) jacobian(z []float64, j *mat.Dense) {
 
 // problem is the least-squares problem of the posterior's mode: whitened
 // residuals and those of the prior.
-func (t *task) problem(w *whitening) leastsq.Problem {
-	n, p := len(t.ln), t.coords.len()
+func (t *task) problem(w *gp.Factor) leastsq.Problem {
+	n, p, steps := len(t.ln), t.coords.len(), len(t.pts)
 	return leastsq.Problem{
 		Params: p, Rows: n + p + len(t.links),
 		Residuals: func(z, r []float64) {
 			t.residuals(z, r)
-			w.vector(r[:n])
+			w.Whiten(r[:steps])
+			if t.micro != nil {
+				t.micro.Whiten(r[steps:n])
+			}
 			t.beliefs(z, r[n:])
 		},
 		Jacobian: func(z []float64, j *mat.Dense) {
 			j.Zero()
 			top := j.Slice(0, n, 0, p).(*mat.Dense)
 			t.jacobian(z, top)
-			w.matrix(top)
+			w.WhitenRows(top.Slice(0, steps, 0, p).(*mat.Dense).RawMatrix())
+			if t.micro != nil {
+				t.micro.WhitenRows(top.Slice(steps, n, 0, p).(*mat.Dense).RawMatrix())
+			}
 			for i := range p {
 				j.Set(n+i, i, 1)
 			}
@@ -199,7 +181,7 @@ func (t *task) problem(w *whitening) leastsq.Problem {
 
 // mode finds the mode of the posterior from the form's starts, or from start if
 // given.
-func (t *task) mode(w *whitening, start []float64) leastsq.Result {
+func (t *task) mode(w *gp.Factor, start []float64) leastsq.Result {
 	starts := t.coords.starts(t.form)
 	if start != nil {
 		starts = [][]float64{start}
@@ -214,71 +196,70 @@ func (t *task) mode(w *whitening, start []float64) leastsq.Result {
 	return best
 }
 
-// evidence is the log marginal density of the step times given the compute
-// times, up to a constant, with the form linearised at z and integrated out;
-// −Inf on numerical failure.
-func (t *task) evidence(w *whitening, z []float64) float64 {
-	j, e := t.linearize(z)
-	n, p := w.n, len(z)
-	w.vector(e)
-	w.matrix(j)
-	if w.micro != nil && !knowCompute(j, e, w.n) {
-		return math.Inf(-1)
-	}
-	e = e[:n]
-	steps := j.Slice(0, n, 0, p).(*mat.Dense)
-	g := mat.NewVecDense(p, nil)
-	g.MulVec(steps.T(), mat.NewVecDense(n, e))
-	a := mat.NewSymDense(p, nil)
-	a.SymOuterK(1, steps.T())
-	for i := range p {
-		a.SetSym(i, i, a.At(i, i)+1)
-	}
-	var chol mat.Cholesky
-	var x mat.VecDense
-	if !chol.Factorize(a) || chol.SolveVecTo(&x, g) != nil {
-		return math.Inf(-1)
-	}
-	// Woodbury's identity and the matrix determinant lemma.
-	return -(w.step.LogDet() + chol.LogDet() + blas64.Dot(vec(e), vec(e)) - mat.Dot(g, &x)) / 2
+// linearized is the form linearised at the mode: residuals of the step times of
+// e + J·x, with x standard normal given the compute times.
+type linearized struct {
+	j *mat.Dense
+	e []float64
 }
 
-// linearize returns the derivatives of the predictions at z, and the residuals
-// of the linearised form at the prior mean.
-func (t *task) linearize(z []float64) (j *mat.Dense, e []float64) {
-	j, e = mat.NewDense(len(t.ln), len(z), nil), make([]float64, len(t.ln))
+// linearize linearises the form at z.
+func (t *task) linearize(z []float64) (linearized, error) {
+	n, p := len(t.pts), len(z)
+	j, e := mat.NewDense(len(t.ln), p, nil), make([]float64, len(t.ln))
 	t.residuals(z, e)
 	t.jacobian(z, j)
 	blas64.Gemv(blas.NoTrans, -1, j.RawMatrix(), vec(z), 1, vec(e))
-	return j, e
+	if t.micro == nil {
+		return linearized{j, e}, nil
+	}
+	// The compute times change the precision of x to 1 + CᵀC = LLᵀ and its mean
+	// to −L⁻ᵀL⁻¹Cᵀe. Coordinates in which it is standard normal have J·L⁻ᵀ.
+	compute := j.Slice(n, len(e), 0, p).(*mat.Dense)
+	t.micro.WhitenRows(compute.RawMatrix())
+	t.micro.Whiten(e[n:])
+	f, shift, err := normal(compute, e[n:])
+	if err != nil {
+		return linearized{}, err
+	}
+	across := mat.DenseCopyOf(j.Slice(0, n, 0, p).T())
+	f.WhitenRows(across.RawMatrix())
+	j, e = mat.DenseCopyOf(across.T()), e[:n]
+	blas64.Gemv(blas.NoTrans, -1, j.RawMatrix(), vec(shift), 1, vec(e))
+	return linearized{j, e}, nil
 }
 
-// knowCompute conditions the standard normal prior of the coordinates on the
-// compute times, the rows from n on, and changes coordinates so that the result
-// is standard normal. It reports success.
-func knowCompute(j *mat.Dense, e []float64, n int) bool {
-	rows, p := j.Dims()
-	compute, steps := j.Slice(n, rows, 0, p).(*mat.Dense), j.Slice(0, n, 0, p).(*mat.Dense)
-	precision := mat.NewSymDense(p, nil)
-	precision.SymOuterK(1, compute.T())
+// normal returns the Cholesky factor L of 1 + JᵀJ, and L⁻¹Jᵀe.
+func normal(j *mat.Dense, e []float64) (*gp.Factor, []float64, error) {
+	_, p := j.Dims()
+	a := mat.NewSymDense(p, nil)
+	a.SymOuterK(1, j.T())
 	for i := range p {
-		precision.SetSym(i, i, precision.At(i, i)+1)
+		a.SetSym(i, i, a.At(i, i)+1)
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(precision) {
-		return false
+	f, err := gp.Factorize(a)
+	if err != nil {
+		return nil, nil, err
 	}
-	shift := make([]float64, p)
-	blas64.Gemv(blas.Trans, 1, compute.RawMatrix(), vec(e[n:]), 0, vec(shift))
-	var mean mat.VecDense
-	if chol.SolveVecTo(&mean, mat.NewVecDense(p, shift)) != nil {
-		return false
+	g := make([]float64, p)
+	blas64.Gemv(blas.Trans, 1, j.RawMatrix(), vec(e), 0, vec(g))
+	f.Whiten(g)
+	return f, g, nil
+}
+
+// evidence is the log marginal density of the step times given the compute
+// times, up to a constant, under the covariance with factor w; −Inf on
+// numerical failure.
+func (l linearized) evidence(w *gp.Factor) float64 {
+	j, e := mat.DenseCopyOf(l.j), slices.Clone(l.e)
+	w.WhitenRows(j.RawMatrix())
+	w.Whiten(e)
+	f, g, err := normal(j, e)
+	if err != nil {
+		return math.Inf(-1)
 	}
-	blas64.Gemv(blas.NoTrans, -1, steps.RawMatrix(), mean.RawVector(), 1, vec(e[:n]))
-	var upper mat.TriDense
-	chol.UTo(&upper)
-	blas64.Trsm(blas.Right, blas.NoTrans, 1, upper.RawTriangular(), steps.RawMatrix())
-	return true
+	// Woodbury's identity and the matrix determinant lemma.
+	return -(w.LogDet() + f.LogDet() + blas64.Dot(vec(e), vec(e)) - blas64.Dot(vec(g), vec(g))) / 2
 }
 
 func vec(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Data: x, Inc: 1} }

@@ -31,9 +31,9 @@ const leftOut = 1e4
 // screen leaves out rows that the others contradict, the worst first, at most a
 // fifth of them: with more, the form is more likely wrong. A suspect is judged
 // by a fit without it, since it increases the noise.
-func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
+func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
 	for left := len(g.rows) / minScreen; left > 0; left-- {
-		worst := g.worst(w)
+		worst := g.worst()
 		if worst < 0 {
 			return w, nil
 		}
@@ -48,8 +48,8 @@ func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 		if err != nil {
 			return nil, err
 		}
-		misses, sds, ok := g.task.leaveOneOut(w, g.z)
-		if !ok {
+		misses, sds, err := g.leaveOneOut()
+		if err != nil {
 			return w, nil
 		}
 		miss := misses[worst]
@@ -66,11 +66,11 @@ func (g *group) screen(ctx context.Context, w *whitening) (*whitening, error) {
 
 // worst returns the row with the largest standardised leave-one-out residual
 // beyond outlierFactor; −1 if none.
-func (g *group) worst(w *whitening) int {
-	misses, sds, ok := g.task.leaveOneOut(w, g.z)
+func (g *group) worst() int {
+	misses, sds, _ := g.leaveOneOut()
 	at, most := -1, 0.
 	for i := range misses {
-		if ok && g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(outlierFactor) && math.Abs(misses[i]/sds[i]) > most {
+		if g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(outlierFactor) && math.Abs(misses[i]/sds[i]) > most {
 			at, most = i, math.Abs(misses[i]/sds[i])
 		}
 	}
@@ -123,26 +123,20 @@ func (r *row) contradicted(miss float64, others int, knobs []knob) string {
 
 // leaveOneOut returns the leave-one-out residual of ln step time of every row,
 // given the other rows and the compute times, and its standard deviation, with
-// the form linearised at z and integrated out.
-func (t *task) leaveOneOut(w *whitening, z []float64) (miss, sd []float64, ok bool) {
-	j, e := t.linearize(z)
-	blas64.Scal(-1, vec(e)) // observed minus predicted
-	w.vector(e)
-	w.matrix(j)
-	if w.micro != nil && !knowCompute(j, e, w.n) {
-		return nil, nil, false
+// the form linearised at the mode and integrated out.
+func (g *group) leaveOneOut() (miss, sd []float64, err error) {
+	l, err := g.task.linearize(g.z)
+	if err != nil {
+		return nil, nil, err
 	}
-	// Undo the whitening: covariance LLᵀ + (LB)(LB)ᵀ.
-	steps := j.Slice(0, w.n, 0, len(z)).(*mat.Dense)
-	w.step.Colour(steps.RawMatrix())
-	w.step.ColourVector(e[:w.n])
-	cov := mat.NewSymDense(w.n, nil)
-	cov.SymOuterK(1, steps)
-	w.step.AddTo(cov)
+	blas64.Scal(-1, vec(l.e)) // observed minus predicted
+	cov := mat.NewSymDense(len(l.e), nil)
+	cov.SymOuterK(1, l.j)
+	cov.AddSym(cov, g.task.covariance(g.size.Scale, g.size.Noise))
 	f, err := gp.Factorize(cov)
 	if err != nil {
-		return nil, nil, false
+		return nil, nil, err
 	}
-	miss, sd = f.LeaveOneOut(e[:w.n])
-	return miss, sd, true
+	miss, sd = f.LeaveOneOut(l.e)
+	return miss, sd, nil
 }

@@ -45,13 +45,16 @@ type posterior struct {
 // are resampled by importance, since with few measurements the posterior is
 // asymmetric with heavy tails. mine are the draws to prepare; from are the
 // proposals to use, nil to choose them.
-func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *posterior {
+func newPosterior(g *group, w *gp.Factor, seed uint64, mine, from []int) (*posterior, error) {
 	t := g.task
-	q := &posterior{task: t, lower: w.step, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, from: from}
+	q := &posterior{task: t, lower: w, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, from: from}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
 	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
-	others := q.drawParameters(g, w, d)
+	others, err := q.drawParameters(g, w, d)
+	if err != nil {
+		return nil, err
+	}
 	q.gauss, q.noise = slices.Clone(d.gauss), slices.Clone(d.noise)
 	decorrelate(q.gauss, others)
 	decorrelate(q.noise, append(others, q.gauss))
@@ -70,31 +73,29 @@ func newPosterior(g *group, w *whitening, seed uint64, mine, from []int) *poster
 			q.weight = t.residualWeights(w, q.curves)
 		}
 	}
-	return q
+	return q, nil
 }
 
-// drawParameters draws the parameters and returns the draws' coordinates along
-// the posterior's principal axes, one slice per axis.
-func (q *posterior) drawParameters(g *group, w *whitening, d *design) (along [][]float64) {
-	problem, z := q.task.problem(w), g.z
-	n := len(z)
-	j := leastsq.Jacobian(problem, z)
-	a := mat.NewSymDense(n, nil)
-	a.SymOuterK(1, j.T())
-	var eig mat.EigenSym
-	eig.Factorize(a, true) // symmetric, finite and at least the identity
-	var axes mat.Dense
-	eig.VectorsTo(&axes)
-	for k, precision := range eig.Values(nil) {
-		for i := range n {
-			axes.Set(i, k, axes.At(i, k)/math.Sqrt(max(precision, 1)))
-		}
+// drawParameters draws the parameters and returns the draws' standardised
+// coordinates, one slice per axis.
+func (q *posterior) drawParameters(g *group, w *gp.Factor, d *design) (along [][]float64, err error) {
+	n := len(g.z)
+	j := leastsq.Jacobian(q.task.problem(w), g.z)
+	precision := mat.NewSymDense(n, nil)
+	precision.SymOuterK(1, j.T())
+	// Unlike principal axes those of the Cholesky factor L are unique, where
+	// nothing was measured of several parameters too: z = mode + L⁻ᵀu.
+	axes, err := gp.Factorize(precision)
+	if err != nil {
+		return nil, err
 	}
 	q.around = func(at int) []float64 {
-		x := slices.Clone(z)
-		for k := range n {
-			blas64.Axpy(d.at(k, at), blas64.Vector{N: n, Data: axes.RawMatrix().Data[k:], Inc: n}, vec(x))
+		x := make([]float64, n)
+		for k := range x {
+			x[k] = d.at(k, at)
 		}
+		axes.WhitenTransposed(x)
+		blas64.Axpy(1, vec(g.z), vec(x))
 		return x
 	}
 	if q.from == nil {
@@ -106,15 +107,15 @@ func (q *posterior) drawParameters(g *group, w *whitening, d *design) (along [][
 			along[k] = append(along[k], d.at(k, at))
 		}
 	}
-	return along
+	return along, nil
 }
 
 // density returns the log posterior density of the parameters, up to a
 // constant, summed over the probable scales of the process.
-func (g *group) density(likeliest *whitening) func(z []float64) float64 {
+func (g *group) density(likeliest *gp.Factor) func(z []float64) float64 {
 	t := g.task
 	type scaled struct {
-		w  *whitening
+		w  *gp.Factor
 		ln float64 // prior, and the constant of the likelihood
 	}
 	scales := []scaled{{likeliest, 0}}
@@ -126,7 +127,7 @@ func (g *group) density(likeliest *whitening) func(z []float64) float64 {
 			continue
 		}
 		if w, err := t.whiten(s, g.size.Noise); err == nil {
-			scales = append(scales, scaled{w, -sq(math.Log(s)/g.prior.Scatter)/2 - w.step.LogDet()/2})
+			scales = append(scales, scaled{w, -sq(math.Log(s)/g.prior.Scatter)/2 - w.LogDet()/2})
 		}
 	}
 	n := len(t.rows)
@@ -137,13 +138,13 @@ func (g *group) density(likeliest *whitening) func(z []float64) float64 {
 		sum := math.Inf(-1)
 		for _, s := range scales {
 			copy(step, r)
-			s.w.step.Whiten(step)
+			s.w.Whiten(step)
 			ln := s.ln - blas64.Dot(vec(step), vec(step))/2
 			top := max(sum, ln)
 			sum = top + math.Log(math.Exp(sum-top)+math.Exp(ln-top))
 		}
-		if likeliest.micro != nil {
-			likeliest.micro.Whiten(r[n:len(t.ln)])
+		if t.micro != nil {
+			t.micro.Whiten(r[n:len(t.ln)])
 		}
 		return sum - blas64.Dot(vec(r[n:]), vec(r[n:]))/2
 	}
@@ -162,7 +163,7 @@ func (q *posterior) moments(at int) (mean, variance float64) {
 }
 
 // residualWeights solves K·w = residual for every curve, one column each.
-func (t *task) residualWeights(w *whitening, curves []form.Curve) blas64.General {
+func (t *task) residualWeights(w *gp.Factor, curves []form.Curve) blas64.General {
 	r, shared := general(len(t.pts), len(curves)), newMemo()
 	for i := range t.pts {
 		row := r.Data[i*r.Stride : (i+1)*r.Stride]
@@ -171,7 +172,7 @@ func (t *task) residualWeights(w *whitening, curves []form.Curve) blas64.General
 			row[d] = t.ln[i] - step
 		}
 	}
-	w.step.Solve(r)
+	w.Solve(r)
 	return r
 }
 

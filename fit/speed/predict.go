@@ -221,7 +221,7 @@ func (m *Model) Parts(c data.Config) (l form.LayoutParts, ok bool) {
 	if err != nil {
 		return l, false
 	}
-	return form.PartsOf(q.g.post.best, &q.p)
+	return form.LayoutPartsOf(q.g.post.best, &q.p)
 }
 
 // Layouts returns the measurements of a GPU type if layouts are part of the

@@ -84,8 +84,8 @@ func (h *measuredRange) place(c data.Config) data.Config {
 func (h *measuredRange) outside(c data.Config, fixedGlobal bool) string {
 	var why []string
 	check := func(name string, v float64, r [2]float64) {
-		const slack = .02 // doublings: a batch rounded to whole samples is inside
-		if math.Max(math.Log2(r[0]/v), math.Log2(v/r[1])) > slack {
+		const slack = 1.014 // a batch rounded to whole samples is inside
+		if v*slack < r[0] || v > r[1]*slack {
 			why = append(why, name+" "+amount(v)+", measured "+span(r))
 		}
 	}

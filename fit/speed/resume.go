@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"knee/internal/gp"
 )
 
 // modeFile is the posterior of a group or of one of its members: its mode, and
@@ -13,9 +15,9 @@ type modeFile struct {
 	Share  float64   `json:"share"`            // posterior probability; for the group, the rest
 	Absent []string  `json:"absent,omitempty"` // coordinates of parts of the form that take no time
 	Size   sizes     `json:"size"`
-	Z      []float64 `json:"z"`      // coordinates of the mode in prior standard deviations
-	Misfit float64   `json:"misfit"` // squared length of the residuals at the mode
-	From   []int     `json:"from"`   // proposals around the mode that are draws
+	Z      []float64 `json:"z"`         // coordinates of the mode in prior standard deviations
+	Misfit float64   `json:"misfit"`    // squared length of the residuals at the mode
+	From   []int     `json:"proposals"` // proposals around the mode that are draws
 	Status string    `json:"status,omitempty"`
 }
 
@@ -28,7 +30,7 @@ func (g *group) toFile(share float64) modeFile {
 }
 
 // misfit is the squared length of the residuals at z, prior included.
-func (t *task) misfit(w *whitening, z []float64) float64 {
+func (t *task) misfit(w *gp.Factor, z []float64) float64 {
 	p := t.problem(w)
 	r := make([]float64, p.Rows)
 	p.Residuals(z, r)
@@ -39,7 +41,7 @@ func (t *task) misfit(w *whitening, z []float64) float64 {
 // file has none, or one of other measurements or another prior.
 func (g *group) resume(modes []modeFile, seed int64) bool {
 	at := *g
-	var whitened []*whitening
+	var whitened []*gp.Factor
 	rest := 1.
 	for i, f := range modes {
 		m := *g
@@ -69,7 +71,10 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 		if len(from) != draws || slices.Min(from) < 0 || slices.Max(from) >= proposals {
 			return false
 		}
-		m.post = newPosterior(m, whitened[i], g.seed(seed), mine, from)
+		var err error
+		if m.post, err = newPosterior(m, whitened[i], g.seed(seed), mine, from); err != nil {
+			return false
+		}
 	}
 	*g = at
 	return true
@@ -77,7 +82,7 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 
 // resumeMode restores sizes and mode; nil if they do not belong to the
 // measurements.
-func (g *group) resumeMode(f modeFile) *whitening {
+func (g *group) resumeMode(f modeFile) *gp.Factor {
 	if !f.Size.sound() {
 		return nil
 	}

@@ -75,14 +75,14 @@ func TestResumedModelPredictsTheSame(t *testing.T) {
 		for i := range 128 {
 			every = append(every, strconv.Itoa(4*i))
 		}
-		once := regexp.MustCompile(`"from":\[[^]]*\]`).ReplaceAllString(string(text), `"from":[`+strings.Join(every, ",")+`]`)
+		once := regexp.MustCompile(`"proposals":\[[^]]*\]`).ReplaceAllString(string(text), `"proposals":[`+strings.Join(every, ",")+`]`)
 		if got := predict(once); got == want || math.Abs(got.StepTime.Mean/want.StepTime.Mean-1) > .5 {
 			t.Errorf("%s: with draws of equal weight %+v, with weights %+v", name, got, want)
 		}
 		for what, change := range map[string]string{
 			"no posterior":     regexp.MustCompile(`"posterior":\[.*?\],"measurements"`).ReplaceAllString(once, `"measurements"`),
 			"another mode":     regexp.MustCompile(`"z":\[`).ReplaceAllString(once, `"z":[9,`),
-			"draws of nothing": strings.ReplaceAll(once, `"from":[0`, `"from":[-1`),
+			"draws of nothing": strings.ReplaceAll(once, `"proposals":[0`, `"proposals":[-1`),
 		} {
 			if got := predict(change); change == once || got != want {
 				t.Errorf("%s, %s: predicts %+v, a new fit %+v", name, what, got.StepTime, want.StepTime)

@@ -3,6 +3,8 @@ package speed
 import (
 	"math"
 	"slices"
+
+	"knee/internal/gp"
 )
 
 // sizes are the factors on the kernel's amplitudes, inferred for the job.
@@ -19,32 +21,19 @@ const leastScale, mostScale = -2, 3
 
 // infer chooses the sizes by the evidence at the current parameters: the
 // process scale on a grid, noise and weights by coordinate search from 1.
-func (g *group) infer() (*whitening, error) {
+func (g *group) infer() (*gp.Factor, error) {
 	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
-	for range 2 {
-		c.grid()
-		step := math.Sqrt2
-		if !g.task.kernel.smooth {
-			step *= plainScatter
-		}
-		c.along(step, func(f float64) bool {
-			s := c.size
-			s.Noise *= f
-			return c.try(s)
-		})
-		for i := range c.size.Weights {
-			if g.task.kernel.weights == nil || i < len(g.knobs) && !g.knobs[i].varied() {
-				continue
-			}
-			c.along(2, func(f float64) bool {
-				s := c.size
-				s.Weights = slices.Clone(s.Weights)
-				s.Weights[i] *= f
-				return c.try(s)
-			})
-		}
+	var err error
+	if c.linear, err = g.task.linearize(g.z); err != nil {
+		return nil, err
 	}
 	c.grid()
+	for range 2 {
+		if !c.search() {
+			break // the grid is of these sizes
+		}
+		c.grid()
+	}
 	g.size, g.task, g.evidence = c.size, c.task, c.top
 	return g.task.whiten(g.size.Scale, g.size.Noise)
 }
@@ -55,10 +44,37 @@ const plainScatter = 2
 
 // climb is the state of the search for the sizes of largest density.
 type climb struct {
-	g    *group
-	task *task
-	top  float64
-	size sizes
+	g      *group
+	task   *task
+	linear linearized // at the current parameters
+	top    float64
+	size   sizes
+}
+
+// search moves noise and weights to larger density and reports whether any
+// moved.
+func (c *climb) search() (moved bool) {
+	step := math.Sqrt2
+	if !c.task.kernel.smooth {
+		step *= plainScatter
+	}
+	moved = c.along(step, func(f float64) bool {
+		s := c.size
+		s.Noise *= f
+		return c.try(s)
+	})
+	for i := range c.size.Weights {
+		if c.task.kernel.weights == nil || i < len(c.g.knobs) && !c.g.knobs[i].varied() {
+			continue
+		}
+		moved = c.along(2, func(f float64) bool {
+			s := c.size
+			s.Weights = slices.Clone(s.Weights)
+			s.Weights[i] *= f
+			return c.try(s)
+		}) || moved
+	}
+	return moved
 }
 
 // grid computes the probabilities of all process scales given the other sizes,
@@ -93,17 +109,18 @@ func (c *climb) grid() {
 }
 
 // along multiplies by factor up to three times while the density increases; if
-// it never does, it divides.
-func (c *climb) along(factor float64, step func(f float64) bool) {
+// it never does, it divides. It reports whether anything moved.
+func (c *climb) along(factor float64, step func(f float64) bool) bool {
 	for _, f := range []float64{factor, 1 / factor} {
 		n := 0
 		for n < 3 && step(f) {
 			n++
 		}
 		if n > 0 {
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // try keeps sizes of larger density and reports whether it did.
@@ -131,7 +148,7 @@ func (c *climb) value(t *task, s sizes) float64 {
 	if !t.kernel.smooth {
 		noise = plainScatter
 	}
-	v := t.evidence(w, c.g.z) - sq(math.Log(s.Scale)/p.Scatter)/2 - sq(math.Log(s.Noise)/noise)/2
+	v := c.linear.evidence(w) - sq(math.Log(s.Scale)/p.Scatter)/2 - sq(math.Log(s.Noise)/noise)/2
 	for _, x := range s.Weights {
 		v -= sq(math.Log(x)/p.Scatter) / 2
 	}
@@ -140,9 +157,9 @@ func (c *climb) value(t *task, s sizes) float64 {
 
 // weighted returns the task with new knob weights.
 func (g *group) weighted(weights []float64) *task {
-	k := *g.task.kernel
+	t, o, k := *g.task, *g.task.observed, *g.task.kernel
 	k.weights = g.coordinateWeights(weights)
-	t := *g.task
-	t.observed = observe(g.rows, g.pts, &k)
+	o.kernel, o.step = &k, covariance(o.pts, k.cov)
+	t.observed = &o
 	return &t
 }

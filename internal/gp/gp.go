@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -26,24 +27,33 @@ type Factor struct {
 // adds jitter to the diagonal, at most a millionth of its mean.
 func Factorize(k *mat.SymDense) (*Factor, error) {
 	n := k.SymmetricDim()
-	var chol mat.Cholesky
-	ok := chol.Factorize(k)
-	if mean := mat.Trace(k) / float64(n); !ok && !math.IsNaN(mean) && !math.IsInf(mean, 0) {
-		for jitter := 1e-12; !ok && jitter <= 1e-6; jitter *= 100 {
-			with := mat.NewSymDense(n, nil)
-			with.CopySym(k)
-			for i := range n {
-				with.SetSym(i, i, k.At(i, i)+jitter*mean)
+	if lower, ok := cholesky(k, 0); ok {
+		return &Factor{lower, n}, nil
+	}
+	if mean := mat.Trace(k) / float64(n); !math.IsNaN(mean) && !math.IsInf(mean, 0) {
+		for jitter := 1e-12; jitter <= 1e-6; jitter *= 100 {
+			if lower, ok := cholesky(k, jitter*mean); ok {
+				return &Factor{lower, n}, nil
 			}
-			ok = chol.Factorize(with)
 		}
 	}
-	if !ok {
-		return nil, ErrIndefinite
+	return nil, ErrIndefinite
+}
+
+// cholesky returns the factor of k with jitter added to the diagonal. Unlike
+// [mat.Cholesky] it does not estimate the condition number, which for small
+// matrices takes longer.
+func cholesky(k *mat.SymDense, jitter float64) (lower *mat.TriDense, ok bool) {
+	n := k.SymmetricDim()
+	a := make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			a[i*n+j] = k.At(i, j)
+		}
+		a[i*n+i] += jitter
 	}
-	f := &Factor{mat.NewTriDense(n, mat.Lower, nil), n}
-	chol.LTo(f.lower)
-	return f, nil
+	_, ok = lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: a})
+	return mat.NewTriDense(n, mat.Lower, a), ok
 }
 
 // Len returns the number of observations.
@@ -64,6 +74,12 @@ func (f *Factor) LogDet() float64 {
 // Whiten replaces v, of length n, by L⁻¹v.
 func (f *Factor) Whiten(v []float64) {
 	blas64.Trsv(blas.NoTrans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+}
+
+// WhitenTransposed replaces v, of length n, by L⁻ᵀv: a standard normal sample by
+// one of covariance K⁻¹.
+func (f *Factor) WhitenTransposed(v []float64) {
+	blas64.Trsv(blas.Trans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
 // WhitenRows replaces m, of n rows, by L⁻¹m.
@@ -102,21 +118,4 @@ func (f *Factor) LeaveOneOut(residual []float64) (miss, sd []float64) {
 		sd[i] = 1 / math.Sqrt(sd[i])
 	}
 	return miss, sd
-}
-
-// Colour replaces m by Lm, the inverse of WhitenRows.
-func (f *Factor) Colour(m blas64.General) {
-	blas64.Trmm(blas.Left, blas.NoTrans, 1, f.lower.RawTriangular(), m)
-}
-
-// ColourVector replaces v by Lv, the inverse of Whiten.
-func (f *Factor) ColourVector(v []float64) {
-	blas64.Trmv(blas.NoTrans, f.lower.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
-}
-
-// AddTo adds K to sum.
-func (f *Factor) AddTo(sum *mat.SymDense) {
-	k := mat.NewSymDense(f.n, nil)
-	k.SymOuterK(1, f.lower)
-	sum.AddSym(sum, k)
 }

@@ -3,6 +3,8 @@ package leastsq
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -145,6 +147,8 @@ type walk struct {
 	j         *mat.Dense
 	normal    *mat.SymDense // JᵀJ
 	grad      []float64     // Jᵀr
+	damped    *mat.SymDense
+	step      []float64
 }
 
 func newWalk(p Problem, x0 []float64) *walk {
@@ -152,7 +156,7 @@ func newWalk(p Problem, x0 []float64) *walk {
 		p: p, x: append([]float64(nil), x0...), trial: make([]float64, p.Params),
 		r: make([]float64, p.Rows), rTrial: make([]float64, p.Rows), spare: make([]float64, p.Rows),
 		j: mat.NewDense(p.Rows, p.Params, nil), normal: mat.NewSymDense(p.Params, nil),
-		grad: make([]float64, p.Params),
+		grad: make([]float64, p.Params), damped: mat.NewSymDense(p.Params, nil), step: make([]float64, p.Params),
 	}
 	p.Residuals(w.x, w.r)
 	w.cost = halfSquare(w.r)
@@ -175,23 +179,20 @@ func (w *walk) linearize() bool {
 
 // try computes one damped step, and takes it if it lowers the cost.
 func (w *walk) try(lambda, maxStep float64) bool {
-	n := len(w.x)
-	damped := mat.NewSymDense(n, nil)
-	damped.CopySym(w.normal)
-	for i := range n {
+	w.damped.CopySym(w.normal)
+	for i := range w.x {
 		d := w.normal.At(i, i)
-		damped.SetSym(i, i, d+lambda*math.Max(d, 1e-12)+1e-300)
+		w.damped.SetSym(i, i, d+lambda*math.Max(d, 1e-12)+1e-300)
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(damped) {
+	chol, ok := lapack64.Potrf(w.damped.RawSymmetric())
+	if !ok {
 		return false
 	}
-	var step mat.VecDense
-	if chol.SolveVecTo(&step, mat.NewVecDense(n, w.grad)) != nil {
-		return false
-	}
-	for i := range n {
-		w.trial[i] = w.x[i] - math.Max(-maxStep, math.Min(maxStep, step.AtVec(i)))
+	step := blas64.General{Rows: len(w.x), Cols: 1, Stride: 1, Data: w.step}
+	copy(w.step, w.grad)
+	lapack64.Potrs(chol, step)
+	for i, d := range w.step {
+		w.trial[i] = w.x[i] - math.Max(-maxStep, math.Min(maxStep, d))
 	}
 	w.p.Residuals(w.trial, w.rTrial)
 	cost := halfSquare(w.rTrial)

@@ -54,26 +54,7 @@ func loadJobs(dir string) ([]*job, error) {
 		}
 		return nil
 	}
-	for _, s := range []struct {
-		dataset, pattern string
-		read             func(path string) ([]data.Measurement, error)
-	}{
-		{"allreduce", "allreduce/*.csv", plain},
-		{"ps", "ps/*.csv", plain},
-		{"gavel", "gavel/isolated.csv", gavel},
-		{"mlperf", "scaling/mlperf.csv", plain},
-		{"llm-foundry", "scaling/llm-foundry.csv", plain},
-		{"vtrain-single", "scaling/vtrain-single.csv", plans},
-		{"vtrain-multi", "scaling/vtrain-multi.csv", plans},
-		{"rubick", "scaling/rubick.csv", plans},
-		{"sailor", "scaling/sailor.csv", plans},
-		{"bigscience", "scaling/bigscience.csv", plans},
-		{"vtrain-single layouts", "scaling/vtrain-single.csv", plain},
-		{"vtrain-multi layouts", "scaling/vtrain-multi.csv", plain},
-		{"rubick layouts", "scaling/rubick.csv", plain},
-		{"sailor layouts", "scaling/sailor.csv", plain},
-		{"bigscience layouts", "scaling/bigscience.csv", plain},
-	} {
+	for _, s := range sources() {
 		if err := add(s.dataset, s.pattern, s.read); err != nil {
 			return nil, err
 		}
@@ -84,23 +65,52 @@ func loadJobs(dir string) ([]*job, error) {
 	return jobs, nil
 }
 
+// dataset is a set of measured jobs and where it comes from.
+type dataset struct {
+	dataset, pattern, source string
+	read                     func(path string) ([]data.Measurement, error)
+}
+
+// sources returns the datasets.
+func sources() []dataset {
+	all := []dataset{
+		{"allreduce", "allreduce/*.csv", "Pollux OSDI'21 artifact on T4, Sia SOSP'23 artifact on A100", plain},
+		{"ps", "ps/*.csv", "DL2", plain},
+		{"gavel", "gavel/isolated.csv", "Gavel OSDI'20", gavel},
+		{"mlperf", "scaling/mlperf.csv", "MLCommons training results v3.1, v4.0, v4.1", plain},
+		{"llm-foundry", "scaling/llm-foundry.csv", "mosaicml/llm-foundry", plain},
+	}
+	for _, s := range [][2]string{
+		{"vtrain-single", "vTrain MICRO'24"}, {"vtrain-multi", "vTrain MICRO'24"},
+		{"rubick", "Rubick MLSys'25"}, {"sailor", "Sailor SOSP'25"}, {"bigscience", "bigscience-workshop"},
+	} {
+		file := "scaling/" + s[0] + ".csv"
+		all = append(all, dataset{s[0], file, s[1], plans}, dataset{s[0] + " layouts", file, s[1], plain})
+	}
+	return all
+}
+
 func plain(path string) ([]data.Measurement, error) {
 	ms, _, err := data.LoadMeasurements(path)
 	return ms, err
 }
 
-// table reads a CSV file into maps by column.
-func table(path string) ([]map[string]string, []string, error) {
+// table reads a CSV file into rows, the header first.
+func table(path string) ([][]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll()
+	return csv.NewReader(f).ReadAll()
+}
+
+// byColumn reads a CSV file into maps by column.
+func byColumn(path string) (rows []map[string]string, err error) {
+	all, err := table(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var rows []map[string]string
 	for _, r := range all[1:] {
 		m := map[string]string{}
 		for i, h := range all[0] {
@@ -108,40 +118,34 @@ func table(path string) ([]map[string]string, []string, error) {
 		}
 		rows = append(rows, m)
 	}
-	return rows, all[0], nil
+	return rows, nil
 }
 
 // plans reads a table of training plans, with degrees of parallelism as knobs.
 // The local batch in it is per replica, so the global batch is left out where
 // both are given.
 func plans(path string) ([]data.Measurement, error) {
-	rows, header, err := table(path)
+	rows, err := table(path)
 	if err != nil {
 		return nil, err
 	}
-	keep := []string{"job", "gpu_type", "nodes", "workers", "placement", "local_batch", "accum_steps", "step_time_s", "status"}
-	knobs := []string{"tp", "pp", "cp", "sharding", "recompute", "offload"}
-	if !slices.Contains(header, "local_batch") {
-		keep = append(keep, "global_batch")
+	head := rows[0]
+	perReplica := slices.Contains(head, "local_batch")
+	for i, name := range head {
+		switch name {
+		case "tp", "pp", "cp", "sharding", "recompute", "offload":
+			head[i] = "x_" + name
+		case "job", "gpu_type", "nodes", "workers", "placement", "local_batch", "accum_steps", "step_time_s", "status":
+		default:
+			if name != "global_batch" || perReplica {
+				head[i] = "unused_" + name
+			}
+		}
 	}
 	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	var head []string
-	for _, k := range append(slices.Clone(keep), knobs...) {
-		if slices.Contains(knobs, k) {
-			k = "x_" + k
-		}
-		head = append(head, k)
+	if err := csv.NewWriter(&out).WriteAll(rows); err != nil {
+		return nil, err
 	}
-	w.Write(head)
-	for _, r := range rows {
-		var cells []string
-		for _, k := range append(slices.Clone(keep), knobs...) {
-			cells = append(cells, r[k])
-		}
-		w.Write(cells)
-	}
-	w.Flush()
 	ms, _, err := data.ReadMeasurements(&out, path)
 	return ms, err
 }
@@ -149,7 +153,7 @@ func plans(path string) ([]data.Measurement, error) {
 // gavel reads Gavel's throughputs: mini-batches per second, summed over workers
 // with a batch each.
 func gavel(path string) ([]data.Measurement, error) {
-	rows, _, err := table(path)
+	rows, err := byColumn(path)
 	if err != nil {
 		return nil, err
 	}
@@ -173,49 +177,41 @@ func gavel(path string) ([]data.Measurement, error) {
 // splitsOf returns the splits to score.
 func splitsOf(dir string, jobs []*job) ([]split, error) {
 	var all []split
+	draw := func(j *job, seeds, first uint64, sizes ...int) {
+		for _, n := range sizes {
+			for seed := range seeds {
+				all = append(all, random(j, n, seed+first))
+			}
+		}
+	}
 	for _, j := range jobs {
 		switch j.dataset {
-		case "mlperf", "llm-foundry", "gavel":
+		case "allreduce":
+		case "mlperf", "llm-foundry":
+			all = append(all, sizeSplits(j, j.rows)...)
+		case "gavel":
 			for _, gpu := range gpuTypes(j.rows) {
-				var rows []data.Measurement
-				for _, r := range j.rows {
-					if r.GPUType == gpu || j.dataset != "gavel" {
-						rows = append(rows, r)
-					}
-				}
+				rows := slices.DeleteFunc(slices.Clone(j.rows), func(r data.Measurement) bool { return r.GPUType != gpu })
 				all = append(all, sizeSplits(j, rows)...)
-				if j.dataset != "gavel" {
-					break
-				}
 			}
 		case "ps":
-			for _, n := range []int{5, 10, 20} {
-				for seed := range uint64(10) {
-					all = append(all, random(j, n, seed))
-				}
-			}
+			draw(j, 10, 0, 5, 10, 20)
 		case "sailor", "bigscience", "sailor layouts", "bigscience layouts":
 			if layouts(j) && len(j.rows) > 8 {
-				for seed := range uint64(4) {
-					all = append(all, random(j, 8, seed+1))
-				}
+				draw(j, 4, 1, 8)
 			}
 		default:
-			if j.dataset != "allreduce" && len(j.rows) >= 24 {
-				for _, n := range []int{8, 20} {
-					for seed := range uint64(4) {
-						all = append(all, random(j, n, seed+1))
-					}
-				}
+			if len(j.rows) >= 24 {
+				draw(j, 4, 1, 8, 20)
 			}
 		}
 	}
 	all = append(all, fewGPUs(jobs)...)
 	all = append(all, unseenSizes(jobs)...)
-	more, err := adaptdl(dir, jobs)
 	for _, j := range jobs {
 		all = append(all, secondType(j)...)
 	}
+	more, err := adaptdl(dir, jobs)
 	return append(all, more...), err
 }
 
@@ -245,13 +241,7 @@ func sizeSplits(j *job, rows []data.Measurement) []split {
 			continue
 		}
 		s := split{job: j, protocol: fmt.Sprintf("%d sizes", n)}
-		for _, r := range rows {
-			if r.Workers <= sizes[n-1] {
-				s.train = append(s.train, r)
-			} else {
-				s.test = append(s.test, r)
-			}
-		}
+		s.train, s.test = upTo(rows, sizes[n-1])
 		known := gpuTypes(s.train)
 		s.test = slices.DeleteFunc(s.test, func(r data.Measurement) bool { return !slices.Contains(known, r.GPUType) })
 		if len(s.test) > 0 {
@@ -261,21 +251,29 @@ func sizeSplits(j *job, rows []data.Measurement) []split {
 	return out
 }
 
-func random(j *job, n int, seed uint64) split {
-	s := split{job: j, protocol: fmt.Sprintf("%d rows", n)}
-	for i, at := range rand.New(rand.NewPCG(seed, 1)).Perm(len(j.rows)) {
-		if i < n {
-			s.train = append(s.train, j.rows[at])
+// upTo divides rows by the number of workers.
+func upTo(rows []data.Measurement, workers int) (small, large []data.Measurement) {
+	for _, r := range rows {
+		if r.Workers <= workers {
+			small = append(small, r)
 		} else {
-			s.test = append(s.test, j.rows[at])
+			large = append(large, r)
 		}
 	}
-	return s
+	return small, large
+}
+
+func random(j *job, n int, seed uint64) split {
+	var rows []data.Measurement
+	for _, at := range rand.New(rand.NewPCG(seed, 1)).Perm(len(j.rows)) {
+		rows = append(rows, j.rows[at])
+	}
+	return split{j, fmt.Sprintf("%d rows", n), rows[:n:n], rows[n:]}
 }
 
 // adaptdl reads the splits used to score AdaptDL's fit.
 func adaptdl(dir string, jobs []*job) ([]split, error) {
-	rows, _, err := table(filepath.Join(dir, "peers", "adaptdl-splits.csv"))
+	rows, err := byColumn(filepath.Join(dir, "peers", "adaptdl-splits.csv"))
 	if err != nil {
 		return nil, err
 	}
@@ -364,13 +362,7 @@ func fewGPUs(jobs []*job) []split {
 			continue
 		}
 		s := split{job: j, protocol: "few GPUs"}
-		for _, r := range j.rows {
-			if r.Workers <= 4 {
-				s.train = append(s.train, r)
-			} else {
-				s.test = append(s.test, r)
-			}
-		}
+		s.train, s.test = upTo(j.rows, 4)
 		if len(s.train) > 0 && len(s.test) > 0 {
 			all = append(all, s)
 		}

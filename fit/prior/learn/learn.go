@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed"
@@ -213,12 +215,8 @@ func (g gains) leastMove(without string) float64 {
 
 // meanError returns the mean of values and its standard error.
 func meanError(v []float64) (m, se float64) {
-	m = mean(v)
-	for _, x := range v {
-		se += (x - m) * (x - m)
-	}
-	n := float64(len(v))
-	return m, math.Sqrt(se / (n - 1) / n)
+	m, sd := stat.MeanStdDev(v, nil)
+	return m, stat.StdErr(sd, float64(len(v)))
 }
 
 // learn applies the least moves and describes them.

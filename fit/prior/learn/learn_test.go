@@ -34,9 +34,9 @@ func TestSplits(t *testing.T) {
 			}
 		}
 	}
-	for d := range sources() {
-		if count[d] == 0 && d != "sailor" {
-			t.Errorf("no split of %s", d)
+	for _, s := range sources() {
+		if count[s.dataset] == 0 && s.dataset != "sailor" {
+			t.Errorf("no split of %s", s.dataset)
 		}
 	}
 }

@@ -131,24 +131,11 @@ func provenance(examples []split) []string {
 		jobs[s.dataset][s.name] = true
 	}
 	text := []string{fmt.Sprintf("go run ./fit/prior/learn, from %d splits of measured jobs", len(examples))}
-	for d := range jobs {
-		text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", d, len(jobs[d]), rows[d], sources()[strings.TrimSuffix(d, " layouts")]))
+	for _, s := range sources() {
+		if n := len(jobs[s.dataset]); n > 0 {
+			text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", s.dataset, n, rows[s.dataset], s.source))
+		}
 	}
 	slices.Sort(text[1:])
 	return text
-}
-
-// sources returns the origins of the datasets.
-func sources() map[string]string {
-	return map[string]string{
-		"allreduce":     "Pollux OSDI'21 artifact on T4, Sia SOSP'23 artifact on A100",
-		"ps":            "DL2",
-		"gavel":         "Gavel OSDI'20",
-		"mlperf":        "MLCommons training results v3.1, v4.0, v4.1",
-		"llm-foundry":   "mosaicml/llm-foundry",
-		"vtrain-single": "vTrain MICRO'24", "vtrain-multi": "vTrain MICRO'24",
-		"rubick":     "Rubick MLSys'25",
-		"sailor":     "Sailor SOSP'25",
-		"bigscience": "bigscience-workshop",
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/bayesopt"
 	"knee/data"
 	"knee/fit/prior"
@@ -56,19 +58,13 @@ func rulers(train []data.Measurement) (linear, power func(m data.Measurement) fl
 		x, y = append(x, math.Log(float64(r.Workers))), append(y, u)
 	}
 	u := mean(at)
-	mx, my := mean(x), mean(y)
-	var sxx, sxy float64
-	for i := range x {
-		sxx += (x[i] - mx) * (x[i] - mx)
-		sxy += (x[i] - mx) * (y[i] - my)
-	}
-	slope := 0.
-	if sxx > 0 {
-		slope = sxy / sxx
+	base, slope := stat.LinearRegression(x, y, nil, false)
+	if math.IsNaN(slope) { // one size
+		base, slope = mean(y), 0
 	}
 	linear = func(m data.Measurement) float64 { return math.Exp(u) * per(m) }
 	power = func(m data.Measurement) float64 {
-		return math.Exp(my+slope*(math.Log(float64(m.Workers))-mx)) * per(m)
+		return math.Exp(base+slope*math.Log(float64(m.Workers))) * per(m)
 	}
 	return linear, power
 }
@@ -129,11 +125,7 @@ func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
 	for i := range train {
 		train[i] = knobbed(train[i])
 	}
-	names := []string{}
-	for k := range train[0].Extra {
-		names = append(names, k)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(train[0].Extra))
 	features := func(m data.Measurement) []float64 {
 		m = knobbed(m)
 		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}

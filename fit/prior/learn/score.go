@@ -258,10 +258,4 @@ func summary(of []score, factor float64) string {
 	return line
 }
 
-func mean(v []float64) float64 {
-	var s float64
-	for _, x := range v {
-		s += x
-	}
-	return s / float64(len(v))
-}
+func mean(v []float64) float64 { return stat.Mean(v, nil) }

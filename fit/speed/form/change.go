@@ -26,54 +26,37 @@ func overlapSlope(x float64) float64 {
 // node between the nodes (HiPS, in Geng et al., "HiPS: Hierarchical Parameter
 // Synchronization in Large-Scale Distributed Machine Learning", 2018).
 func (c *collective) changes() map[string]func(factor float64) Fitted {
-	scale := func(of ...func(c *Collective) *float64) func(float64) Fitted {
+	set := func(change func(c *collective, ln float64)) func(float64) Fitted {
 		return func(factor float64) Fitted {
-			changed := c.Collective
-			for _, f := range of {
-				*f(&changed) *= factor
-			}
-			return changed.prepare()
+			changed := *c
+			change(&changed, math.Log(factor))
+			return &changed
 		}
 	}
-	fixed, per := func(c *Collective) *float64 { return &c.Fixed }, func(c *Collective) *float64 { return &c.PerBatch }
 	return map[string]func(float64) Fitted{
-		"compute":    scale(fixed, per),
-		"fixed":      scale(fixed),
-		"per_batch":  scale(per),
-		"intra_node": scale(func(c *Collective) *float64 { return &c.Intra }),
-		"inter_node": scale(func(c *Collective) *float64 { return &c.Inter }),
-		"overlap": func(float64) Fitted {
-			changed := c.Collective
-			changed.Overlap = mostOverlap
-			return changed.prepare()
-		},
-		"hierarchical": func(float64) Fitted {
-			changed := c.Collective
-			changed.Hierarchical = true
-			return changed.prepare()
-		},
+		"compute":      set(func(c *collective, ln float64) { c.lnFixed, c.lnPer = c.lnFixed+ln, c.lnPer+ln }),
+		"fixed":        set(func(c *collective, ln float64) { c.lnFixed += ln }),
+		"per_batch":    set(func(c *collective, ln float64) { c.lnPer += ln }),
+		"intra_node":   set(func(c *collective, ln float64) { c.lnIntra += ln }),
+		"inter_node":   set(func(c *collective, ln float64) { c.lnInter += ln }),
+		"overlap":      set(func(c *collective, _ float64) { c.overlap = mostOverlap }),
+		"hierarchical": set(func(c *collective, _ float64) { c.hierarchical = true }),
 	}
 }
 
 // changes of the ps form.
 func (t *ParameterServer) changes() map[string]func(factor float64) Fitted {
-	scale := func(of ...func(t *ParameterServer) *float64) func(float64) Fitted {
+	set := func(change func(t *ParameterServer, factor float64)) func(float64) Fitted {
 		return func(factor float64) Fitted {
 			changed := *t
-			for _, f := range of {
-				*f(&changed) *= factor
-			}
+			change(&changed, factor)
 			return &changed
 		}
 	}
 	return map[string]func(float64) Fitted{
-		"compute":  scale(func(t *ParameterServer) *float64 { return &t.Compute }, func(t *ParameterServer) *float64 { return &t.Fixed }),
-		"transfer": scale(func(t *ParameterServer) *float64 { return &t.Transfer }),
-		"overlap": func(float64) Fitted {
-			changed := *t
-			changed.Overlapped = true
-			return &changed
-		},
+		"compute":  set(func(t *ParameterServer, f float64) { t.Compute, t.Fixed = t.Compute*f, t.Fixed*f }),
+		"transfer": set(func(t *ParameterServer, f float64) { t.Transfer *= f }),
+		"overlap":  set(func(t *ParameterServer, _ float64) { t.Overlapped = true }),
 	}
 }
 

@@ -45,31 +45,28 @@ type Collective struct {
 	Hierarchical bool
 }
 
-// collective is Collective with the logarithms that evaluation needs.
-type collective struct {
-	Collective
-	lnFixed, lnPer, lnRef, lnIntra, lnInter, lnTree float64
-	lnUnit                                          float64 // unit of the times that are raised to powers
-}
-
-func (c Collective) prepare() *collective {
-	p := &collective{
-		Collective: c,
-		lnFixed:    math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), lnRef: math.Log(math.Max(c.RefBatch, 1)),
-		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTree: math.Log(c.Tree),
-	}
-	p.lnUnit = logSumExp(p.lnFixed, p.lnPer)
-	return p
-}
-
 // StepTime implements [StepTimer].
 func (c *Collective) StepTime(cfg data.Config) float64 {
-	p := NewPoint(cfg, Scale{Batch: c.RefBatch, Global: c.RefBatch})
-	step, _ := c.prepare().LogTimes(&p)
-	return math.Exp(step)
+	curve := &collective{
+		lnFixed: math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), refBatch: c.RefBatch, lnRef: math.Log(math.Max(c.RefBatch, 1)),
+		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTree: math.Log(c.Tree),
+		power: c.Power, crowding: c.Crowding, overlap: c.Overlap, hierarchical: c.Hierarchical,
+	}
+	return curve.StepTime(cfg)
 }
 
-// LogTimes implements [Curve].
+// collective is Collective by the logarithms of its times.
+type collective struct {
+	lnFixed, lnPer, refBatch, lnRef, lnIntra, lnInter, lnTree float64
+	lnUnit                                                    float64 // unit of the times that are raised to powers
+	power, crowding, overlap                                  float64
+	hierarchical                                              bool
+}
+
+func (c *collective) StepTime(cfg data.Config) float64 {
+	return stepTime(c, cfg, Scale{Batch: c.refBatch, Global: c.refBatch})
+}
+
 func (c *collective) LogTimes(p *Point) (step, compute float64) {
 	compute = c.LnCompute(p)
 	return c.join(p, compute, c.lnSync(p)), compute
@@ -77,7 +74,11 @@ func (c *collective) LogTimes(p *Point) (step, compute float64) {
 
 // LnCompute implements [Separable].
 func (c *collective) LnCompute(p *Point) float64 {
-	return logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit + math.Log1p(c.Crowding*(p.Widest-1))
+	ln := logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit
+	if c.crowding > 0 {
+		ln += math.Log1p(c.crowding * (p.Widest - 1))
+	}
+	return ln
 }
 
 // lnSync returns ln of the synchronisation time, −Inf for one worker.
@@ -94,17 +95,17 @@ func (c *collective) lnSync(p *Point) float64 {
 func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 	intra, inter = math.Inf(-1), math.Inf(-1)
 	if p.Widest > 1 {
-		intra = c.lnIntra + p.LnRingWidest + c.Power*(p.LnWidest-math.Ln2)
+		intra = c.lnIntra + p.LnRingWidest + c.power*(p.LnWidest-math.Ln2)
 	}
 	if p.Nodes > 1 {
-		inter = c.lnInter + c.Power*(p.LnNodes-math.Ln2)
+		inter = c.lnInter + c.power*(p.LnNodes-math.Ln2)
 		if p.Nodes > 2 {
 			inter += c.lnTree
 		}
-		if c.Hierarchical {
+		if c.hierarchical {
 			inter += lnRing(p.Nodes)
 		} else {
-			inter += p.LnRing + c.Power*(p.LnWorkers-p.LnNodes)
+			inter += p.LnRing + c.power*(p.LnWorkers-p.LnNodes)
 		}
 	}
 	return intra, inter
@@ -115,7 +116,7 @@ func (c *collective) join(p *Point, compute, sync float64) float64 {
 	if p.Workers <= 1 {
 		return compute + math.Log1p(p.Accum)
 	}
-	step := logSumExp(c.Overlap*compute, c.Overlap*sync) / c.Overlap
+	step := logSumExp(c.overlap*compute, c.overlap*sync) / c.overlap
 	if p.Accum > 0 {
 		step = logSumExp(step, compute+math.Log(p.Accum))
 	}
@@ -124,7 +125,7 @@ func (c *collective) join(p *Point, compute, sync float64) float64 {
 
 // ComputePower implements [Separable]: the compute time to the power γ.
 func (c *collective) ComputePower(lnCompute float64) float64 {
-	return math.Exp(c.Overlap * (lnCompute - c.lnUnit))
+	return math.Exp(c.overlap * (lnCompute - c.lnUnit))
 }
 
 // SyncPower implements [Separable]: the synchronisation time to the power γ.
@@ -136,7 +137,7 @@ func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 	if p.Workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // out of range
 		return c.join(p, lnCompute, c.lnSync(p))
 	}
-	step := c.lnUnit + math.Log(sum)/c.Overlap
+	step := c.lnUnit + math.Log(sum)/c.overlap
 	if p.Accum > 0 {
 		step = logSumExp(step, lnCompute+math.Log(p.Accum))
 	}
@@ -146,16 +147,16 @@ func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 // Params implements [Fitted].
 func (c *collective) Params() []Param {
 	ps := []Param{
-		param("fixed", "s", c.Fixed),
-		param("per_batch", "s", c.PerBatch),
-		param("intra_node", "s", c.Intra),
-		param("inter_node", "s", c.Inter),
-		param("tree", "", c.Tree),
-		param("power", "", c.Power),
-		param("overlap", "", c.Overlap),
+		param("fixed", "s", math.Exp(c.lnFixed)),
+		param("per_batch", "s", math.Exp(c.lnPer)),
+		param("intra_node", "s", math.Exp(c.lnIntra)),
+		param("inter_node", "s", math.Exp(c.lnInter)),
+		param("tree", "", math.Exp(c.lnTree)),
+		param("power", "", c.power),
+		param("overlap", "", c.overlap),
 	}
-	if c.Crowding > 0 {
-		ps = append(ps, param("crowding", "", c.Crowding))
+	if c.crowding > 0 {
+		ps = append(ps, param("crowding", "", c.crowding))
 	}
 	return ps
 }
@@ -175,11 +176,14 @@ const (
 // collectiveForm scales Collective to one set of measurements. crowded says
 // that workers share the processors of their node.
 type collectiveForm struct {
-	s       Scale
-	crowded bool
+	batch, lnBatch, lnTime float64
+	crowded                bool
 }
 
-// Names implements [Form].
+func newCollective(_ data.Mode, _ []Point, s Scale, crowded bool) Form {
+	return &collectiveForm{s.Batch, math.Log(math.Max(s.Batch, 1)), math.Log(s.Time), crowded}
+}
+
 func (f *collectiveForm) Names() []string {
 	names := []string{"compute", "fixed_share", "overlap", "intra", "inter_over_intra", "tree", "power", "crowding"}
 	if !f.crowded {
@@ -188,19 +192,20 @@ func (f *collectiveForm) Names() []string {
 	return names
 }
 
-// Bind implements [Form].
-func (f *collectiveForm) Bind(x []float64) Curve {
-	t := f.s.Time
-	c, share := t*math.Exp(x[colCompute]), logistic(x[colFixed])
-	crowding := 0.
-	if f.crowded {
-		crowding = math.Exp(x[colCrowding])
+func (f *collectiveForm) Bind(x []float64) Curve { return f.bind(x) }
+
+func (f *collectiveForm) bind(x []float64) *collective {
+	c := &collective{
+		refBatch: f.batch, lnRef: f.lnBatch, lnUnit: f.lnTime + x[colCompute],
+		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], overlap: overlapAt(x[colOverlap]),
 	}
-	return Collective{
-		Fixed: c * share, PerBatch: c * (1 - share), RefBatch: f.s.Batch,
-		Intra: t * math.Exp(x[colIntra]), Inter: t * math.Exp(x[colIntra]+x[colInter]), Tree: math.Exp(x[colTree]), Power: x[colPower],
-		Crowding: crowding, Overlap: overlapAt(x[colOverlap]),
-	}.prepare()
+	c.lnFixed = c.lnUnit + math.Log(logistic(x[colFixed]))
+	c.lnPer = c.lnFixed - x[colFixed]
+	c.lnInter = c.lnIntra + x[colInter]
+	if f.crowded {
+		c.crowding = math.Exp(x[colCrowding])
+	}
+	return c
 }
 
 // Starts implements [Form]: the prior mean, slow but overlapped
@@ -213,45 +218,47 @@ func (f *collectiveForm) Starts() []map[string]float64 {
 	}
 }
 
-// Gradient implements [Form].
-func (f *collectiveForm) Gradient(x []float64, p *Point, step, compute []float64) {
-	c := f.Bind(x).(*collective)
-	lnStep, lnCompute := c.LogTimes(p)
-	share := logistic(x[colFixed])
-	rest := p.LnBatch - c.lnRef
-	ofFixed := 1 / (1 + (1-share)/share*math.Exp(rest)) // share of Fixed in the compute time
-	compute[colCompute] = 1
-	compute[colFixed] = ofFixed*(1-share) - (1-ofFixed)*share
-	if f.crowded {
-		crowd := c.Crowding * (p.Widest - 1)
-		compute[colCrowding] = crowd / (1 + crowd)
+func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	c, share, slope := f.bind(x), logistic(x[colFixed]), overlapSlope(x[colOverlap])
+	return func(p *Point, step, compute []float64) {
+		lnCompute := c.LnCompute(p)
+		ofFixed := 1 / (1 + (1-share)/share*math.Exp(p.LnBatch-c.lnRef)) // share of Fixed in the compute time
+		compute[colCompute] = 1
+		compute[colFixed] = ofFixed*(1-share) - (1-ofFixed)*share
+		if f.crowded {
+			crowd := c.crowding * (p.Widest - 1)
+			compute[colCrowding] = crowd / (1 + crowd)
+		}
+		if p.Workers <= 1 {
+			copy(step, compute)
+			return
+		}
+		lnIntra, lnInter := c.lnLinks(p)
+		links := logSumExp(4*lnIntra, 4*lnInter) / 4
+		sync := links + p.LnSplit
+		opt := logSumExp(c.overlap*lnCompute, c.overlap*sync) / c.overlap
+		last := 1. // share of the micro-step that synchronises
+		if p.Accum > 0 {
+			last = math.Exp(opt - c.join(p, lnCompute, sync))
+		}
+		w := math.Exp(c.overlap * (sync - opt))
+		ofSync := last * w
+		ofCompute := last*math.Exp(c.overlap*(lnCompute-opt)) + (1 - last)
+		for j, d := range compute {
+			step[j] = ofCompute * d
+		}
+		inter := math.Exp(4 * (lnInter - links))
+		step[colIntra] = ofSync
+		step[colInter] = ofSync * inter
+		if p.Widest > 1 {
+			step[colPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
+		}
+		if p.Nodes > 1 {
+			step[colPower] += step[colInter] * (p.LnWorkers - math.Ln2)
+		}
+		if p.Nodes > 2 {
+			step[colTree] = step[colInter]
+		}
+		step[colOverlap] = last * (w*sync + (1-w)*lnCompute - opt) * slope
 	}
-	if p.Workers <= 1 {
-		copy(step, compute)
-		return
-	}
-	lnIntra, lnInter := c.lnLinks(p)
-	links := logSumExp(4*lnIntra, 4*lnInter) / 4
-	sync := links + p.LnSplit
-	opt := logSumExp(c.Overlap*lnCompute, c.Overlap*sync) / c.Overlap
-	last := math.Exp(opt - lnStep) // share of the micro-step that synchronises
-	w := math.Exp(c.Overlap * (sync - opt))
-	ofSync := last * w
-	ofCompute := last*math.Exp(c.Overlap*(lnCompute-opt)) + (1 - last)
-	for j, d := range compute {
-		step[j] = ofCompute * d
-	}
-	inter := math.Exp(4 * (lnInter - links))
-	step[colIntra] = ofSync
-	step[colInter] = ofSync * inter
-	if p.Widest > 1 {
-		step[colPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
-	}
-	if p.Nodes > 1 {
-		step[colPower] += step[colInter] * (p.LnWorkers - math.Ln2)
-	}
-	if p.Nodes > 2 {
-		step[colTree] = step[colInter]
-	}
-	step[colOverlap] = last * (w*sync + (1-w)*lnCompute - opt) * overlapSlope(x[colOverlap])
 }

@@ -3,6 +3,9 @@
 package form
 
 import (
+	"math"
+	"slices"
+
 	"knee/data"
 )
 
@@ -39,8 +42,9 @@ type Form interface {
 	Names() []string
 	// Bind sets the parameters.
 	Bind(theta []float64) Curve
-	// Gradient fills the derivatives of [Curve.LogTimes] by theta.
-	Gradient(theta []float64, p *Point, step, compute []float64)
+	// Gradient returns a function that sets the derivatives of [Curve.LogTimes]
+	// by theta, in slices that are zero before.
+	Gradient(theta []float64) func(p *Point, step, compute []float64)
 	// Starts returns shifts of the prior mean, by name, as the solver's
 	// starting points.
 	Starts() []map[string]float64
@@ -48,4 +52,33 @@ type Form interface {
 
 func param(name, unit string, value float64) Param {
 	return Param{Name: name, Unit: unit, Value: data.Estimate{Mean: value}}
+}
+
+// stepTime is [StepTimer.StepTime] of a curve; s gives the batch of a
+// configuration without one.
+func stepTime(c Curve, cfg data.Config, s Scale) float64 {
+	p := NewPoint(cfg, s)
+	step, _ := c.LogTimes(&p)
+	return math.Exp(step)
+}
+
+// differences is [Form.Gradient] by central differences.
+func differences(f Form, theta []float64) func(p *Point, step, compute []float64) {
+	const h = 1e-5 // truncation h² and rounding/h, both near 1e-10
+	shifted := func(by float64) (all []Curve) {
+		for j := range theta {
+			x := slices.Clone(theta)
+			x[j] += by
+			all = append(all, f.Bind(x))
+		}
+		return all
+	}
+	up, down := shifted(h), shifted(-h)
+	return func(p *Point, step, compute []float64) {
+		for j := range theta {
+			s1, c1 := up[j].LogTimes(p)
+			s0, c0 := down[j].LogTimes(p)
+			step[j], compute[j] = (s1-s0)/(2*h), (c1-c0)/(2*h)
+		}
+	}
 }

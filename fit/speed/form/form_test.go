@@ -44,7 +44,7 @@ func checkGradient(t *testing.T, f Form, p *Point) {
 		x[i] = .3 * math.Sin(float64(3*i+1))
 	}
 	step, compute := make([]float64, n), make([]float64, n)
-	f.Gradient(x, p, step, compute)
+	f.Gradient(x)(p, step, compute)
 	const h = 1e-5
 	for i := range x {
 		at := func(d float64) (float64, float64) {
@@ -69,7 +69,7 @@ func TestParts(t *testing.T) {
 	if !IsSeparable(c) {
 		t.Fatal("collective has no parts")
 	}
-	_, parts := Parts(c, &p)
+	parts := PartsOf(c, 0)
 	ln := parts.LnCompute(&p)
 	want, _ := c.LogTimes(&p)
 	if got := parts.Join(&p, ln, parts.ComputePower(ln), parts.SyncPower(&p)); math.Abs(got-want) > 1e-12 {

@@ -113,18 +113,9 @@ func (f *layoutForm) Starts() []map[string]float64 {
 // Bind implements [Form].
 func (f *layoutForm) Bind(x []float64) Curve { return &layoutCurve{f, slices.Clone(x)} }
 
-// Gradient implements [Form], by central differences.
-func (f *layoutForm) Gradient(x []float64, p *Point, step, compute []float64) {
-	const h = 1e-5 // truncation h² and rounding/h, both near 1e-10
-	c := layoutCurve{f, slices.Clone(x)}
-	for j := range x {
-		c.x[j] = x[j] + h
-		s1, c1 := c.LogTimes(p)
-		c.x[j] = x[j] - h
-		s0, c0 := c.LogTimes(p)
-		c.x[j] = x[j]
-		step[j], compute[j] = (s1-s0)/(2*h), (c1-c0)/(2*h)
-	}
+// Gradient implements [Form].
+func (f *layoutForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	return differences(f, x)
 }
 
 // layoutCurve is the layout form with its parameters set.
@@ -262,9 +253,9 @@ func (c *layoutCurve) Params() []Param {
 	return ps
 }
 
-// PartsOf returns the parts of a step by a curve of the layout form; ok is
+// LayoutPartsOf returns the parts of a step by a curve of the layout form; ok is
 // false for other forms.
-func PartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
+func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	f, ok := OfType(c, p.Type).(*layoutCurve)
 	if !ok {
 		return l, false

@@ -27,16 +27,3 @@ var optimusAsync = linearFamily{
 	},
 	compute: 1, perCycle: true,
 }
-
-// OptimusSync returns Optimus's model of synchronous training with the
-// coefficients θ0 to θ4; global is the global batch, in samples, of
-// configurations without one.
-func OptimusSync(theta [5]float64, global float64) *Linear {
-	return &Linear{theta[:], &optimusSync, Scale{Batch: 1, Global: global, Fixed: true}}
-}
-
-// OptimusAsync returns Optimus's model of asynchronous training with the
-// coefficients θ0 to θ3.
-func OptimusAsync(theta [4]float64) *Linear {
-	return &Linear{theta[:], &optimusAsync, Scale{Batch: 1, Global: 1}}
-}

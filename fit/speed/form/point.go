@@ -95,7 +95,7 @@ func logSumExp(a, b float64) float64 {
 	if b-a < -37 || math.IsInf(b, -1) { // e⁻³⁷ is below the precision of 1
 		return a
 	}
-	return a + math.Log1p(math.Exp(b-a))
+	return a + math.Log(1+math.Exp(b-a))
 }
 
 // Unit returns the unit of time of the layout form for measured step times.

@@ -1,70 +1,24 @@
 package form
 
-import (
-	"math"
+import "math"
 
-	"knee/data"
-)
-
-// Power is a baseline: the GPU-seconds of a sample are a power of the workers,
+// power is a baseline: the GPU-seconds of a sample are a power of the workers,
 //
-//	T = PerSample·M/k·k^Exponent
+//	T = per_sample·M/k·k^exponent
 //
-// with k workers and M samples per step. With Exponent 0 scaling is linear.
-type Power struct {
-	PerSample float64 // s
-	Exponent  float64
-	scale     Scale
-}
-
-// StepTime implements [StepTimer].
-func (t *Power) StepTime(c data.Config) float64 {
-	p := NewPoint(c, t.scale)
-	step, _ := t.LogTimes(&p)
-	return math.Exp(step)
-}
-
-// LogTimes implements [Curve]; all of the time counts as computation.
-func (t *Power) LogTimes(p *Point) (step, compute float64) {
-	compute = math.Log(t.PerSample*p.Batch) + t.Exponent*p.LnWorkers
-	return compute + math.Log1p(p.Accum), compute
-}
-
-// Params implements [Fitted].
-func (t *Power) Params() []Param {
-	return []Param{param("per_sample", "s", t.PerSample), param("exponent", "", t.Exponent)}
-}
-
-type powerForm struct {
-	s      Scale
-	linear bool
-}
-
-// Names implements [Form].
-func (f *powerForm) Names() []string {
-	if f.linear {
-		return []string{"per_sample"}
+// with k workers and M samples per step. Linear scaling has the exponent 0. All
+// of the time counts as computation.
+func power(s Scale, linear bool) Form {
+	f := &published{scale: s, parameters: []parameter{{"per_sample", "s", positive(s.Time / s.Batch)}}}
+	if !linear {
+		f.parameters = append(f.parameters, parameter{"exponent", "", func(x float64) float64 { return x }})
 	}
-	return []string{"per_sample", "exponent"}
-}
-
-// Bind implements [Form].
-func (f *powerForm) Bind(x []float64) Curve {
-	t := &Power{PerSample: f.s.Time / f.s.Batch * math.Exp(x[0]), scale: f.s}
-	if !f.linear {
-		t.Exponent = x[1]
+	f.lnTimes = func(v []float64, p *Point) (step, compute float64) {
+		compute = math.Log(v[0] * p.Batch)
+		if !linear {
+			compute += v[1] * p.LnWorkers
+		}
+		return compute + math.Log1p(p.Accum), compute
 	}
-	return t
+	return f
 }
-
-// Gradient implements [Form].
-func (f *powerForm) Gradient(_ []float64, p *Point, step, compute []float64) {
-	step[0] = 1
-	if !f.linear {
-		step[1] = p.LnWorkers
-	}
-	copy(compute, step)
-}
-
-// Starts implements [Form].
-func (f *powerForm) Starts() []map[string]float64 { return []map[string]float64{{}} }

@@ -29,31 +29,32 @@ type Family struct {
 func Families() map[string]Family {
 	all, sync := data.Modes(), []data.Mode{data.AllReduce, data.PSSync}
 	reduce, async := []data.Mode{data.AllReduce}, []data.Mode{data.PSAsync}
-	published := func(modes []data.Mode, make func(mode data.Mode, pts []Point, s Scale) Form) Family {
-		return Family{Modes: modes, New: func(mode data.Mode, pts []Point, s Scale, _ bool) Form { return make(mode, pts, s) }}
+	linear := func(modes []data.Mode, l linearFamily) Family {
+		return Family{Modes: modes, New: func(_ data.Mode, pts []Point, s Scale, _ bool) Form { return l.form(pts, s) }}
+	}
+	scaled := func(modes []data.Mode, make func(s Scale) Form) Family {
+		return Family{Modes: modes, New: func(_ data.Mode, _ []Point, s Scale, _ bool) Form { return make(s) }}
 	}
 	scalability := func(coherency bool) Family {
-		return published(all, func(mode data.Mode, _ []Point, s Scale) Form { return &uslForm{s, coherency, mode == data.PSAsync} })
+		return Family{Modes: all, New: func(mode data.Mode, _ []Point, s Scale, _ bool) Form { return usl(mode, s, coherency) }}
 	}
 	return map[string]Family{
-		CollectiveFamily: {reduce, true, func(_ data.Mode, _ []Point, s Scale, crowded bool) Form { return &collectiveForm{s, crowded} }},
-		ServerFamily: {[]data.Mode{data.PSSync, data.PSAsync}, true, func(mode data.Mode, _ []Point, s Scale, _ bool) Form {
-			return &serverForm{s, mode == data.PSAsync}
-		}},
-		LayoutFamily:    {reduce, true, func(_ data.Mode, _ []Point, s Scale, _ bool) Form { return &layoutForm{s} }},
-		"pollux":        published(reduce, func(_ data.Mode, _ []Point, s Scale) Form { return &polluxForm{s} }),
-		"optimus-sync":  published(sync, func(_ data.Mode, pts []Point, s Scale) Form { return newLinear(&optimusSync, pts, s) }),
-		"optimus-async": published(async, func(_ data.Mode, pts []Point, s Scale) Form { return newLinear(&optimusAsync, pts, s) }),
-		"ernest": published(all, func(mode data.Mode, pts []Point, s Scale) Form {
+		CollectiveFamily: {reduce, true, newCollective},
+		ServerFamily:     {[]data.Mode{data.PSSync, data.PSAsync}, true, newServer},
+		LayoutFamily:     {reduce, true, func(_ data.Mode, _ []Point, s Scale, _ bool) Form { return &layoutForm{s} }},
+		"pollux":         scaled(reduce, pollux),
+		"optimus-sync":   linear(sync, optimusSync),
+		"optimus-async":  linear(async, optimusAsync),
+		"ernest": {Modes: all, New: func(mode data.Mode, pts []Point, s Scale, _ bool) Form {
 			if mode == data.PSAsync {
-				return newLinear(&ernestAsync, pts, s)
+				return ernestAsync.form(pts, s)
 			}
-			return newLinear(&ernest, pts, s)
-		}),
+			return ernest.form(pts, s)
+		}},
 		"usl":    scalability(true),
 		"amdahl": scalability(false),
-		"power":  published(sync, func(_ data.Mode, _ []Point, s Scale) Form { return &powerForm{s, false} }),
-		"linear": published(sync, func(_ data.Mode, _ []Point, s Scale) Form { return &powerForm{s, true} }),
+		"power":  scaled(sync, func(s Scale) Form { return power(s, false) }),
+		"linear": scaled(sync, func(s Scale) Form { return power(s, true) }),
 	}
 }
 

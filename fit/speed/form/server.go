@@ -34,9 +34,7 @@ type ParameterServer struct {
 
 // StepTime implements [StepTimer].
 func (t *ParameterServer) StepTime(c data.Config) float64 {
-	p := NewPoint(c, Scale{Batch: t.RefGlobal, Global: t.RefGlobal, Fixed: t.fixedGlobal})
-	step, _ := t.LogTimes(&p)
-	return math.Exp(step)
+	return stepTime(t, c, Scale{Batch: t.RefGlobal, Global: t.RefGlobal, Fixed: t.fixedGlobal})
 }
 
 // LogTimes implements [Curve].
@@ -83,13 +81,17 @@ type serverForm struct {
 	async bool
 }
 
-// Names implements [Form].
+func newServer(mode data.Mode, _ []Point, s Scale, _ bool) Form {
+	return &serverForm{s, mode == data.PSAsync}
+}
+
 func (f *serverForm) Names() []string {
 	return []string{"fixed", "compute", "transfer", "workers_power", "servers_power", "per_worker", "per_server"}
 }
 
-// Bind implements [Form].
-func (f *serverForm) Bind(x []float64) Curve {
+func (f *serverForm) Bind(x []float64) Curve { return f.bind(x) }
+
+func (f *serverForm) bind(x []float64) *ParameterServer {
 	t := f.s.Step
 	return &ParameterServer{
 		Fixed: t * math.Exp(x[0]), Compute: t * math.Exp(x[1]), RefGlobal: f.s.Global,
@@ -99,18 +101,19 @@ func (f *serverForm) Bind(x []float64) Curve {
 	}
 }
 
-// Starts implements [Form].
 func (f *serverForm) Starts() []map[string]float64 {
 	return []map[string]float64{{}, {"fixed": -1, "transfer": 1}}
 }
 
 // Gradient implements [Form]: the terms' shares of the cycle.
-func (f *serverForm) Gradient(x []float64, p *Point, step, compute []float64) {
-	t := f.Bind(x).(*ParameterServer)
-	work, transfer := t.terms(p)
-	cycle := t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers
-	step[0], step[1], step[2] = t.Fixed/cycle, work/cycle, transfer/cycle
-	step[3], step[4] = step[2]*p.LnWorkers, -step[2]*p.LnServers
-	step[5], step[6] = t.PerWorker*p.Workers/cycle, t.PerServer*p.Servers/cycle
-	compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)
+func (f *serverForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	t := f.bind(x)
+	return func(p *Point, step, compute []float64) {
+		work, transfer := t.terms(p)
+		cycle := t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers
+		step[0], step[1], step[2] = t.Fixed/cycle, work/cycle, transfer/cycle
+		step[3], step[4] = step[2]*p.LnWorkers, -step[2]*p.LnServers
+		step[5], step[6] = t.PerWorker*p.Workers/cycle, t.PerServer*p.Servers/cycle
+		compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)
+	}
 }

@@ -1,10 +1,6 @@
 package form
 
-import (
-	"math"
-
-	"knee/data"
-)
+import "knee/data"
 
 // Feature is a variable of a point whose exponential, to a power, multiplies
 // the step time.
@@ -46,11 +42,14 @@ func (f *sloped) Bind(x []float64) Curve {
 }
 
 // Gradient implements [Form].
-func (f *sloped) Gradient(x []float64, p *Point, step, compute []float64) {
-	f.base.Gradient(x[:f.n], p, step[:f.n], compute[:f.n])
-	for i, g := range f.features {
-		step[f.n+i] = g.At(p) - g.Center
-		compute[f.n+i] = step[f.n+i]
+func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	base := f.base.Gradient(x[:f.n])
+	return func(p *Point, step, compute []float64) {
+		base(p, step[:f.n], compute[:f.n])
+		for i, g := range f.features {
+			step[f.n+i] = g.At(p) - g.Center
+			compute[f.n+i] = step[f.n+i]
+		}
 	}
 }
 
@@ -65,9 +64,7 @@ type slopedCurve struct {
 // StepTime implements [StepTimer] for a configuration with a batch and without
 // knobs.
 func (c *slopedCurve) StepTime(cfg data.Config) float64 {
-	p := NewPoint(cfg, Scale{Batch: 1, Global: 1})
-	step, _ := c.LogTimes(&p)
-	return math.Exp(step)
+	return stepTime(c, cfg, Scale{Batch: 1, Global: 1})
 }
 
 func (c *slopedCurve) factor(p *Point) (ln float64) {

@@ -24,11 +24,15 @@ func (f *typed) Bind(x []float64) Curve {
 }
 
 // Gradient implements [Form].
-func (f *typed) Gradient(x []float64, p *Point, step, compute []float64) {
-	clear(step)
-	clear(compute)
-	at, to := p.Type*f.n, (p.Type+1)*f.n
-	f.Form.Gradient(x[at:to], p, step[at:to], compute[at:to])
+func (f *typed) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	var of []func(p *Point, step, compute []float64)
+	for t := range f.types {
+		of = append(of, f.Form.Gradient(x[t*f.n:(t+1)*f.n]))
+	}
+	return func(p *Point, step, compute []float64) {
+		at, to := p.Type*f.n, (p.Type+1)*f.n
+		of[p.Type](p, step[at:to], compute[at:to])
+	}
 }
 
 type typedCurve []Curve
@@ -56,11 +60,17 @@ func ParamsOf(c Curve, t int) []Param {
 	return c.(Fitted).Params()
 }
 
-// Parts returns the slopes and the separable curve of the GPU type of p; c must
-// satisfy [IsSeparable].
-func Parts(c Curve, p *Point) (slopes []float64, parts Separable) {
-	s := slopedOf(c, p.Type)
-	return s.slopes, s.parts
+// Parts are the separable curve of a GPU type and its slopes.
+type Parts struct {
+	Separable
+	Slopes  []float64
+	Factors func(p *Point) []float64 // the variables of the slopes
+}
+
+// PartsOf returns the parts of a curve that satisfies [IsSeparable].
+func PartsOf(c Curve, t int) Parts {
+	s := slopedOf(c, t)
+	return Parts{s.parts, s.slopes, s.form.factors}
 }
 
 // IsSeparable reports whether c has a separable curve with slopes.
@@ -68,9 +78,6 @@ func IsSeparable(c Curve) bool {
 	s := slopedOf(c, 0)
 	return s != nil && s.parts != nil
 }
-
-// Factors returns the variables of the slopes of c at a point.
-func Factors(c Curve, p *Point) []float64 { return slopedOf(c, p.Type).form.factors(p) }
 
 func slopedOf(c Curve, t int) *slopedCurve {
 	if all, ok := c.(typedCurve); ok {
