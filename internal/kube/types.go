@@ -36,11 +36,10 @@ func (o *Object) Meta() *Meta { return &o.Metadata }
 
 // Condition is a condition in the status of an object.
 type Condition struct {
-	Type               string     `json:"type"`
-	Status             string     `json:"status"` // "True", "False" or "Unknown"
-	Reason             string     `json:"reason,omitempty"`
-	Message            string     `json:"message,omitempty"`
-	LastTransitionTime *time.Time `json:"lastTransitionTime,omitempty"`
+	Type    string `json:"type"`
+	Status  string `json:"status"` // "True", "False" or "Unknown"
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // FindCondition returns the condition of a type, nil if there is none.
@@ -156,7 +155,6 @@ type NodeSpec struct {
 // Taint keeps pods that do not tolerate it off a node.
 type Taint struct {
 	Key    string `json:"key"`
-	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
 }
 

@@ -47,20 +47,19 @@ const defaultOutageTimeout = 5 * time.Minute
 // the next, so a connection that is lost unnoticed costs at most this time.
 const watchTimeout = 5 * time.Minute
 
-// Follow calls changed for every object of a collection, then synced (which may
-// be nil) once, and then changed for every change. It ends with the error of
-// changed or of ctx, with an answer of the server that a repetition cannot change, or
-// after Watch.OutageTimeout.
+// Follow calls changed for every object of a collection, and then for every
+// change. It ends with the error of changed or of ctx, with an answer of the server
+// that a repetition cannot change, or after Watch.OutageTimeout.
 //
 // It lists the collection and watches from that version. A watch that ends is
 // continued from its last version. If the server does not have that version any
 // more (410 Gone), Follow lists again and reports the difference: intermediate
 // states may be missing, the last state never is.
-func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced func(), changed func(Change[T]) error) error {
+func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, changed func(Change[T]) error) error {
 	if w.OutageTimeout == 0 {
 		w.OutageTimeout = defaultOutageTimeout
 	}
-	f := &follower[T, P]{client: c, watch: w, synced: synced, changed: changed, known: map[string]T{}}
+	f := &follower[T, P]{client: c, watch: w, changed: changed, known: map[string]T{}}
 	f.alive()
 	pause := backoff()
 	for {
@@ -90,7 +89,6 @@ func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced
 type follower[T any, P Watched[T]] struct {
 	client  *Client
 	watch   Watch
-	synced  func() // nil after its call
 	changed func(Change[T]) error
 	known   map[string]T // by namespace/name
 
@@ -124,10 +122,6 @@ func (f *follower[T, P]) round(ctx context.Context) error {
 		return err
 	}
 	f.alive()
-	if f.synced != nil {
-		f.synced()
-		f.synced = nil
-	}
 	ctx, f.broken = context.WithCancelCause(ctx)
 	defer f.broken(nil)
 	events, err := watchtools.NewRetryWatcherWithContext(ctx, version, f)

@@ -107,9 +107,8 @@ func (r *kubeRun) finish(err error) error {
 	}
 	var f *Failure
 	if errors.As(err, &f) {
-		g := *f
-		g.Detail += "; " + left.Error()
-		return &g
+		f.Detail += "; " + left.Error()
+		return err
 	}
 	return errors.Join(err, left)
 }

@@ -75,12 +75,12 @@ func (w *watcher) watch(ctx context.Context) {
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
-		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), nil, func(c kube.Change[kube.Job]) error {
+		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), func(c kube.Change[kube.Job]) error {
 			return send(ctx, w.jobs, c)
 		})
 		w.broken <- err
 	}()
-	err := kube.Follow[kube.Pod](ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), nil, func(c kube.Change[kube.Pod]) error {
+	err := kube.Follow[kube.Pod](ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Pod]) error {
 		return send(ctx, w.changes, c)
 	})
 	w.broken <- err
