@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +107,9 @@ func parseNode(line string) (Node, error) {
 	return n, nil
 }
 
+// inParentheses matches the sockets or indices at the end of an entry.
+var inParentheses = regexp.MustCompile(`\([^)]*\)?[^,]*`)
+
 // ParseGRES parses a list such as "gpu:a100:4(S:0-1),nic:2,shard:8K". A missing
 // count is 1; K is 1024, M is 1024².
 func ParseGRES(s string) ([]GRES, error) {
@@ -113,8 +117,7 @@ func ParseGRES(s string) ([]GRES, error) {
 	if s == "" || s == "(null)" || s == "N/A" {
 		return nil, nil
 	}
-	for entry := range splitOutside(s) {
-		entry, _, _ = strings.Cut(entry, "(") // sockets or indices
+	for entry := range strings.SplitSeq(inParentheses.ReplaceAllString(s, ""), ",") {
 		f := strings.Split(entry, ":")
 		g := GRES{Name: f[0], Count: 1}
 		if n, ok := gresCount(f[len(f)-1]); ok && len(f) > 1 {
@@ -132,30 +135,6 @@ func ParseGRES(s string) ([]GRES, error) {
 		list = append(list, g)
 	}
 	return list, nil
-}
-
-// splitOutside splits a list at the commas outside parentheses.
-func splitOutside(s string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		depth, start := 0, 0
-		for i := range len(s) {
-			switch s[i] {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			case ',':
-				if depth > 0 {
-					continue
-				}
-				if !yield(s[start:i]) {
-					return
-				}
-				start = i + 1
-			}
-		}
-		yield(s[start:])
-	}
 }
 
 // gresCount parses "4" or "8K".

@@ -18,7 +18,7 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	if cpuOnly(c.GPUType) {
 		return nothing
 	}
-	w, err := nvidia.Watch(ctx)
+	end, err := nvidia.Watch(ctx)
 	if err != nil {
 		if !nvidia.Absent(err) {
 			// The step times are valid without it.
@@ -29,7 +29,7 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	return func() gpuPeak {
 		var fullest gpuPeak
 		share := -1.0
-		for _, p := range w.Stop() {
+		for _, p := range end() {
 			if p.Busy <= 0 && p.Most == p.Used {
 				continue // not used by this trial
 			}
