@@ -14,19 +14,22 @@ import (
 func (r *Runner) Efficiency(globalBatch float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.noiseAt != len(r.results) { // there are more curves
+	if r.noise == nil || r.noiseAt != len(r.results) { // there are more curves
 		r.noiseAt = len(r.results)
-		r.noise = nil
 		var curves []data.CurvePoint
 		for _, id := range slices.Sorted(maps.Keys(r.results)) {
 			curves = append(curves, r.results[id].Curve...)
 		}
-		if scale, err := gradnoise.Fit(curves, r.Study.Batch.Initial); err == nil {
-			r.noise = scale
-		}
+		r.noise = efficiencyOf(curves, r.Study)
 	}
-	if r.noise == nil {
-		return 1
+	return r.noise(globalBatch)
+}
+
+// efficiencyOf returns the efficiency by training curves.
+func efficiencyOf(curves []data.CurvePoint, s *data.Study) func(globalBatch float64) float64 {
+	scale, err := gradnoise.Fit(curves, s.Batch.Initial)
+	if err != nil {
+		return func(float64) float64 { return 1 }
 	}
-	return r.noise.Efficiency(globalBatch).Mean
+	return func(m float64) float64 { return scale.Efficiency(m).Mean }
 }

@@ -12,7 +12,6 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit/gradnoise"
 	"knee/profile/launch"
 	"knee/profile/store"
 )
@@ -40,9 +39,9 @@ type Runner struct {
 	others   map[int]data.Config // trials that other profilers run, by number
 	begun    time.Time
 	warnings []string
-	failures int              // consecutive failed trials
-	unsaved  bool             // the files could not be written
-	noise    *gradnoise.Scale // of the first noiseAt results
+	failures int                               // consecutive failed trials
+	unsaved  bool                              // the files could not be written
+	noise    func(globalBatch float64) float64 // the efficiency by the first noiseAt results
 	noiseAt  int
 }
 

@@ -96,6 +96,8 @@ type follower[T any, P Watched[T]] struct {
 	broken   context.CancelCauseFunc
 }
 
+func keyOf[T any, P Watched[T]](o P) string { return o.Meta().Namespace + "/" + o.Meta().Name }
+
 // stopError is an error that ends Follow.
 type stopError struct{ err error }
 
@@ -167,8 +169,7 @@ func (f *follower[T, P]) event(e watch.Event) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: read an object: %w", f.watch.Path, err)
 	}
-	meta := P(&o).Meta()
-	key := meta.Namespace + "/" + meta.Name
+	key := keyOf[T, P](&o)
 	if e.Type == watch.Deleted {
 		delete(f.known, key)
 		return f.tell(Change[T]{Deleted: true, Object: o})
@@ -194,8 +195,7 @@ func (f *follower[T, P]) list(ctx context.Context) (version string, err error) {
 	}
 	now := make(map[string]T, len(items))
 	for _, o := range items {
-		meta := P(&o).Meta()
-		now[meta.Namespace+"/"+meta.Name] = o
+		now[keyOf[T, P](&o)] = o
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.known)) {
 		was := f.known[key]
@@ -208,11 +208,10 @@ func (f *follower[T, P]) list(ctx context.Context) (version string, err error) {
 		}
 	}
 	for i := range items {
-		meta := P(&items[i]).Meta()
-		key := meta.Namespace + "/" + meta.Name
+		key := keyOf[T, P](&items[i])
 		was, ok := f.known[key]
 		f.known[key] = items[i]
-		if ok && P(&was).Meta().ResourceVersion == meta.ResourceVersion {
+		if ok && P(&was).Meta().ResourceVersion == P(&items[i]).Meta().ResourceVersion {
 			continue
 		}
 		if err := f.tell(Change[T]{Object: items[i]}); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -238,8 +237,8 @@ func (w *watcher) whyWaiting() string {
 			return "the job is suspended, perhaps by a queue that has not admitted it"
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		if p := w.pods[name]; startedAt(&p.pod).IsZero() {
+	for _, p := range w.byName() {
+		if startedAt(&p.pod).IsZero() {
 			why, _ := waitingFor(&p.pod)
 			if v := w.run.kube.gpuLabelValues(w.ctx, w.run.trial.Config.GPUType); v != nil && strings.Contains(why, "affinity/selector") {
 				why += fmt.Sprintf(" (it requests nodes with %s=%s; gpu_types in the study sets other values)", w.run.kube.Spec.GPULabel, strings.Join(v, " or "))

@@ -85,9 +85,6 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 	return out, nil
 }
 
-// spread does nothing: there are no checkpoints with servers.
-func (c *psClient) spread([]float64) error { return nil }
-
 // close tells the servers that this worker has finished.
 func (c *psClient) close() error {
 	for _, l := range c.servers {
