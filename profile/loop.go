@@ -73,7 +73,6 @@ func (l *loop) stopDraining() {
 	l.drained = true
 }
 
-// finished reports whether there is nothing left to wait for.
 func (l *loop) finished() bool {
 	switch {
 	case len(l.r.running) > 0:
@@ -183,7 +182,6 @@ func (l *loop) startOne() (string, error) {
 	return "", l.launch(store.Unfinished{Trial: id, Attempt: 1, Config: s.Config}, TrialStarted, s)
 }
 
-// resume continues a trial that another run began.
 func (l *loop) resume(u store.Unfinished) error {
 	s := bayesopt.Suggestion{Config: u.Config, Reason: "previous profiler died; running it again"}
 	if u.Handle != "" {

@@ -25,7 +25,6 @@ func (r *Runner) Efficiency(globalBatch float64) float64 {
 	return r.noise(globalBatch)
 }
 
-// efficiencyOf returns the efficiency by training curves.
 func efficiencyOf(curves []data.CurvePoint, s *data.Study) func(globalBatch float64) float64 {
 	scale, err := gradnoise.Fit(curves, s.Batch.Initial)
 	if err != nil {

@@ -23,7 +23,6 @@ func newQueueing(t launch.Trial) *queueing {
 	return &queueing{launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
 }
 
-// began records when the trial began to run.
 func (q *queueing) began(at time.Time) {
 	if now := time.Now(); at.IsZero() || at.After(now) {
 		at = now
@@ -42,7 +41,6 @@ func (q *queueing) seenRunning(at time.Time) {
 	}
 }
 
-// waiting reports whether the trial waits for nodes.
 func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
 
 // beginning returns when the trial began to run; when it was launched, if it

@@ -153,7 +153,6 @@ func (f Files) Save(r Result) error {
 	return errors.Join(err, data.WriteFile(f.Curves, func(w io.Writer) error { return data.WriteCurve(w, r.Curves) }))
 }
 
-// errRestarted ends the trials of the run before a restart.
 var errRestarted = errors.New("the study was begun again")
 
 // cancelOrphans cancels the engine's jobs of the run before a restart: a

@@ -292,7 +292,6 @@ func Price(s *data.Study, c data.Config) float64 {
 	return s.PricePerHour[c.GPUType] * float64(c.Workers)
 }
 
-// notify reports an event together with the progress.
 func (r *Runner) notify(e Event) {
 	if r.Notify == nil {
 		return

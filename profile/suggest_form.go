@@ -35,7 +35,6 @@ func formsOf(s *data.Study) []bayesopt.MeanForm {
 // measurements.
 type layoutPrior struct{ architecture data.Architecture }
 
-// Fit implements [bayesopt.MeanForm]. Nothing is estimated.
 func (f layoutPrior) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	of := map[string]func(data.Config) float64{}
 	return func(c data.Config) (float64, bool) {

@@ -58,7 +58,6 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 	return baseline.NewStrategy(how.Strategy, o)
 }
 
-// searchOptions returns the search options that a study sets.
 func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
 	objective, err := bayesopt.ParseObjective(s.Objective)
 	if err != nil {
@@ -84,7 +83,6 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 // parameters.
 type warmStart struct{ model *fit.Model }
 
-// Fit implements [bayesopt.MeanForm].
 func (w warmStart) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	return func(c data.Config) (float64, bool) {
 		t, err := w.model.StepTime(c)

@@ -18,7 +18,6 @@ type speedModel struct {
 	seed         int64
 }
 
-// Draws implements [bayesopt.JointModel].
 func (s speedModel) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
 	rows := append([]data.Measurement(nil), measured...)
 	for i := range rows {

@@ -125,44 +125,31 @@ type Terminated struct {
 // as a PyTorchJob, as the server reports it.
 type Job struct {
 	Object
-	Spec   JobSpec   `json:"spec"`
-	Status JobStatus `json:"status"`
-}
-
-// JobSpec is what knee reads of the wanted state of a job.
-type JobSpec struct {
-	Suspend bool `json:"suspend,omitempty"`
-}
-
-// JobStatus is the observed state of a job.
-type JobStatus struct {
-	Conditions []Condition `json:"conditions,omitempty"`
+	Spec struct {
+		Suspend bool `json:"suspend,omitempty"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []Condition `json:"conditions,omitempty"`
+	} `json:"status"`
 }
 
 // Node is a machine of the cluster as the server reports it.
 type Node struct {
 	Object
-	Spec   NodeSpec   `json:"spec"`
-	Status NodeStatus `json:"status"`
-}
-
-// NodeSpec is what knee reads of the wanted state of a node.
-type NodeSpec struct {
-	Unschedulable bool    `json:"unschedulable,omitempty"`
-	Taints        []Taint `json:"taints,omitempty"`
+	Spec struct {
+		Unschedulable bool    `json:"unschedulable,omitempty"`
+		Taints        []Taint `json:"taints,omitempty"`
+	} `json:"spec"`
+	Status struct {
+		Allocatable map[string]string `json:"allocatable,omitempty"` // quantities such as "3920m", "16Gi"
+		Conditions  []Condition       `json:"conditions,omitempty"`
+	} `json:"status"`
 }
 
 // Taint keeps pods that do not tolerate it off a node.
 type Taint struct {
 	Key    string `json:"key"`
 	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
-}
-
-// NodeStatus is the observed state of a node. Quantities are in the notation of
-// Kubernetes: "3920m", "16Gi".
-type NodeStatus struct {
-	Allocatable map[string]string `json:"allocatable,omitempty"`
-	Conditions  []Condition       `json:"conditions,omitempty"`
 }
 
 // Event is a report of a component about an object.

@@ -98,7 +98,6 @@ type follower[T any, P Watched[T]] struct {
 
 func keyOf[T any, P Watched[T]](o P) string { return o.Meta().Namespace + "/" + o.Meta().Name }
 
-// stopError is an error that ends Follow.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
@@ -178,7 +177,6 @@ func (f *follower[T, P]) event(e watch.Event) error {
 	return f.tell(Change[T]{Object: o})
 }
 
-// decoded converts an object of client-go to T.
 func decoded[T any](from runtime.Object) (o T, err error) {
 	text, err := json.Marshal(from)
 	if err == nil {

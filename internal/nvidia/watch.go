@@ -57,7 +57,6 @@ type samples struct {
 	counts []int // samples behind Busy
 }
 
-// add adds one sample of every GPU.
 func (s *samples) add(gpus []GPU) {
 	for _, g := range gpus {
 		i := slices.IndexFunc(s.peaks, func(p Peak) bool { return p.UUID == g.UUID && p.Index == g.Index })

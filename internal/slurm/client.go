@@ -73,7 +73,6 @@ func Impossible(err error) bool {
 			"memory specification can not be satisfied")
 }
 
-// run runs a command and returns its standard output.
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

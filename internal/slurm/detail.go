@@ -55,7 +55,6 @@ func Details(ctx context.Context) ([]Detail, error) {
 // {"set": true, "infinite": false, "number": 4}. A number that is not set is 0.
 type amount float64
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (a *amount) UnmarshalJSON(b []byte) error {
 	var o struct {
 		Set, Infinite bool
@@ -114,7 +113,6 @@ type rawJob struct {
 // comment is a JSON string, or the object of 21.08 and of newer versions.
 type comment string
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (c *comment) UnmarshalJSON(b []byte) error {
 	var o struct{ Job string }
 	if json.Unmarshal(b, (*string)(c)) == nil {
@@ -129,7 +127,6 @@ func (c *comment) UnmarshalJSON(b []byte) error {
 // Slurm 22.05 and a list since 23.02.
 type names []string
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (n *names) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {

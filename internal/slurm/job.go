@@ -76,7 +76,6 @@ func Named(ctx context.Context, name string) ([]string, error) {
 	return strings.Fields(out), nil
 }
 
-// isID reports whether s is a job id.
 func isID(s string) bool {
 	return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == ""
 }
@@ -137,7 +136,6 @@ func HowEnded(ctx context.Context, id string) (End, error) {
 	return newEnd(state, exit)
 }
 
-// parseShownJob reads the fields of `scontrol show job --oneliner`.
 func parseShownJob(out string) (End, error) {
 	var state, exit string
 	for f := range strings.FieldsSeq(out) {

@@ -87,7 +87,6 @@ func ParseAccounts(associations, qos string) (*Accounts, error) {
 	return a, nil
 }
 
-// parsable parses rows with a header row.
 func parsable(out string) (rows []map[string]string, err error) {
 	var names []string
 	for line := range strings.Lines(out) {

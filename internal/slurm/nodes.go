@@ -75,7 +75,6 @@ func ParseNodes(out string) ([]Node, error) {
 	return nodes, nil
 }
 
-// parseNode reads the KEY=VALUE words of one node.
 func parseNode(line string) (Node, error) {
 	var n Node
 	for f := range strings.FieldsSeq(line) {
@@ -137,7 +136,6 @@ func ParseGRES(s string) ([]GRES, error) {
 	return list, nil
 }
 
-// gresCount parses "4" or "8K".
 func gresCount(s string) (int, bool) {
 	unit := 1
 	switch {

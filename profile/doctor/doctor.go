@@ -111,7 +111,6 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// absent is the finding of a program that is not installed.
 func absent(program, advice string) Finding {
 	return Finding{Status: Missing, Found: "no " + program + " on the PATH", Advice: advice}
 }

@@ -55,7 +55,6 @@ func withAutoWrap(strategies map[string]string) map[string]string {
 	return all
 }
 
-// architecture lists the keys of the section model, in order.
 func architecture() []string {
 	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
 }

@@ -93,7 +93,6 @@ seed: 1
 	return b.String()
 }
 
-// job names the job after its script.
 func (d *drafting) job() string {
 	name := "my-job"
 	if d.script != "" {
@@ -244,7 +243,6 @@ func joined(ns []int) string {
 	return strings.Join(words, ", ")
 }
 
-// plain writes a number without an exponent.
 func plain(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
 }

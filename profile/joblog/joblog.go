@@ -115,7 +115,6 @@ func (p *Progress) take(o launch.Observation) {
 	}
 }
 
-// untimed returns why a log gives no step time.
 func untimed(name string, c data.Config, seen int, at time.Time, parser launch.Parser) error {
 	src := data.Source{File: name}
 	switch {
@@ -182,7 +181,6 @@ func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// stamp matches a time as loggers write it.
 var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)?`)
 
 // timeIn returns the time in a line; without a zone it is taken as UTC, since

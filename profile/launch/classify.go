@@ -21,7 +21,6 @@ var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memo
 var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
 	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
 
-// speaksOfMemory reports whether oomText matches a line.
 func speaksOfMemory(line string) bool {
 	var buffer [512]byte
 	lower := append(buffer[:0], line...)
@@ -42,7 +41,6 @@ func speaksOfMemory(line string) bool {
 // and Slurm for a process ended by the kernel's out-of-memory killer.
 const exitKilled = 137
 
-// rankEnd is how one process of a trial ended.
 type rankEnd struct {
 	name   string // "worker 0"
 	exit   int    // exit code; 128 + n for signal n
@@ -80,7 +78,6 @@ func because(last string) string {
 	return ": " + oneLine(last)
 }
 
-// oneLine shortens a line of output for an error message.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 240 {

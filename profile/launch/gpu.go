@@ -50,11 +50,9 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	}
 }
 
-// gpuPeak is the memory of the GPU that was fullest.
 type gpuPeak struct {
 	text         string  // for the log
 	most, memory float64 // bytes: peak in use, and total
 }
 
-// gibibytes formats bytes as "1.5 GiB".
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

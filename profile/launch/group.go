@@ -42,7 +42,6 @@ type process struct {
 	end  rankEnd
 }
 
-// run starts every process, waits for the trial to end and cleans up.
 func (g *group) run(ctx context.Context, specs []processSpec) error {
 	garbage, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

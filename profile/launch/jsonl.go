@@ -81,12 +81,10 @@ func (o *Observation) read(text string) error {
 	return nil
 }
 
-// Wants implements Parser.
 func (jsonl) Wants() string {
 	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
 }
 
-// Parse implements Parser.
 func (jsonl) Parse(line string) (Observation, bool, error) {
 	i := strings.Index(line, linePrefix)
 	if i < 0 {

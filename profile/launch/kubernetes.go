@@ -53,7 +53,6 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 
-// collection returns the API path of the trials' main objects.
 func (k *Kubernetes) collection() string {
 	if k.Spec.Kind == data.KindPyTorchJob {
 		return kube.PyTorchJobsPath(k.Spec.Namespace)
@@ -134,7 +133,6 @@ func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []strin
 	return values
 }
 
-// kubeRun is one running trial.
 type kubeRun struct {
 	heard *heard
 	kube  *Kubernetes

@@ -41,7 +41,6 @@ type watcher struct {
 	broken  chan error // the error of a watch that ended
 }
 
-// watchedPod is a pod with its log.
 type watchedPod struct {
 	pod     kube.Pod
 	log     *podLog // nil until it runs
@@ -66,7 +65,6 @@ func (r *kubeRun) follow(ctx context.Context) error {
 	return w.verdict(ctx, err)
 }
 
-// watch feeds the changes of the job and its pods into the channels.
 func (w *watcher) watch(ctx context.Context) {
 	r := w.run
 	options := func(path string) kube.Watch {
@@ -126,7 +124,6 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// cannotRead returns why the output of pods cannot be read, nil if it can.
 func (r *kubeRun) cannotRead() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +227,6 @@ func (w *watcher) waitedEnough() *Failure {
 	return nil
 }
 
-// whyWaiting returns the cluster's reason why not all pods run.
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
 		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {

@@ -17,7 +17,6 @@ import (
 // stream ended early.
 const logPause = 300 * time.Millisecond
 
-// podLog reads the output of one pod's training container.
 type podLog struct {
 	run  *kubeRun
 	pod  string // its name
@@ -36,7 +35,6 @@ type podLog struct {
 	same int
 }
 
-// containerEnded signals that the container prints nothing more.
 func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 
 // words returns the last line that was no observation, and the first
@@ -150,7 +148,6 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	drawn.end(each)
 }
 
-// take logs and reads one line of the container's output.
 func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	l.run.log.line(l.out.name, text)
 	l.mu.Lock()

@@ -144,7 +144,6 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 // knee can be stopped overnight and still read them.
 const ttlSeconds = 24 * 60 * 60
 
-// object returns an object of the trial without its spec.
 func (k *Kubernetes) object(version, kind, name string, t Trial) map[string]any {
 	return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{
 		"name": name, "namespace": k.Spec.Namespace, "labels": anyMap(k.labels(name, t)),
@@ -172,7 +171,6 @@ func (k *Kubernetes) service(name string, t Trial) map[string]any {
 	return o
 }
 
-// host returns the name under which a pod of the trial is reached.
 func host(name, service string) string { return name + "." + service }
 
 // serverPod is the pod of parameter server j. It is not part of the Job,
@@ -287,7 +285,6 @@ func envList(all map[string]any) []any {
 	return out
 }
 
-// literal protects text from the expansion of $(NAME).
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
 // clone copies a tree of JSON values, so that the study's is not changed.

@@ -111,7 +111,6 @@ func (k *Kubernetes) container(spec map[string]any, t Trial, gpus int, env map[s
 	return nil
 }
 
-// cpuOnly reports whether workers of a type use no accelerator.
 func cpuOnly(gpuType string) bool { return gpuType == "" || gpuType == "cpu" }
 
 // choose keeps pods to the nodes whose GPU label has one of the values.

@@ -69,7 +69,6 @@ func startedAt(p *kube.Pod) time.Time {
 	return time.Time{}
 }
 
-// terminated returns how the training container ended, nil if it has not.
 func terminated(p *kube.Pod) *kube.Terminated {
 	if s := trainer(p); s != nil {
 		return s.State.Terminated
@@ -135,7 +134,6 @@ func waitingFor(p *kube.Pod) (why string, final bool) {
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
 }
 
-// isStuck reports whether a pod waits because of its image or container.
 func isStuck(p *kube.Pod) bool {
 	s := trainer(p)
 	return s != nil && s.State.Waiting != nil && slices.Contains(stuck, s.State.Waiting.Reason)
@@ -158,7 +156,6 @@ func jobFailure(j *kube.Job) *Failure {
 	return f
 }
 
-// jobSucceeded reports whether a Job or a PyTorchJob has succeeded.
 func jobSucceeded(j *kube.Job) bool {
 	for _, kind := range []string{"Complete", "SuccessCriteriaMet", "Succeeded"} {
 		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {

@@ -70,7 +70,6 @@ func (w *watcher) inOrder() []*watchedPod {
 	return list
 }
 
-// lastWord is the verdict on a trial without a failed pod.
 func (w *watcher) lastWord(last string) error {
 	for _, p := range w.byName() {
 		if _, ok := podEnd(&p.pod); p.deleted && !ok {
@@ -114,7 +113,6 @@ func (w *watcher) linger(ctx context.Context) {
 	}
 }
 
-// drain waits until the output of ended pods is read.
 func (w *watcher) drain(ctx context.Context) {
 	timer := time.NewTimer(drainTimeout)
 	defer timer.Stop()

@@ -71,7 +71,6 @@ func (o Observation) OfMemory() bool {
 // share.
 const UnknownRank = -1
 
-// unseen returns an observation without any number.
 func unseen() Observation {
 	nan := math.NaN()
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}

@@ -92,7 +92,6 @@ type processSpec struct {
 	env    []string
 }
 
-// processes lists the processes of a trial with their environments.
 func (l *Local) processes(t Trial) ([]processSpec, error) {
 	c := t.Config
 	shared := sharedEnv(t)
@@ -192,7 +191,6 @@ const (
 	portRange  = 12_768
 )
 
-// freePorts returns n different ports that are free at the moment.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range 100 + 20*n {

@@ -59,7 +59,6 @@ type memoryReader struct {
 	formats []memoryFormat
 }
 
-// Parse implements [Parser].
 func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	o, ok, err := m.Parser.Parse(line)
 	if err != nil || o.PeakMemory > 0 {

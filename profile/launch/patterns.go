@@ -11,10 +11,8 @@ import (
 	"knee/data"
 )
 
-// number matches a number, with or without an exponent.
 const number = `[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?`
 
-// quantity returns a named group that holds a number.
 func quantity(name string) string { return "(?P<" + name + ">" + number + ")" }
 
 // Position and rate in a bar of tqdm, "20/100 [00:02<00:08, 9.80it/s" or
@@ -111,7 +109,6 @@ type recogniser struct {
 // does so earlier.
 const recogniseLines = 1000
 
-// look tries one line that the study's parser did not read.
 func (r *recogniser) look(line string) {
 	if r.name != "" || r.looked >= recogniseLines {
 		return

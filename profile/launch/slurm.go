@@ -96,7 +96,6 @@ func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// submit writes the script of a trial, submits it and records the job.
 func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
 	if err := slurm.Installed(); err != nil {
 		return "", err

@@ -30,7 +30,6 @@ const maxHurry = 20
 
 var errBegunTwice = errors.New("the job was requeued")
 
-// follow streams the job's output until it has ended.
 func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
 	reports, stop := s.queue.watch(j.id)
@@ -58,7 +57,6 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	}
 }
 
-// read reads what the job printed since the last call.
 func (j *slurmJob) read(ctx context.Context) error {
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
@@ -79,7 +77,6 @@ func (j *slurmJob) read(ctx context.Context) error {
 	return nil
 }
 
-// begin records, once, that the job runs.
 func (j *slurmJob) begin() {
 	if !j.began.IsZero() {
 		return
@@ -108,7 +105,6 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 	return false, nil
 }
 
-// preempted is the failure of a trial whose nodes were taken away.
 func (j *slurmJob) preempted(why string) error {
 	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }

@@ -240,10 +240,8 @@ export KNEE_PS_HOSTS
 `, servers)
 }
 
-// shellSafe matches words that a shell takes as they are.
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellQuote returns s as one word of a POSIX shell.
 func shellQuote(s string) string {
 	if shellSafe.MatchString(s) {
 		return s
@@ -258,5 +256,4 @@ func quoteDirective(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// printable returns s for a comment, on one line.
 func printable(s string) string { return strings.Join(strings.Fields(s), " ") }

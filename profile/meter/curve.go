@@ -32,7 +32,6 @@ func (m *mean) add(v float64) {
 	}
 }
 
-// value is NaN if nothing was reported.
 func (m mean) value() float64 { return m.sum / m.n }
 
 func (c *curve) add(o launch.Observation) {
@@ -51,7 +50,6 @@ func (c *curve) add(o launch.Observation) {
 	c.open++
 }
 
-// halve merges every two points into one.
 func (c *curve) halve() {
 	for i := range mostPoints {
 		p, q := c.sums[2*i], c.sums[2*i+1]
@@ -64,7 +62,6 @@ func (c *curve) halve() {
 	c.sums, c.per = c.sums[:mostPoints], 2*c.per
 }
 
-// points returns the curve of a trial of a configuration.
 func (c *curve) points(config data.Config, trial int) []data.CurvePoint {
 	var out []data.CurvePoint
 	for _, s := range c.sums {

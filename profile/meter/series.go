@@ -7,7 +7,6 @@ import (
 
 const mostBatches = 1024
 
-// batch is the sum over some consecutive steps.
 type batch struct {
 	n       int     // steps
 	sum, sq float64 // Σ seconds, Σ seconds²

@@ -74,7 +74,6 @@ func extraKnobs(s *data.Study) map[string]string {
 	return extra
 }
 
-// constraintEnv returns the variables of a constraint.
 func constraintEnv(c data.Config) map[string]any {
 	env := map[string]any{
 		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),
@@ -105,7 +104,6 @@ func (cs *constraints) at(i int) data.Source {
 	return at
 }
 
-// keep reports whether a configuration satisfies every constraint.
 func (cs *constraints) keep(c data.Config) (bool, error) {
 	env := constraintEnv(c)
 	for i, prog := range cs.progs {
@@ -122,7 +120,6 @@ func (cs *constraints) keep(c data.Config) (bool, error) {
 	return true, nil
 }
 
-// nothingLeft explains why a space has no candidate.
 func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 	if combined == 0 {
 		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no valid combination of values",

@@ -168,7 +168,6 @@ func (d *Database) connect(s *data.Study) error {
 	return nil
 }
 
-// failed is the error of an action, ErrUnreachable if a retry may succeed.
 func (d *Database) failed(doing string, err error) error {
 	if d.address.backend.temporary(err) {
 		return d.address.wrap(doing, err, ErrUnreachable)
@@ -206,7 +205,6 @@ func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// ownerName returns a unique name of this profiler.
 func ownerName() string {
 	host, err := os.Hostname()
 	if err != nil {

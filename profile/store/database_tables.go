@@ -29,7 +29,6 @@ type studyRow struct {
 	Begun     int    `gorm:"column:begun;not null"`    // trials ever begun
 }
 
-// TableName implements gorm's Tabler.
 func (studyRow) TableName() string { return "knee_studies" }
 
 // trialRow is knee's row of a trial, in addition to goptuna's.
@@ -50,7 +49,6 @@ type trialRow struct {
 	Queued   float64 `gorm:"column:queued_s;type:double precision"` // s it waited for nodes
 }
 
-// TableName implements gorm's Tabler.
 func (trialRow) TableName() string { return "knee_trials" }
 
 // The states of a trialRow.

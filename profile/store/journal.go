@@ -82,7 +82,6 @@ func openLocked(path string) (*os.File, error) {
 	return f, nil
 }
 
-// load reads the journal and repairs it.
 func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, error) {
 	text, err := io.ReadAll(j.file)
 	if err != nil {

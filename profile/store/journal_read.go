@@ -153,7 +153,6 @@ func (r *reader) mustBegin() {
 	}
 }
 
-// whose describes a line with a wrong checksum: of another job, or damaged.
 func (r *reader) whose(e entry, err error) string {
 	c := e.Config
 	if e.Measurement != nil {

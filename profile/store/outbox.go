@@ -91,7 +91,6 @@ func (d *Database) deliverOrKeep(trial int, e entry) error {
 	return notRecorded(fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path()), e)
 }
 
-// deliverKept delivers the entries of the outbox, oldest first.
 func (d *Database) deliverKept() error {
 	for {
 		d.mu.Lock()

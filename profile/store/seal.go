@@ -13,7 +13,6 @@ import (
 // Internet applications", DSN 2002, table 1).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealPattern matches the end of a sealed line.
 var sealPattern = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"\}`)
 
 const sealLength = len(`,"sum":"01234567"}`)

@@ -70,7 +70,6 @@ type Unfinished struct {
 type Change struct {
 	Trial   int
 	Config  data.Config
-	By      string  // owner of the trial: host and process
 	Ended   *Result // nil while it runs
 	Warning string  // if set, the other fields are not
 }

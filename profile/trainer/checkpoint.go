@@ -18,7 +18,6 @@ type checkpoint struct {
 	Params []float64
 }
 
-// between is the time between two checkpoints.
 const between = time.Second
 
 // readCheckpoint fills params and returns the step they belong to, 0 if there

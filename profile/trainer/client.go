@@ -85,7 +85,6 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 	return out, nil
 }
 
-// close tells the servers that this worker has finished.
 func (c *psClient) close() error {
 	for _, l := range c.servers {
 		if err := l.send(push{Bye: true}); err != nil {

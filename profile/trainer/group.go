@@ -26,7 +26,6 @@ type group struct {
 	closers []io.Closer // closed when the job ends, so that nothing blocks
 }
 
-// newGroup returns a group whose connections close when ctx ends.
 func newGroup(ctx context.Context, o *Options) *group {
 	g := &group{o: o, ctx: ctx}
 	context.AfterFunc(ctx, g.close)
@@ -42,7 +41,6 @@ func (g *group) cause(err error) error {
 	return err
 }
 
-// track closes c when the job ends.
 func (g *group) track(c io.Closer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

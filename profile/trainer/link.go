@@ -50,7 +50,6 @@ func (l *link) send(v any) error { return l.blame(l.enc.Encode(v)) }
 
 func (l *link) receive(v any) error { return l.blame(l.dec.Decode(v)) }
 
-// blame adds the peer and the step to an error of the connection.
 func (l *link) blame(err error) error {
 	if err == nil {
 		return nil
