@@ -132,8 +132,7 @@ func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, 
 	return row, err
 }
 
-// one measures configuration o.Only[0], or returns its earlier measurement. The
-// status is ok or oom.
+// one measures o.Only[0], or returns its earlier measurement, ok or oom.
 func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measurement, error) {
 	res, err := Run(ctx, &s, f, o)
 	for _, m := range res.Measurements {
@@ -148,8 +147,7 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 }
 
 // occupy starts a job and returns once it has made max(trial.warmup,
-// meter.FewestSteps) steps. stop ends the job, and returns an error if it ended
-// before.
+// meter.FewestSteps) steps. stop ends it; an error says that it ended before.
 func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)

@@ -95,8 +95,7 @@ func (l *loop) fail(err error) {
 	l.close("an error")
 }
 
-// note handles the error of a storage. An unreachable one is reported once and
-// waited for; the storage decides for how long.
+// note handles the error of a storage. An unreachable one is reported once.
 func (l *loop) note(err error) {
 	switch {
 	case errors.Is(err, store.ErrUnreachable):
@@ -112,8 +111,7 @@ func (l *loop) note(err error) {
 	}
 }
 
-// fill starts trials until Study.Parallel are running, or there is a reason not
-// to.
+// fill starts trials until Study.Parallel run, or there is a reason not to.
 func (l *loop) fill() {
 	for !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) {
 		select {

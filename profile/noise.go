@@ -8,9 +8,9 @@ import (
 	"knee/fit/gradnoise"
 )
 
-// Efficiency returns the statistical efficiency (0, 1] of training at a global
-// batch (samples), from the gradient statistics of the trials so far; 1 without
-// an estimate, or if the study names no initial batch.
+// Efficiency returns the statistical efficiency (0, 1] at a global batch
+// (samples) by the trials so far; 1 without an estimate or without an initial
+// batch.
 func (r *Runner) Efficiency(globalBatch float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

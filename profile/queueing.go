@@ -43,8 +43,7 @@ func (q *queueing) seenRunning(at time.Time) {
 
 func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
 
-// beginning returns when the trial began to run; when it was launched, if it
-// did not wait or has not begun.
+// beginning returns when the trial began to run; its launch if it has not waited.
 func (q *queueing) beginning() time.Time {
 	if q.begun.IsZero() {
 		return q.launched

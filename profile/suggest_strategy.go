@@ -12,8 +12,7 @@ import (
 	"knee/profile/space"
 )
 
-// Search holds search settings that are not in the study. The zero value is the
-// default.
+// Search holds search settings that are not in the study; zero is the default.
 type Search struct {
 	Strategy string // one of baseline.Strategies; empty for guided
 	// Once excludes repeated measurements of a configuration.
@@ -79,8 +78,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	return o, nil
 }
 
-// warmStart is a model fitted elsewhere, as a prior mean without free
-// parameters.
+// warmStart is a model fitted elsewhere, a prior mean without parameters.
 type warmStart struct{ model *fit.Model }
 
 func (w warmStart) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {

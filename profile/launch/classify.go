@@ -15,9 +15,8 @@ var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memo
 	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
 	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
 
-// memoryWords holds lower-case parts, one of which is in every text that
-// oomText matches. Every line of output is searched for them first, which is
-// much cheaper.
+// memoryWords are parts, one of which is in every text that oomText matches. They
+// are searched for first, which is much cheaper.
 var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
 	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
 

@@ -52,8 +52,7 @@ func (o *Observation) scan(text string) (bool, error) {
 	return true, nil
 }
 
-// read reads any object. Unknown keys are ignored, so that scripts may print
-// more.
+// read reads any object. It ignores unknown keys: scripts may print more.
 func (o *Observation) read(text string) error {
 	var all map[string]any
 	err := json.Unmarshal([]byte(text), &all)

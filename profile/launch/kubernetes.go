@@ -40,8 +40,7 @@ type Kubernetes struct {
 	OutageTimeout time.Duration
 }
 
-// NewKubernetes returns a launcher for the cluster that spec names, without
-// contacting it.
+// NewKubernetes returns a launcher for a cluster, without contacting it.
 func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	client, err := kube.Load(kube.Settings{Kubeconfig: spec.Kubeconfig, Context: spec.Context})
 	if err != nil {
@@ -88,8 +87,7 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 }
 
 // finish removes the objects of the trial. A failure to do so is logged, and
-// added to the trial's error. After a trial without error it is only logged: no
-// pod runs, and the cluster removes the objects itself.
+// added to an error of the trial; else the cluster removes them later.
 func (r *kubeRun) finish(err error) error {
 	if r.name == "" {
 		return err

@@ -245,8 +245,7 @@ func (w *watcher) whyWaiting() string {
 	return cmp.Or(w.warning(), fmt.Sprintf("%d of %d pods were created", len(w.pods), w.expect))
 }
 
-// warning returns the newest warning event of the job, such as why it could not
-// create pods.
+// warning returns the job's newest warning event, such as why it created no pods.
 func (w *watcher) warning() string {
 	events, _, err := kube.ListAll[kube.Event](w.ctx, w.run.kube.Client, kube.EventsPath(w.run.kube.Spec.Namespace),
 		kube.Selector{Fields: "type=Warning,involvedObject.name=" + w.run.name})

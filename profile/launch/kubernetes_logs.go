@@ -13,8 +13,7 @@ import (
 	"knee/internal/kube"
 )
 
-// logPause is the wait before a container's output is requested again after the
-// stream ended early.
+// logPause is the wait before output is requested again after its stream ended.
 const logPause = 300 * time.Millisecond
 
 type podLog struct {
@@ -37,8 +36,7 @@ type podLog struct {
 
 func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 
-// words returns the last line that was no observation, and the first
-// out-of-memory line.
+// words returns the last line that was no observation, and the first of memory.
 func (l *podLog) words() (last, oom string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

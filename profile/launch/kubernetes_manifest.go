@@ -77,8 +77,7 @@ type shape struct {
 	values []string // of the GPU label, one of which a node must have; nil for any node
 }
 
-// shapeOf returns the shape; an infeasible [*Failure] says why pods cannot have
-// it.
+// shapeOf returns the shape, or an infeasible [*Failure] if pods cannot have it.
 func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	refuse := func(format string, args ...any) (shape, error) {
 		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
@@ -161,9 +160,8 @@ func (k *Kubernetes) labels(name string, t Trial) map[string]string {
 	return l
 }
 
-// service is headless: it gives every pod a DNS name, without load balancing.
-// Names are published before pods are ready, since the pods wait for one
-// another.
+// service is headless, without load balancing: it gives every pod a DNS name,
+// before it is ready, since the pods wait for one another.
 func (k *Kubernetes) service(name string, t Trial) map[string]any {
 	o := k.object("v1", "Service", name, t)
 	o["spec"] = map[string]any{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": map[string]any{labelRun: name},

@@ -36,8 +36,8 @@ func podName(p *kube.Pod) string {
 	return p.Metadata.Name
 }
 
-// trainer returns the status of the first container, which trains; nil if not
-// known yet.
+// trainer returns the status of the first container, which trains; nil if
+// unknown.
 func trainer(p *kube.Pod) *kube.ContainerStatus {
 	want := containerName(p)
 	for i := range p.Status.ContainerStatuses {
@@ -55,8 +55,7 @@ func containerName(p *kube.Pod) string {
 	return p.Spec.Containers[0].Name
 }
 
-// startedAt returns when the training container began to run, zero if it
-// has not.
+// startedAt returns when the training container began to run, zero if it has not.
 func startedAt(p *kube.Pod) time.Time {
 	s := trainer(p)
 	switch {
@@ -76,16 +75,14 @@ func terminated(p *kube.Pod) *kube.Terminated {
 	return nil
 }
 
-// admissionReasons are the reasons with which a node rejects a scheduled pod,
-// because its devices went to another pod meanwhile.
+// admissionReasons are those of a node that rejects a pod, whose devices are
+// taken.
 var admissionReasons = []string{"UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"}
 
-// disruptionReasons are the reasons with which nodes end pods for lack of
-// resources or a shutdown.
+// disruptionReasons are those of nodes that lack resources or shut down.
 var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"}
 
-// disruption returns why Kubernetes evicted or rejected a pod, empty if it did
-// not.
+// disruption returns why Kubernetes evicted or rejected a pod, else empty.
 func disruption(p *kube.Pod) string {
 	if c := kube.FindCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
 		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))

@@ -56,8 +56,7 @@ func (w *watcher) byName() []*watchedPod {
 	return list
 }
 
-// inOrder returns the pods in the order in which they ended, then the others by
-// name.
+// inOrder returns the pods in the order in which they ended, then by name.
 func (w *watcher) inOrder() []*watchedPod {
 	list := w.byName()
 	end := func(p *watchedPod) time.Time {

@@ -172,8 +172,7 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 	return env
 }
 
-// environ is the environment of this process, overridden by each of the layers
-// in turn.
+// environ is this process' environment, overridden by each of the layers.
 func environ(layers ...map[string]string) []string {
 	env := os.Environ()
 	for _, layer := range layers {

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// memoryFormat is how a program prints memory. The groups of its expression are
-// peak (of the process), device (its total memory) and, if the line has one,
-// unit.
+// memoryFormat is how a program prints memory. Groups of its expression: peak (of
+// the process), device (its total memory), and perhaps unit.
 type memoryFormat struct {
 	mark  string // text in every such line; searched for first, which is much cheaper
 	line  *regexp.Regexp

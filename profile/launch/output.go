@@ -71,8 +71,7 @@ type output struct {
 	kept []Observation
 }
 
-// line parses a line printed at a time. Its observation is sent by the next
-// flush.
+// line parses a line printed at a time, for the next flush.
 func (p *output) line(at time.Time, line string) {
 	h := p.heard
 	o, ok, err := h.parser.Parse(line)

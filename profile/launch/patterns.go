@@ -88,16 +88,14 @@ func newPattern(name string) (regex, error) {
 }
 
 // PatternsByDetail lists the patterns in the order to try on a log: bars last,
-// since programs with more detailed lines draw them too, and huggingface after
-// tqdm, whose bar it includes.
+// which other programs draw too, and huggingface after tqdm, which it includes.
 func PatternsByDetail() []string {
 	bars := []string{"lightning", "tqdm", "huggingface"}
 	all := slices.DeleteFunc(data.MetricPatterns(), func(name string) bool { return slices.Contains(bars, name) })
 	return append(all, bars...)
 }
 
-// recogniser finds a pattern or expression that would read output which the
-// study's parser does not.
+// recogniser finds a pattern or expression that would read the output.
 type recogniser struct {
 	patterns []regex
 	looked   int
@@ -105,8 +103,7 @@ type recogniser struct {
 	expr     string // drafted for a line that reports a step, if no pattern fits
 }
 
-// recogniseLines is how many lines are tried: a script that prints its speed
-// does so earlier.
+// recogniseLines is how many lines are tried: scripts print their speed earlier.
 const recogniseLines = 1000
 
 func (r *recogniser) look(line string) {

@@ -11,8 +11,8 @@ import (
 	"knee/data"
 )
 
-// regex reads logs by expressions whose named groups are quantities, each for
-// one kind of line.
+// regex reads logs by expressions with quantities as groups, each for a kind of
+// line.
 type regex struct {
 	name    string // of a known program; empty for a study's own expression
 	kinds   []*regexp.Regexp

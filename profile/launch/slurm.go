@@ -85,8 +85,7 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	return j.follow(ctx, obs)
 }
 
-// turn waits until another job of the study may enter the queue. release frees
-// the place; further calls do nothing.
+// turn waits until another job may enter the queue. release frees the place once.
 func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
 	select {
 	case s.turns <- struct{}{}:

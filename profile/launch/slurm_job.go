@@ -24,8 +24,7 @@ type slurmJob struct {
 	stuck    time.Time // since when Slurm gives a reason that will not pass
 }
 
-// maxHurry is how many extra queries of the queue an ending job may request,
-// one per slurmTail.
+// maxHurry is how many extra queries of the queue an ending job may request.
 const maxHurry = 20
 
 var errBegunTwice = errors.New("the job was requeued")
@@ -170,8 +169,7 @@ func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	return j.verdict(end)
 }
 
-// verdict returns the failure of the trial from the end of its job, nil if
-// there is none.
+// verdict returns the failure of the trial by the end of its job, nil if none.
 func (j *slurmJob) verdict(end slurm.End) error {
 	if j.out.ended {
 		end.Exit = j.out.exit // Slurm's may be that of the epilogue

@@ -97,15 +97,13 @@ func cut(s string) string {
 	return s
 }
 
-// Submitted implements [Storage]. If the database does not answer the handle
-// is kept in a file and delivered later.
+// Submitted implements [Storage]; during an outage it keeps the handle in a file.
 func (d *Database) Submitted(trial, attempt int, handle string) error {
 	e := entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()}
 	return d.deliverOrKeep(trial, e)
 }
 
-// End implements [Storage]. If the database does not answer, the result is kept
-// in a file and delivered later.
+// End implements [Storage]; during an outage it keeps the result in a file.
 func (d *Database) End(r Result) error {
 	trial := r.Trial
 	err := d.deliverOrKeep(trial, endEntry(r))

@@ -132,8 +132,7 @@ func (d *Database) deliverEntry(e entry) error {
 	return nil
 }
 
-// deliverRest delivers the outbox before the storage is closed, retrying up to
-// limit.
+// deliverRest delivers the outbox before the storage is closed, within limit.
 func (d *Database) deliverRest(limit time.Duration) error {
 	for end := time.Now().Add(limit); ; time.Sleep(firstWait) {
 		err := d.deliverKept()
@@ -146,8 +145,7 @@ func (d *Database) deliverRest(limit time.Duration) error {
 	}
 }
 
-// deliverOld delivers the outboxes of earlier runs. Files of active runs are
-// locked and skipped.
+// deliverOld delivers the outboxes of earlier runs, except files of active runs.
 func (d *Database) deliverOld() error {
 	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
 	if err != nil {

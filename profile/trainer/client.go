@@ -47,8 +47,7 @@ func newPSClient(g *group) (*psClient, error) {
 	return c, nil
 }
 
-// synchronize sends the gradient to all servers at once and receives the new
-// parameters.
+// synchronize sends the gradient to all servers at once and receives parameters.
 func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
 	err := concurrently(len(c.servers), func(j int) error {

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// link is a connection to one rank that carries gob values. One goroutine may
-// send while another receives.
+// link carries gob values to and from one rank, one goroutine each way.
 type link struct {
 	peer string        // "worker 2 (127.0.0.1:4711)", for messages
 	step *atomic.Int64 // current step, for messages
