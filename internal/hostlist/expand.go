@@ -69,8 +69,7 @@ func split(list string) ([]string, error) {
 	return entries, nil
 }
 
-// expandEntry expands one entry to at most limit names. split has checked its
-// brackets.
+// expandEntry expands one entry, with checked brackets, to at most limit names.
 func expandEntry(entry string, limit int) ([]string, error) {
 	names := []string{""}
 	for entry != "" {

@@ -15,8 +15,7 @@ type Meta struct {
 	OwnerReferences   []Owner           `json:"ownerReferences,omitempty"`
 }
 
-// Owner is a reference to an owner: when all owners of an object are deleted, so
-// is the object.
+// Owner is a reference to an owner: an object is deleted with all its owners.
 type Owner struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

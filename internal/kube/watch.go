@@ -104,8 +104,7 @@ func (e *stopError) Error() string { return e.err.Error() }
 
 func (f *follower[T, P]) alive() { f.answered.Store(time.Now().UnixNano()) }
 
-// down reports that the server cannot be reached. It returns an error after
-// OutageTimeout.
+// down reports an unreachable server; an error after OutageTimeout.
 func (f *follower[T, P]) down(err error) error {
 	if f.watch.Down != nil {
 		f.watch.Down(err)

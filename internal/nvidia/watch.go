@@ -14,8 +14,7 @@ type Peak struct {
 	Busy float64 // mean utilisation, per cent; −1 if the driver does not report it
 }
 
-// interval between samples. A call of nvidia-smi takes some tens of milliseconds
-// of one core.
+// interval between samples: nvidia-smi takes tens of milliseconds of one core.
 const interval = time.Second
 
 // Watch samples the GPUs of this machine every second until stop or the end of

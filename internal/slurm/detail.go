@@ -87,8 +87,7 @@ func (a amount) moment() time.Time {
 	return time.Unix(int64(a), 0).UTC()
 }
 
-// rawJob is a job as squeue --json writes it, from Slurm 22.05 on: the parts
-// that differ between versions.
+// rawJob is a job of squeue --json: the parts that differ between versions.
 type rawJob struct {
 	Detail
 	ID           amount  `json:"job_id"`

@@ -21,8 +21,7 @@ func (j Job) Waiting() bool {
 	return slices.Contains([]string{"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}, j.State)
 }
 
-// Ended reports whether no process of the job is left; a job in COMPLETING still
-// has some.
+// Ended reports whether no process is left; a job in COMPLETING still has some.
 func (j Job) Ended() bool {
 	return slices.Contains([]string{"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"}, j.State)
 }
@@ -153,8 +152,7 @@ func parseShownJob(out string) (End, error) {
 	return newEnd(state, exit)
 }
 
-// newEnd reads a state such as "CANCELLED by 1000" and an exit code such as
-// "1:0", code and signal.
+// newEnd reads a state such as "CANCELLED by 1000", and CODE:SIGNAL.
 func newEnd(state, exit string) (End, error) {
 	state, _, _ = strings.Cut(strings.TrimSpace(state), " ")
 	code, signal, _ := strings.Cut(exit, ":")

@@ -19,8 +19,7 @@ type Node struct {
 	States []string // upper case: IDLE, DRAIN, …
 }
 
-// Usable reports whether jobs can be placed on the node, now or after others have
-// ended.
+// Usable reports whether jobs can be placed on the node, now or later.
 func (n Node) Usable() bool {
 	return !slices.ContainsFunc(n.States, func(s string) bool {
 		switch strings.TrimRight(s, "*$~#!%@^-+") {
@@ -53,8 +52,7 @@ func Nodes(ctx context.Context) ([]Node, error) {
 // maxMiB limits the memory of a node, so that it fits an int64 in bytes.
 const maxMiB = 1 << 40
 
-// ParseNodes parses the output of `scontrol show node --oneliner`, one node a
-// line.
+// ParseNodes parses the output of `scontrol show node --oneliner`.
 func ParseNodes(out string) ([]Node, error) {
 	var nodes []Node
 	lineNo := 0

@@ -20,9 +20,7 @@ type flag struct {
 	when  string            // template condition under which the flag is present; absent, the knob is none
 }
 
-// flags lists the spellings in use: those of torchrun, accelerate, DeepSpeed
-// and mpirun, and of the training scripts of torchvision, timm, Hugging Face,
-// Megatron-LM, DeepSpeed, torchtitan and NeMo.
+// flags lists the spellings of launchers and of common training scripts.
 func flags() []flag {
 	return append([]flag{
 		{names: []string{"trainer.devices"}, knob: "workers", field: "{{.WorkersPerNode}}"},
@@ -90,8 +88,7 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 	return out, parts
 }
 
-// read reads the value of a flag into p; false unless it is a known word or a
-// positive number.
+// read reads a flag's value into p; false unless a known word or positive.
 func (f flag) read(value string, p *part) bool {
 	if f.words != nil {
 		p.word = f.words[strings.ToLower(value)]
@@ -139,8 +136,7 @@ func startsRanks(command []string) bool {
 	})
 }
 
-// script returns the script that a command runs: its first argument that
-// names a Python or shell file.
+// script returns the first argument that names a Python or shell file.
 func script(command []string) string {
 	if i := slices.IndexFunc(command, isScript); i >= 0 {
 		return command[i]

@@ -23,8 +23,7 @@ type deepspeed struct {
 	} `yaml:"zero_optimization"`
 }
 
-// readConfig adds the layout in the DeepSpeed configuration file that the
-// command names. Trials cannot change it.
+// readConfig adds the layout in the command's DeepSpeed file, which is fixed.
 func (d *drafting) readConfig(dir string) {
 	var ds deepspeed
 	file := d.readFile(dir, &ds, "deepspeed", "deepspeed-config", "deepspeed-config-file")

@@ -128,8 +128,7 @@ func untimed(name string, c data.Config, seen int, at time.Time, parser launch.P
 	return &data.InputError{Source: src, Found: fmt.Sprintf("%d steps", seen), Want: "more steps than those of the warm-up"}
 }
 
-// parserFor returns the name of the pattern, empty for knee's lines and for m,
-// and the parser.
+// parserFor returns the parser, and the pattern's name if it was searched for.
 func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
 	if m != (data.Metrics{}) {
 		p, err := launch.NewParser(m)
@@ -183,8 +182,7 @@ func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 
 var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)?`)
 
-// timeIn returns the time in a line; without a zone it is taken as UTC, since
-// only differences count.
+// timeIn returns the time in a line, as UTC without a zone: differences count.
 func timeIn(line string) (time.Time, bool) {
 	m := stamp.FindStringSubmatch(line)
 	if m == nil {

@@ -11,9 +11,8 @@ import (
 // mostPoints is half the maximum of curve points kept per trial.
 const mostPoints = 100
 
-// curve reduces the training curve of a trial to at most 2 mostPoints evenly
-// spaced points. Each is the mean over the observations since the previous one,
-// which averages noise.
+// curve reduces a training curve to at most 2 mostPoints evenly spaced points,
+// each the mean over the observations since the previous one.
 type curve struct {
 	per  int // observations per point
 	open int // observations in the last point

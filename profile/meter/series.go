@@ -53,8 +53,8 @@ func (s *series) add(seconds, sync float64) {
 	s.elapsed += seconds
 }
 
-// merged returns batches of k times the size. The incomplete one comes first,
-// where the warm-up is.
+// merged returns batches of k times the size, the incomplete one, of warm-up,
+// first.
 func merged(bs []batch, k int) []batch {
 	out := bs[:0:0]
 	for end := len(bs); end > 0; end -= k {
