@@ -64,11 +64,8 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 // number of workers that both contain.
 func matches(a, b *data.Study) ([][2]data.Config, error) {
 	ofA, err := space.Candidates(a)
-	if err != nil {
-		return nil, err
-	}
-	ofB, err := space.Candidates(b)
-	if err != nil {
+	ofB, bad := space.Candidates(b)
+	if err = cmp.Or(err, bad); err != nil {
 		return nil, err
 	}
 	type size struct {
@@ -135,8 +132,7 @@ func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, 
 	return row, err
 }
 
-// one measures configuration o.Only[0], or returns its earlier measurement. The
-// status is ok or oom.
+// one measures o.Only[0], or returns its earlier measurement, ok or oom.
 func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measurement, error) {
 	res, err := Run(ctx, &s, f, o)
 	for _, m := range res.Measurements {
@@ -151,25 +147,27 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 }
 
 // occupy starts a job and returns once it has made max(trial.warmup,
-// meter.FewestSteps) steps. stop ends the job, and returns an error if it ended
-// before.
+// meter.FewestSteps) steps. stop ends it; an error says that it ended before.
 func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)
 	}
-	var dog *launch.Watchdog
-	if o.Self != "" {
-		if dog, err = launch.StartWatchdog(o.Self, "guard"); err != nil {
-			return nil, err
-		}
+	dog, err := o.guard()
+	if err != nil {
+		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dog.Close())
+		}
+	}()
 	launcher, err := launch.New(&s, dog)
 	if err != nil {
-		return nil, errors.Join(err, dog.Close())
+		return nil, err
 	}
 	t, err := (&Runner{Study: &s, LogDir: logs, Self: o.Self}).trialOf(0, 1, c)
 	if err != nil {
-		return nil, errors.Join(err, dog.Close())
+		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	obs, warm, ended := make(chan launch.Observation, 256), make(chan struct{}), make(chan error, 1)
@@ -181,10 +179,11 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 	go func() {
 		steps := 0
 		for x := range obs {
-			if !x.OfMemory() {
-				if steps++; steps == want {
-					close(warm)
-				}
+			if x.OfMemory() {
+				continue
+			}
+			if steps++; steps == want {
+				close(warm)
 			}
 		}
 	}()
@@ -205,5 +204,5 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 		err = fmt.Errorf("job %s made fewer than %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
 	}
 	cancel(nil)
-	return nil, errors.Join(err, dog.Close())
+	return nil, err
 }

@@ -4,8 +4,7 @@ import (
 	"knee/bayesopt"
 )
 
-// List is the strategy that measures the candidates in their order, each
-// once: a sweep, or the check of a prediction.
+// List is the strategy that measures the candidates in their order, each once.
 type List struct{}
 
 // Next implements [bayesopt.Strategy].

@@ -73,7 +73,6 @@ func (l *loop) stopDraining() {
 	l.drained = true
 }
 
-// finished reports whether there is nothing left to wait for.
 func (l *loop) finished() bool {
 	switch {
 	case len(l.r.running) > 0:
@@ -96,8 +95,7 @@ func (l *loop) fail(err error) {
 	l.close("an error")
 }
 
-// note handles the error of a storage. An unreachable one is reported once and
-// waited for; the storage decides for how long.
+// note handles the error of a storage. An unreachable one is reported once.
 func (l *loop) note(err error) {
 	switch {
 	case errors.Is(err, store.ErrUnreachable):
@@ -113,8 +111,7 @@ func (l *loop) note(err error) {
 	}
 }
 
-// fill starts trials until Study.Parallel are running, or there is a reason not
-// to.
+// fill starts trials until Study.Parallel run, or there is a reason not to.
 func (l *loop) fill() {
 	for !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) {
 		select {
@@ -183,7 +180,6 @@ func (l *loop) startOne() (string, error) {
 	return "", l.launch(store.Unfinished{Trial: id, Attempt: 1, Config: s.Config}, TrialStarted, s)
 }
 
-// resume continues a trial that another run began.
 func (l *loop) resume(u store.Unfinished) error {
 	s := bayesopt.Suggestion{Config: u.Config, Reason: "previous profiler died; running it again"}
 	if u.Handle != "" {

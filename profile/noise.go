@@ -8,25 +8,27 @@ import (
 	"knee/fit/gradnoise"
 )
 
-// Efficiency returns the statistical efficiency (0, 1] of training at a global
-// batch (samples), from the gradient statistics of the trials so far; 1 without
-// an estimate, or if the study names no initial batch.
+// Efficiency returns the statistical efficiency (0, 1] at a global batch
+// (samples) by the trials so far; 1 without an estimate or without an initial
+// batch.
 func (r *Runner) Efficiency(globalBatch float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.noiseAt != len(r.results) { // there are more curves
+	if r.noise == nil || r.noiseAt != len(r.results) { // there are more curves
 		r.noiseAt = len(r.results)
-		r.noise = nil
 		var curves []data.CurvePoint
 		for _, id := range slices.Sorted(maps.Keys(r.results)) {
 			curves = append(curves, r.results[id].Curve...)
 		}
-		if scale, err := gradnoise.Fit(curves, r.Study.Batch.Initial); err == nil {
-			r.noise = scale
-		}
+		r.noise = efficiencyOf(curves, r.Study)
 	}
-	if r.noise == nil {
-		return 1
+	return r.noise(globalBatch)
+}
+
+func efficiencyOf(curves []data.CurvePoint, s *data.Study) func(globalBatch float64) float64 {
+	scale, err := gradnoise.Fit(curves, s.Batch.Initial)
+	if err != nil {
+		return func(float64) float64 { return 1 }
 	}
-	return r.noise.Efficiency(globalBatch).Mean
+	return func(m float64) float64 { return scale.Efficiency(m).Mean }
 }

@@ -23,7 +23,6 @@ func newQueueing(t launch.Trial) *queueing {
 	return &queueing{launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
 }
 
-// began records when the trial began to run.
 func (q *queueing) began(at time.Time) {
 	if now := time.Now(); at.IsZero() || at.After(now) {
 		at = now
@@ -42,11 +41,9 @@ func (q *queueing) seenRunning(at time.Time) {
 	}
 }
 
-// waiting reports whether the trial waits for nodes.
 func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
 
-// beginning returns when the trial began to run; when it was launched, if it
-// did not wait or has not begun.
+// beginning returns when the trial began to run; its launch if it has not waited.
 func (q *queueing) beginning() time.Time {
 	if q.begun.IsZero() {
 		return q.launched

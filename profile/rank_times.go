@@ -11,9 +11,8 @@ import (
 	"knee/profile/meter"
 )
 
-// writeRanks writes the mean step time (s) of every rank beside the log of a
-// trial, for knee check to find the straggler. With fewer than two ranks it
-// writes nothing.
+// writeRanks writes the mean step time (s) of every rank, if there are several,
+// beside a trial's log, for knee check to find the straggler.
 func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	if len(ranks) < 2 || t.Log == "" {
 		return nil

@@ -58,14 +58,10 @@ type Settings struct {
 // every trial. Errors in the study are reported before anything is launched.
 // Every error comes with the measurements so far.
 func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
-	var dog *launch.Watchdog
-	if o.Self != "" {
-		if dog, err = launch.StartWatchdog(o.Self, "guard"); err != nil {
-			return res, err
-		}
-		defer func() { err = errors.Join(err, dog.Close()) }()
+	if o.watchdog, err = o.guard(); err != nil {
+		return res, err
 	}
-	o.watchdog = dog
+	defer func() { err = errors.Join(err, o.watchdog.Close()) }()
 	r, err := Open(ctx, s, f, o)
 	if err != nil {
 		return res, err
@@ -75,6 +71,14 @@ func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, e
 	r.cancelOrphans(ctx)
 	res, err = r.Run(ctx)
 	return res, errors.Join(err, f.Save(res))
+}
+
+// guard starts the watchdog, nil if Self is not known.
+func (o Settings) guard() (*launch.Watchdog, error) {
+	if o.Self == "" {
+		return nil, nil
+	}
+	return launch.StartWatchdog(o.Self, "guard")
 }
 
 // Open prepares a study for [Runner.Run], for callers that change parts of
@@ -149,7 +153,6 @@ func (f Files) Save(r Result) error {
 	return errors.Join(err, data.WriteFile(f.Curves, func(w io.Writer) error { return data.WriteCurve(w, r.Curves) }))
 }
 
-// errRestarted ends the trials of the run before a restart.
 var errRestarted = errors.New("the study was begun again")
 
 // cancelOrphans cancels the engine's jobs of the run before a restart: a

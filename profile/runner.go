@@ -12,7 +12,6 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit/gradnoise"
 	"knee/profile/launch"
 	"knee/profile/store"
 )
@@ -40,9 +39,9 @@ type Runner struct {
 	others   map[int]data.Config // trials that other profilers run, by number
 	begun    time.Time
 	warnings []string
-	failures int              // consecutive failed trials
-	unsaved  bool             // the files could not be written
-	noise    *gradnoise.Scale // of the first noiseAt results
+	failures int                               // consecutive failed trials
+	unsaved  bool                              // the files could not be written
+	noise    func(globalBatch float64) float64 // the efficiency by the first noiseAt results
 	noiseAt  int
 }
 
@@ -56,8 +55,8 @@ type Result struct {
 	Warnings     []string
 }
 
-// giveUpAfter is how many trials may fail in a row, with none OK, before a
-// study ends with an error.
+// giveUpAfter is how many trials may fail in a row before a study without any OK
+// ends.
 const giveUpAfter = 3
 
 type running struct {
@@ -84,8 +83,8 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 	return res, l.fatal
 }
 
-// result returns the results so far by trial number, so that all profilers of a
-// shared study write the same files.
+// result returns the results so far by trial number: all profilers write the
+// same.
 func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,8 +132,8 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 	return t, nil
 }
 
-// takeChanges reads what other profilers recorded. A running trial that another
-// profiler took over is cancelled here.
+// takeChanges reads what other profilers recorded, and cancels trials they took
+// over.
 func (r *Runner) takeChanges() error {
 	changes, err := r.Storage.Changes()
 	r.mu.Lock()
@@ -162,8 +161,7 @@ func (r *Runner) takeChanges() error {
 	return err
 }
 
-// save writes the files of the study. A failed write is reported once and
-// repeated after the next trial.
+// save writes the files of the study. A failure is reported once, and retried.
 func (r *Runner) save() {
 	if r.Save == nil {
 		return
@@ -175,9 +173,8 @@ func (r *Runner) save() {
 	r.unsaved = err != nil
 }
 
-// History returns the state that a strategy decides from. Aborted trials, and
-// those of earlier runs that got no nodes, are left out: they may be chosen
-// again.
+// History returns the state that a strategy decides from, without aborted trials
+// and those of earlier runs that got no nodes: they may be chosen again.
 func (r *Runner) History() bayesopt.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,7 +290,6 @@ func Price(s *data.Study, c data.Config) float64 {
 	return s.PricePerHour[c.GPUType] * float64(c.Workers)
 }
 
-// notify reports an event together with the progress.
 func (r *Runner) notify(e Event) {
 	if r.Notify == nil {
 		return

@@ -3,7 +3,6 @@ package profile
 import (
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit/gradnoise"
 	"knee/profile/space"
 )
 
@@ -16,11 +15,7 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 	if err != nil {
 		return nil, err
 	}
-	efficiency := func(float64) float64 { return 1 }
-	if scale, err := gradnoise.Fit(curves, s.Batch.Initial); err == nil {
-		efficiency = func(m float64) float64 { return scale.Efficiency(m).Mean }
-	}
-	chooser, err := NewStrategy(s, how, efficiency)
+	chooser, err := NewStrategy(s, how, efficiencyOf(curves, s))
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,9 @@ func formsOf(s *data.Study) []bayesopt.MeanForm {
 	return SpeedForms()
 }
 
-// layoutPrior is the layout form with the parameters expected of a job without
-// measurements.
+// layoutPrior is the layout form as expected of a job without measurements.
 type layoutPrior struct{ architecture data.Architecture }
 
-// Fit implements [bayesopt.MeanForm]. Nothing is estimated.
 func (f layoutPrior) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	of := map[string]func(data.Config) float64{}
 	return func(c data.Config) (float64, bool) {
@@ -65,8 +63,7 @@ func (speedForm) Fit(measured []data.Measurement) (func(data.Config) (float64, b
 	return func(c data.Config) (float64, bool) { return logTimer(model, c) }, formParameters(model), nil
 }
 
-// minFormTrials is the number of trials below which a fit adds nothing to its
-// prior.
+// minFormTrials is the number of trials below which a fit adds nothing.
 const minFormTrials = 3
 
 // formParameters counts the parameters of a form that a few trials determine:

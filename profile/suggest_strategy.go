@@ -12,8 +12,7 @@ import (
 	"knee/profile/space"
 )
 
-// Search holds search settings that are not in the study. The zero value is the
-// default.
+// Search holds search settings that are not in the study; zero is the default.
 type Search struct {
 	Strategy string // one of baseline.Strategies; empty for guided
 	// Once excludes repeated measurements of a configuration.
@@ -58,7 +57,6 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 	return baseline.NewStrategy(how.Strategy, o)
 }
 
-// searchOptions returns the search options that a study sets.
 func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
 	objective, err := bayesopt.ParseObjective(s.Objective)
 	if err != nil {
@@ -80,11 +78,9 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	return o, nil
 }
 
-// warmStart is a model fitted elsewhere, as a prior mean without free
-// parameters.
+// warmStart is a model fitted elsewhere, a prior mean without parameters.
 type warmStart struct{ model *fit.Model }
 
-// Fit implements [bayesopt.MeanForm].
 func (w warmStart) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	return func(c data.Config) (float64, bool) {
 		t, err := w.model.StepTime(c)

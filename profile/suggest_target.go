@@ -18,7 +18,6 @@ type speedModel struct {
 	seed         int64
 }
 
-// Draws implements [bayesopt.JointModel].
 func (s speedModel) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
 	rows := append([]data.Measurement(nil), measured...)
 	for i := range rows {
@@ -33,8 +32,7 @@ func (s speedModel) Draws(measured []data.Measurement, at []data.Config) (ln [][
 	return model.Draws(at)
 }
 
-// targetOf returns the conditions objective.at and objective.measure of a
-// study, nil if it sets neither.
+// targetOf returns objective.at and objective.measure, nil if neither is set.
 func targetOf(s *data.Study) (*bayesopt.Target, error) {
 	if len(s.Objective.At) == 0 && len(s.Objective.Measure) == 0 {
 		return nil, nil

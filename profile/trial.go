@@ -82,7 +82,6 @@ func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 	}
 }
 
-// draining reports whether no further launch is allowed.
 func (r *Runner) draining() bool {
 	select {
 	case <-r.Drain:
@@ -204,7 +203,6 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 	return out
 }
 
-// tellEvery is how often the steps of a trial are reported.
 const tellEvery = 200 * time.Millisecond
 
 // quietAfter is how long a trial may run without a step before the user is
@@ -212,7 +210,6 @@ const tellEvery = 200 * time.Millisecond
 // which should not show only at the timeout.
 func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, timeout/2) }
 
-// orNever returns d, or the longest duration if d is not positive.
 func orNever(d time.Duration) time.Duration {
 	if d <= 0 {
 		return math.MaxInt64

@@ -176,7 +176,7 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	defer in.Close()
 	var r check.Recorder
 	c := data.Config{Workers: max(1, f.workers), LocalBatch: f.localBatch}
-	p, err := joblog.ReadProgress(in, file, c, data.Metrics{}, r.Add)
+	p, err := joblog.Read(in, file, c, data.Metrics{}, r.Add)
 	if err == nil && p.Measurement.StepTime == 0 {
 		err = &data.InputError{Source: data.Source{File: file}, Found: "no steps with their time", Want: "a log that tells how long steps take"}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -135,17 +136,17 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		return nil, err
 	}
 	defer f.Close()
-	m, pattern, err := joblog.Read(f, file, config, in.metrics)
-	if err != nil {
+	p, err := joblog.Read(f, file, config, in.metrics, nil)
+	if err = cmp.Or(err, p.Untimed); err != nil {
 		return nil, err
 	}
-	if pattern != "" {
-		a.note("read as --pattern %s", pattern)
+	if p.Pattern != "" {
+		a.note("read as --pattern %s", p.Pattern)
 	}
 	if config.LocalBatch == 0 {
 		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))
 	}
-	return []data.Measurement{m}, nil
+	return []data.Measurement{p.Measurement}, nil
 }
 
 // isCSV reports whether a file has the name of one.

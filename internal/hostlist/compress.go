@@ -43,8 +43,7 @@ func Compress(hosts []string) string {
 	return strings.Join(entries, ",")
 }
 
-// numbered is a name split at its last run of digits; digits is empty if there
-// is none or it is too long for a range.
+// numbered is a name split at its last run of digits, if a range can have that.
 type numbered struct {
 	prefix, digits, suffix string
 	value                  int

@@ -69,8 +69,7 @@ func split(list string) ([]string, error) {
 	return entries, nil
 }
 
-// expandEntry expands one entry to at most limit names. split has checked its
-// brackets.
+// expandEntry expands one entry, with checked brackets, to at most limit names.
 func expandEntry(entry string, limit int) ([]string, error) {
 	names := []string{""}
 	for entry != "" {
@@ -90,7 +89,13 @@ func expandEntry(entry string, limit int) ([]string, error) {
 		if len(names)*len(group) > limit {
 			return nil, fmt.Errorf("want at most %d names in a list", MaxHosts)
 		}
-		names = product(names, text, group)
+		longer := make([]string, 0, len(names)*len(group))
+		for _, n := range names {
+			for _, g := range group {
+				longer = append(longer, n+text+g)
+			}
+		}
+		names = longer
 		entry = after
 	}
 	if len(names) > limit {
@@ -103,18 +108,6 @@ func expandEntry(entry string, limit int) ([]string, error) {
 	return names, nil
 }
 
-// product appends text and every member of group to every name.
-func product(names []string, text string, group []string) []string {
-	out := make([]string, 0, len(names)*len(group))
-	for _, n := range names {
-		for _, g := range group {
-			out = append(out, n+text+g)
-		}
-	}
-	return out
-}
-
-// checkText refuses characters that a host name cannot have.
 func checkText(s string) error {
 	for _, c := range s {
 		switch {
@@ -126,7 +119,6 @@ func checkText(s string) error {
 	return nil
 }
 
-// expandGroup expands the inside of one bracket group: "01-04,07".
 func expandGroup(inside string, limit int) ([]string, error) {
 	var out []string
 	for part := range strings.SplitSeq(inside, ",") {

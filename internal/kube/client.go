@@ -23,8 +23,8 @@ type Client struct {
 	rest *rest.RESTClient
 }
 
-// requestTimeout is the time limit of a request other than a watch or a log: a
-// server may accept a connection and never answer.
+// requestTimeout limits requests except watches and logs: a server may not
+// answer.
 const requestTimeout = 30 * time.Second
 
 // backoff repeats a request with pauses that double from 200 ms to 3.2 s, longer
@@ -154,8 +154,7 @@ func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) 
 	return nil, withBody(apierrors.NewGenericServerResponse(resp.StatusCode, "get", schema.GroupResource{Resource: "pods/log"}, pod, string(answer), 0, true), answer)
 }
 
-// call sends a request, repeats it on temporary errors, and reads the answer into
-// out unless it is nil.
+// call sends a request, repeats it on temporary errors, and reads out unless nil.
 func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	if in != nil {
 		body, err := json.Marshal(in)
@@ -189,8 +188,7 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	return nil
 }
 
-// PodsPath is the collection of pods of a namespace, of all namespaces if it is
-// empty.
+// PodsPath is the collection of pods of a namespace, of all if it is empty.
 func PodsPath(namespace string) string { return corePath(namespace, "pods") }
 
 // PodPath is one pod.

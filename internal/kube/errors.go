@@ -31,8 +31,7 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &status) && int(status.Status().Code) == code
 }
 
-// IsRefused reports whether the server has refused the request, and would refuse
-// it again.
+// IsRefused reports whether the server would refuse the request again.
 func IsRefused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !IsTemporary(err)
@@ -58,8 +57,7 @@ func IsTemporary(err error) bool {
 	}
 }
 
-// explain adds the server that could not be reached, unless err is an answer of
-// the server.
+// explain adds the server, unless err is its answer.
 func (c *Client) explain(err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {
@@ -68,8 +66,7 @@ func (c *Client) explain(err error) error {
 	return fmt.Errorf("reach the API server %s: %w", c.Server, err)
 }
 
-// withBody returns the error in the body of an answer; client-go may keep only the
-// status code.
+// withBody returns the error in the body of an answer, which says more.
 func withBody(err error, body []byte) error {
 	var s metav1.Status
 	if err == nil || json.Unmarshal(body, &s) != nil || s.Message == "" || s.Code == 0 {

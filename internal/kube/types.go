@@ -15,8 +15,7 @@ type Meta struct {
 	OwnerReferences   []Owner           `json:"ownerReferences,omitempty"`
 }
 
-// Owner is a reference to an owner: when all owners of an object are deleted, so
-// is the object.
+// Owner is a reference to an owner: an object is deleted with all its owners.
 type Owner struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -36,11 +35,10 @@ func (o *Object) Meta() *Meta { return &o.Metadata }
 
 // Condition is a condition in the status of an object.
 type Condition struct {
-	Type               string     `json:"type"`
-	Status             string     `json:"status"` // "True", "False" or "Unknown"
-	Reason             string     `json:"reason,omitempty"`
-	Message            string     `json:"message,omitempty"`
-	LastTransitionTime *time.Time `json:"lastTransitionTime,omitempty"`
+	Type    string `json:"type"`
+	Status  string `json:"status"` // "True", "False" or "Unknown"
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // FindCondition returns the condition of a type, nil if there is none.
@@ -126,45 +124,31 @@ type Terminated struct {
 // as a PyTorchJob, as the server reports it.
 type Job struct {
 	Object
-	Spec   JobSpec   `json:"spec"`
-	Status JobStatus `json:"status"`
-}
-
-// JobSpec is what knee reads of the wanted state of a job.
-type JobSpec struct {
-	Suspend bool `json:"suspend,omitempty"`
-}
-
-// JobStatus is the observed state of a job.
-type JobStatus struct {
-	Conditions []Condition `json:"conditions,omitempty"`
+	Spec struct {
+		Suspend bool `json:"suspend,omitempty"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []Condition `json:"conditions,omitempty"`
+	} `json:"status"`
 }
 
 // Node is a machine of the cluster as the server reports it.
 type Node struct {
 	Object
-	Spec   NodeSpec   `json:"spec"`
-	Status NodeStatus `json:"status"`
-}
-
-// NodeSpec is what knee reads of the wanted state of a node.
-type NodeSpec struct {
-	Unschedulable bool    `json:"unschedulable,omitempty"`
-	Taints        []Taint `json:"taints,omitempty"`
+	Spec struct {
+		Unschedulable bool    `json:"unschedulable,omitempty"`
+		Taints        []Taint `json:"taints,omitempty"`
+	} `json:"spec"`
+	Status struct {
+		Allocatable map[string]string `json:"allocatable,omitempty"` // quantities such as "3920m", "16Gi"
+		Conditions  []Condition       `json:"conditions,omitempty"`
+	} `json:"status"`
 }
 
 // Taint keeps pods that do not tolerate it off a node.
 type Taint struct {
 	Key    string `json:"key"`
-	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule or NoExecute
-}
-
-// NodeStatus is the observed state of a node. Quantities are in the notation of
-// Kubernetes: "3920m", "16Gi".
-type NodeStatus struct {
-	Allocatable map[string]string `json:"allocatable,omitempty"`
-	Conditions  []Condition       `json:"conditions,omitempty"`
 }
 
 // Event is a report of a component about an object.

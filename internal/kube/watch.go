@@ -47,20 +47,19 @@ const defaultOutageTimeout = 5 * time.Minute
 // the next, so a connection that is lost unnoticed costs at most this time.
 const watchTimeout = 5 * time.Minute
 
-// Follow calls changed for every object of a collection, then synced (which may
-// be nil) once, and then changed for every change. It ends with the error of
-// changed or of ctx, with an answer of the server that a repetition cannot change, or
-// after Watch.OutageTimeout.
+// Follow calls changed for every object of a collection, and then for every
+// change. It ends with the error of changed or of ctx, with an answer of the server
+// that a repetition cannot change, or after Watch.OutageTimeout.
 //
 // It lists the collection and watches from that version. A watch that ends is
 // continued from its last version. If the server does not have that version any
 // more (410 Gone), Follow lists again and reports the difference: intermediate
 // states may be missing, the last state never is.
-func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced func(), changed func(Change[T]) error) error {
+func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, changed func(Change[T]) error) error {
 	if w.OutageTimeout == 0 {
 		w.OutageTimeout = defaultOutageTimeout
 	}
-	f := &follower[T, P]{client: c, watch: w, synced: synced, changed: changed, known: map[string]T{}}
+	f := &follower[T, P]{client: c, watch: w, changed: changed, known: map[string]T{}}
 	f.alive()
 	pause := backoff()
 	for {
@@ -90,7 +89,6 @@ func Follow[T any, P Watched[T]](ctx context.Context, c *Client, w Watch, synced
 type follower[T any, P Watched[T]] struct {
 	client  *Client
 	watch   Watch
-	synced  func() // nil after its call
 	changed func(Change[T]) error
 	known   map[string]T // by namespace/name
 
@@ -98,15 +96,15 @@ type follower[T any, P Watched[T]] struct {
 	broken   context.CancelCauseFunc
 }
 
-// stopError is an error that ends Follow.
+func keyOf[T any, P Watched[T]](o P) string { return o.Meta().Namespace + "/" + o.Meta().Name }
+
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
 func (f *follower[T, P]) alive() { f.answered.Store(time.Now().UnixNano()) }
 
-// down reports that the server cannot be reached. It returns an error after
-// OutageTimeout.
+// down reports an unreachable server; an error after OutageTimeout.
 func (f *follower[T, P]) down(err error) error {
 	if f.watch.Down != nil {
 		f.watch.Down(err)
@@ -124,10 +122,6 @@ func (f *follower[T, P]) round(ctx context.Context) error {
 		return err
 	}
 	f.alive()
-	if f.synced != nil {
-		f.synced()
-		f.synced = nil
-	}
 	ctx, f.broken = context.WithCancelCause(ctx)
 	defer f.broken(nil)
 	events, err := watchtools.NewRetryWatcherWithContext(ctx, version, f)
@@ -173,8 +167,7 @@ func (f *follower[T, P]) event(e watch.Event) error {
 	if err != nil {
 		return fmt.Errorf("watch %s: read an object: %w", f.watch.Path, err)
 	}
-	meta := P(&o).Meta()
-	key := meta.Namespace + "/" + meta.Name
+	key := keyOf[T, P](&o)
 	if e.Type == watch.Deleted {
 		delete(f.known, key)
 		return f.tell(Change[T]{Deleted: true, Object: o})
@@ -183,7 +176,6 @@ func (f *follower[T, P]) event(e watch.Event) error {
 	return f.tell(Change[T]{Object: o})
 }
 
-// decoded converts an object of client-go to T.
 func decoded[T any](from runtime.Object) (o T, err error) {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -200,8 +192,7 @@ func (f *follower[T, P]) list(ctx context.Context) (version string, err error) {
 	}
 	now := make(map[string]T, len(items))
 	for _, o := range items {
-		meta := P(&o).Meta()
-		now[meta.Namespace+"/"+meta.Name] = o
+		now[keyOf[T, P](&o)] = o
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.known)) {
 		was := f.known[key]
@@ -214,11 +205,10 @@ func (f *follower[T, P]) list(ctx context.Context) (version string, err error) {
 		}
 	}
 	for i := range items {
-		meta := P(&items[i]).Meta()
-		key := meta.Namespace + "/" + meta.Name
+		key := keyOf[T, P](&items[i])
 		was, ok := f.known[key]
 		f.known[key] = items[i]
-		if ok && P(&was).Meta().ResourceVersion == meta.ResourceVersion {
+		if ok && P(&was).Meta().ResourceVersion == P(&items[i]).Meta().ResourceVersion {
 			continue
 		}
 		if err := f.tell(Change[T]{Object: items[i]}); err != nil {

@@ -30,12 +30,11 @@ type GPU struct {
 // columns are the queried properties, see `nvidia-smi --help-query-gpu`.
 const columns = "index,uuid,name,memory.total,memory.used,utilization.gpu"
 
-// query is the arguments for a table without a header and without units:
-// memory is then in MiB, utilisation in per cent.
+// query is the arguments for a table in MiB and per cent, without header and
+// units.
 func query() []string { return []string{"--query-gpu=" + columns, "--format=csv,noheader,nounits"} }
 
-// Absent reports whether the error of [List] means that this machine has no
-// nvidia-smi, as machines without NVIDIA GPUs.
+// Absent reports whether the error of [List] means that there is no nvidia-smi.
 func Absent(err error) bool { return errors.Is(err, exec.ErrNotFound) }
 
 // List returns the GPUs of this machine. Errors: nvidia-smi is not installed
@@ -64,8 +63,7 @@ func List(ctx context.Context) ([]GPU, error) {
 	return gpus, nil
 }
 
-// lastWords returns what a failed nvidia-smi printed. Its messages are on standard
-// output.
+// lastWords returns what a failed nvidia-smi printed, on standard output.
 func lastWords(out []byte, err error) string {
 	text := strings.Join(strings.Fields(string(out)), " ")
 	var exit *exec.ExitError
@@ -136,8 +134,7 @@ func parseRow(row []string) (GPU, error) {
 	return g, nil
 }
 
-// value parses a number; known is false for "[N/A]" and "[Not Supported]", where a
-// driver does not report it, for example of a MIG slice.
+// value parses a number; known is false for "[N/A]", as of a MIG slice.
 func value(s string) (v float64, known bool, err error) {
 	if strings.HasPrefix(s, "[") {
 		return 0, false, nil

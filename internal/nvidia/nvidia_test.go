@@ -108,11 +108,11 @@ func TestWatch(t *testing.T) {
 	fake(t, `n=$(cat `+count+` 2>/dev/null || echo 0); echo $((n + 1)) >`+count+`
 busy=$((n * 50)); [ $busy -gt 100 ] && busy=100
 echo "0, GPU-a, NVIDIA T4, 15360, $((1024 * (n + 1))), $busy"; echo '1, GPU-b, NVIDIA T4, 15360, 3, [N/A]'`)
-	w, err := nvidia.Watch(t.Context())
+	stop, err := nvidia.Watch(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	peaks := w.Stop()
+	peaks := stop()
 	if len(peaks) != 2 || peaks[0].Most < 1<<30 || peaks[0].Busy < 0 || peaks[1].Busy != -1 || peaks[1].Most != 3<<20 {
 		t.Errorf("%+v", peaks)
 	}

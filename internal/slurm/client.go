@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// commandTimeout is the time limit of one command. squeue tries for about ten
-// seconds to reach a controller.
+// commandTimeout limits a command. squeue seeks a controller for about 10 s.
 const commandTimeout = time.Minute
 
 // CommandError is the error of a Slurm command that failed.
@@ -38,8 +37,7 @@ func (e *CommandError) Error() string {
 // Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// contains reports whether the command printed one of the texts, which are in
-// lower case, in any case.
+// contains reports whether the command printed a text, given in lower case.
 func (e *CommandError) contains(texts ...string) bool {
 	said := strings.ToLower(e.Text)
 	for _, t := range texts {
@@ -63,8 +61,7 @@ func Unreachable(err error) bool {
 			"slurm temporarily unable to accept job", "unable to establish controller", "insane message length", "slurmctld is not responding")
 }
 
-// Impossible reports whether sbatch refused a job because no node of the
-// cluster, or not enough of them, could ever run it.
+// Impossible reports whether sbatch refused a job that no nodes could ever run.
 func Impossible(err error) bool {
 	var e *CommandError
 	return errors.As(err, &e) && e.Command == "sbatch" &&
@@ -73,7 +70,6 @@ func Impossible(err error) bool {
 			"memory specification can not be satisfied")
 }
 
-// run runs a command and returns its standard output.
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -96,8 +92,7 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	return out.String(), &CommandError{Command: name, Text: strings.Join(strings.Fields(complaint.String()), " "), Err: err}
 }
 
-// Installed returns an error unless sbatch, squeue, scontrol and scancel are on
-// PATH.
+// Installed returns an error unless Slurm's commands for jobs are on PATH.
 func Installed() error {
 	for _, name := range []string{"sbatch", "squeue", "scontrol", "scancel"} {
 		if _, err := exec.LookPath(name); err != nil {

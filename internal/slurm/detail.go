@@ -13,28 +13,33 @@ import (
 
 // Detail is a job of the queue, with the fields that knee reads.
 type Detail struct {
-	Job
-	Name, User, Account, QOS, Partition, Comment string
-	Cluster                                      string
+	Job       `json:"-"`
+	Name      string `json:"name"`
+	User      string `json:"user_name"`
+	Account   string `json:"account"`
+	QOS       string `json:"qos"`
+	Partition string `json:"partition"`
+	Cluster   string `json:"cluster"`
+	Comment   string `json:"-"`
 
-	Het, Array   bool // part of a heterogeneous job, of an array
-	Batch        bool // by sbatch, not salloc or srun
-	Requeue      bool
-	Priority     float64 // 0: held
-	Restarts     int
-	Submit       time.Time
-	Start        time.Time // zero if it has not started
-	Nodes        string    // host list of its nodes, in order
-	GRES         []string  // its generic resources on each node
-	NodeCount    int
-	Tasks        int
-	CPUsPerTask  int
-	TasksPerNode int    // --ntasks-per-node; 0: not set
-	TRESPerNode  string // --gres
-	TRESOther    string // --gpus, --gpus-per-task, --gpus-per-socket
-	Required     string // --nodelist
-	StdOut       string // empty: slurm-ID.out in WorkDir
-	WorkDir      string
+	Het, Array   bool      `json:"-"`          // part of a heterogeneous job, of an array
+	Batch        bool      `json:"batch_flag"` // by sbatch, not salloc or srun
+	Requeue      bool      `json:"requeue"`
+	Priority     float64   `json:"-"` // 0: held
+	Restarts     int       `json:"-"`
+	Submit       time.Time `json:"-"`
+	Start        time.Time `json:"-"`           // zero if it has not started
+	Nodes        string    `json:"nodes"`       // host list of its nodes, in order
+	GRES         []string  `json:"gres_detail"` // its generic resources on each node
+	NodeCount    int       `json:"-"`
+	Tasks        int       `json:"-"`
+	CPUsPerTask  int       `json:"-"`
+	TasksPerNode int       `json:"-"`               // --ntasks-per-node; 0: not set
+	TRESPerNode  string    `json:"tres_per_node"`   // --gres
+	TRESOther    string    `json:"-"`               // --gpus, --gpus-per-task, --gpus-per-socket
+	Required     string    `json:"required_nodes"`  // --nodelist
+	StdOut       string    `json:"standard_output"` // empty: slurm-ID.out in WorkDir
+	WorkDir      string    `json:"current_working_directory"`
 }
 
 // Details returns every job that the controller knows, ended ones included.
@@ -50,7 +55,6 @@ func Details(ctx context.Context) ([]Detail, error) {
 // {"set": true, "infinite": false, "number": 4}. A number that is not set is 0.
 type amount float64
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (a *amount) UnmarshalJSON(b []byte) error {
 	var o struct {
 		Set, Infinite bool
@@ -83,45 +87,31 @@ func (a amount) moment() time.Time {
 	return time.Unix(int64(a), 0).UTC()
 }
 
-// rawJob is a job as squeue --json writes it, from Slurm 22.05 on.
+// rawJob is a job of squeue --json: the parts that differ between versions.
 type rawJob struct {
-	ID           amount   `json:"job_id"`
-	State        names    `json:"job_state"`
-	Reason       string   `json:"state_reason"`
-	Name         string   `json:"name"`
-	User         string   `json:"user_name"`
-	Account      string   `json:"account"`
-	QOS          string   `json:"qos"`
-	Partition    string   `json:"partition"`
-	Cluster      string   `json:"cluster"`
-	Comment      comment  `json:"comment"`
-	Het          amount   `json:"het_job_id"`
-	Array        amount   `json:"array_job_id"`
-	Batch        bool     `json:"batch_flag"`
-	Requeue      bool     `json:"requeue"`
-	Priority     amount   `json:"priority"`
-	Restarts     amount   `json:"restart_cnt"`
-	Submit       amount   `json:"submit_time"`
-	Start        amount   `json:"start_time"`
-	Nodes        string   `json:"nodes"`
-	GRES         []string `json:"gres_detail"`
-	NodeCount    amount   `json:"node_count"`
-	Tasks        amount   `json:"tasks"`
-	CPUsPerTask  amount   `json:"cpus_per_task"`
-	TasksPerNode amount   `json:"tasks_per_node"`
-	PerNode      string   `json:"tres_per_node"`
-	PerJob       string   `json:"tres_per_job"`
-	PerTask      string   `json:"tres_per_task"`
-	PerSocket    string   `json:"tres_per_socket"`
-	Required     string   `json:"required_nodes"`
-	StdOut       string   `json:"standard_output"`
-	WorkDir      string   `json:"current_working_directory"`
+	Detail
+	ID           amount  `json:"job_id"`
+	State        names   `json:"job_state"`
+	Reason       string  `json:"state_reason"`
+	Comment      comment `json:"comment"`
+	Het          amount  `json:"het_job_id"`
+	Array        amount  `json:"array_job_id"`
+	Priority     amount  `json:"priority"`
+	Restarts     amount  `json:"restart_cnt"`
+	Submit       amount  `json:"submit_time"`
+	Start        amount  `json:"start_time"`
+	NodeCount    amount  `json:"node_count"`
+	Tasks        amount  `json:"tasks"`
+	CPUsPerTask  amount  `json:"cpus_per_task"`
+	TasksPerNode amount  `json:"tasks_per_node"`
+	PerJob       string  `json:"tres_per_job"`
+	PerTask      string  `json:"tres_per_task"`
+	PerSocket    string  `json:"tres_per_socket"`
 }
 
 // comment is a JSON string, or the object of 21.08 and of newer versions.
 type comment string
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (c *comment) UnmarshalJSON(b []byte) error {
 	var o struct{ Job string }
 	if json.Unmarshal(b, (*string)(c)) == nil {
@@ -136,7 +126,6 @@ func (c *comment) UnmarshalJSON(b []byte) error {
 // Slurm 22.05 and a list since 23.02.
 type names []string
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (n *names) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
@@ -172,12 +161,12 @@ func ParseDetails(b []byte) ([]Detail, error) {
 }
 
 func (r rawJob) detail() Detail {
-	d := Detail{Job: Job{ID: strconv.Itoa(r.ID.whole()), State: strings.ToUpper(r.State[0]), Reason: r.Reason},
-		Name: r.Name, User: r.User, Account: r.Account, QOS: r.QOS, Partition: r.Partition, Cluster: r.Cluster, Comment: string(r.Comment),
-		Het: r.Het > 0, Array: r.Array > 0, Batch: r.Batch, Requeue: r.Requeue, Priority: float64(r.Priority), Restarts: r.Restarts.whole(),
-		Submit: r.Submit.moment(), Nodes: r.Nodes, GRES: r.GRES, NodeCount: r.NodeCount.whole(), Tasks: r.Tasks.whole(),
-		CPUsPerTask: r.CPUsPerTask.whole(), TasksPerNode: r.TasksPerNode.whole(), TRESPerNode: r.PerNode,
-		TRESOther: strings.Trim(strings.Join([]string{r.PerJob, r.PerTask, r.PerSocket}, ","), ","), Required: r.Required, StdOut: r.StdOut, WorkDir: r.WorkDir}
+	d := r.Detail
+	d.Job = Job{ID: strconv.Itoa(r.ID.whole()), State: strings.ToUpper(r.State[0]), Reason: r.Reason}
+	d.Comment, d.Het, d.Array, d.Priority = string(r.Comment), r.Het > 0, r.Array > 0, float64(r.Priority)
+	d.Restarts, d.NodeCount, d.Tasks = r.Restarts.whole(), r.NodeCount.whole(), r.Tasks.whole()
+	d.CPUsPerTask, d.TasksPerNode, d.Submit = r.CPUsPerTask.whole(), r.TasksPerNode.whole(), r.Submit.moment()
+	d.TRESOther = strings.Trim(strings.Join([]string{r.PerJob, r.PerTask, r.PerSocket}, ","), ",")
 	for _, s := range r.State { // since 23.11 a job that still has processes has this as a second state
 		if strings.EqualFold(s, "COMPLETING") {
 			d.State = "COMPLETING"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,31 +18,18 @@ type Job struct {
 
 // Waiting reports whether the job has not started, or will start again.
 func (j Job) Waiting() bool {
-	switch j.State {
-	case "PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}, j.State)
 }
 
-// Ended reports whether no process of the job is left; a job in COMPLETING still
-// has some.
+// Ended reports whether no process is left; a job in COMPLETING still has some.
 func (j Job) Ended() bool {
-	switch j.State {
-	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"}, j.State)
 }
 
 // Preempted reports whether the cluster ended the job, not the job itself or its
 // limits: it may be run again.
 func (j Job) Preempted() bool {
-	switch j.State {
-	case "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"}, j.State)
 }
 
 // Queue returns the jobs of the given ids that the controller knows, also those
@@ -87,7 +75,6 @@ func Named(ctx context.Context, name string) ([]string, error) {
 	return strings.Fields(out), nil
 }
 
-// isID reports whether s is a job id.
 func isID(s string) bool {
 	return s != "" && len(s) < 20 && strings.Trim(s, "0123456789") == ""
 }
@@ -148,7 +135,6 @@ func HowEnded(ctx context.Context, id string) (End, error) {
 	return newEnd(state, exit)
 }
 
-// parseShownJob reads the fields of `scontrol show job --oneliner`.
 func parseShownJob(out string) (End, error) {
 	var state, exit string
 	for f := range strings.FieldsSeq(out) {
@@ -166,8 +152,7 @@ func parseShownJob(out string) (End, error) {
 	return newEnd(state, exit)
 }
 
-// newEnd reads a state such as "CANCELLED by 1000" and an exit code such as
-// "1:0", code and signal.
+// newEnd reads a state such as "CANCELLED by 1000", and CODE:SIGNAL.
 func newEnd(state, exit string) (End, error) {
 	state, _, _ = strings.Cut(strings.TrimSpace(state), " ")
 	code, signal, _ := strings.Cut(exit, ":")

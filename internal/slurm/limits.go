@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// ErrNoAccounts: the cluster has no accounting (slurmdbd), so no limits of
-// accounts and qualities of service.
+// ErrNoAccounts: the cluster has no accounting (slurmdbd), and so no limits.
 var ErrNoAccounts = errors.New("no accounts are kept (slurmdbd)")
 
 // Limit is how many GPUs, or how many jobs, the jobs that match its first four
@@ -53,8 +52,7 @@ func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
 	return ParseAccounts(answers[0], answers[1])
 }
 
-// ParseAccounts parses the output of `sacctmgr --parsable2 show associations` and
-// `show qos`.
+// ParseAccounts parses `sacctmgr --parsable2 show` of associations and of qos.
 func ParseAccounts(associations, qos string) (*Accounts, error) {
 	a := &Accounts{Parent: map[string]string{}}
 	rows, err := parsable(associations)
@@ -87,7 +85,6 @@ func ParseAccounts(associations, qos string) (*Accounts, error) {
 	return a, nil
 }
 
-// parsable parses rows with a header row.
 func parsable(out string) (rows []map[string]string, err error) {
 	var names []string
 	for line := range strings.Lines(out) {
@@ -111,8 +108,7 @@ func parsable(out string) (rows []map[string]string, err error) {
 	return rows, nil
 }
 
-// add adds the GPU limits of a list such as "cpu=64,gres/gpu:a100=4", and a limit
-// of jobs unless it is empty.
+// add adds the limits of GPUs in a list "cpu=64,gres/gpu:a100=4", and of jobs.
 func (a *Accounts) add(whose Limit, each, tres, jobs string) error {
 	whose.Each = each
 	for part := range strings.SplitSeq(tres, ",") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,7 @@ type Node struct {
 	States []string // upper case: IDLE, DRAIN, …
 }
 
-// Usable reports whether jobs can be placed on the node, now or after others have
-// ended.
+// Usable reports whether jobs can be placed on the node, now or later.
 func (n Node) Usable() bool {
 	return !slices.ContainsFunc(n.States, func(s string) bool {
 		switch strings.TrimRight(s, "*$~#!%@^-+") {
@@ -52,8 +52,7 @@ func Nodes(ctx context.Context) ([]Node, error) {
 // maxMiB limits the memory of a node, so that it fits an int64 in bytes.
 const maxMiB = 1 << 40
 
-// ParseNodes parses the output of `scontrol show node --oneliner`, one node a
-// line.
+// ParseNodes parses the output of `scontrol show node --oneliner`.
 func ParseNodes(out string) ([]Node, error) {
 	var nodes []Node
 	lineNo := 0
@@ -74,7 +73,6 @@ func ParseNodes(out string) ([]Node, error) {
 	return nodes, nil
 }
 
-// parseNode reads the KEY=VALUE words of one node.
 func parseNode(line string) (Node, error) {
 	var n Node
 	for f := range strings.FieldsSeq(line) {
@@ -106,6 +104,9 @@ func parseNode(line string) (Node, error) {
 	return n, nil
 }
 
+// inParentheses matches the sockets or indices at the end of an entry.
+var inParentheses = regexp.MustCompile(`\([^)]*\)?[^,]*`)
+
 // ParseGRES parses a list such as "gpu:a100:4(S:0-1),nic:2,shard:8K". A missing
 // count is 1; K is 1024, M is 1024².
 func ParseGRES(s string) ([]GRES, error) {
@@ -113,8 +114,7 @@ func ParseGRES(s string) ([]GRES, error) {
 	if s == "" || s == "(null)" || s == "N/A" {
 		return nil, nil
 	}
-	for entry := range splitOutside(s) {
-		entry, _, _ = strings.Cut(entry, "(") // sockets or indices
+	for entry := range strings.SplitSeq(inParentheses.ReplaceAllString(s, ""), ",") {
 		f := strings.Split(entry, ":")
 		g := GRES{Name: f[0], Count: 1}
 		if n, ok := gresCount(f[len(f)-1]); ok && len(f) > 1 {
@@ -134,31 +134,6 @@ func ParseGRES(s string) ([]GRES, error) {
 	return list, nil
 }
 
-// splitOutside splits a list at the commas outside parentheses.
-func splitOutside(s string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		depth, start := 0, 0
-		for i := range len(s) {
-			switch s[i] {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			case ',':
-				if depth > 0 {
-					continue
-				}
-				if !yield(s[start:i]) {
-					return
-				}
-				start = i + 1
-			}
-		}
-		yield(s[start:])
-	}
-}
-
-// gresCount parses "4" or "8K".
 func gresCount(s string) (int, bool) {
 	unit := 1
 	switch {

@@ -81,7 +81,7 @@ func TestLog(t *testing.T) {
 		log.WriteString("knee: {\"loss\":2}\n")
 	}
 	var r Recorder
-	if _, _, err := joblog.Each(strings.NewReader(log.String()), "job.log", data.Config{}, data.Metrics{}, r.Add); err != nil {
+	if _, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{}, data.Metrics{}, r.Add); err != nil {
 		t.Fatal(err)
 	}
 	ws := Workers(r.Steps())

@@ -131,7 +131,7 @@ func (v View) take(row *Row, text []byte, measurable bool) error {
 	c := row.Config()
 	var steps check.Recorder
 	lines := 0
-	p, err := joblog.ReadProgress(bytes.NewReader(text), cmp.Or(row.Log, row.Name), c, row.Rule.Metrics, func(o launch.Observation) { lines++; steps.Add(o) })
+	p, err := joblog.Read(bytes.NewReader(text), cmp.Or(row.Log, row.Name), c, row.Rule.Metrics, func(o launch.Observation) { lines++; steps.Add(o) })
 	enough := measurable && p.Measurement.Steps >= meter.FewestSteps
 	if lasted := v.Now.Sub(r.Since).Seconds(); enough && lasted > 0 {
 		r.Pace = lasted / float64(lines)

@@ -34,8 +34,7 @@ type Finding struct {
 	Advice string `json:"advice,omitempty"` // what to do about it, unless ok
 }
 
-// Machine is what checks use of a machine. The zero value is this machine;
-// tests replace it.
+// Machine is what checks use of a machine, by default this one.
 type Machine struct {
 	// Run runs a program and returns its standard output; the error ends with the
 	// last line of its standard error. Nil runs it on this machine.
@@ -99,8 +98,7 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// lastLine returns the last line that is not empty: programs print the reason
-// last.
+// lastLine returns the last line with text: there programs print the reason.
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
@@ -111,7 +109,6 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
-// absent is the finding of a program that is not installed.
 func absent(program, advice string) Finding {
 	return Finding{Status: Missing, Found: "no " + program + " on the PATH", Advice: advice}
 }

@@ -42,7 +42,6 @@ func pytorch(ctx context.Context, m Machine) Finding {
 	return Finding{Status: Missing, Found: "python3 without torch", Advice: "apt-get install python3-torch, or pip install torch"}
 }
 
-// slurm asks the controller whether it is up.
 func slurm(ctx context.Context, m Machine) Finding {
 	version, err := m.Run(ctx, "sbatch", "--version")
 	if errors.Is(err, exec.ErrNotFound) {

@@ -20,9 +20,7 @@ type flag struct {
 	when  string            // template condition under which the flag is present; absent, the knob is none
 }
 
-// flags lists the spellings in use: those of torchrun, accelerate, DeepSpeed
-// and mpirun, and of the training scripts of torchvision, timm, Hugging Face,
-// Megatron-LM, DeepSpeed, torchtitan and NeMo.
+// flags lists the spellings of launchers and of common training scripts.
 func flags() []flag {
 	return append([]flag{
 		{names: []string{"trainer.devices"}, knob: "workers", field: "{{.WorkersPerNode}}"},
@@ -55,7 +53,7 @@ type part struct {
 // workers itself.
 func templated(command []string, spawns bool) (out []string, parts []part) {
 	out = append(out, command...)
-	inScript := starter(command) == oneByOne
+	inScript := !startsRanks(command)
 	for i := 0; i < len(out); i++ {
 		inScript = inScript || isScript(out[i])
 		name, value, joined := strings.Cut(out[i], "=")
@@ -90,8 +88,7 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 	return out, parts
 }
 
-// read reads the value of a flag into p; false unless it is a known word or a
-// positive number.
+// read reads a flag's value into p; false unless a known word or positive.
 func (f flag) read(value string, p *part) bool {
 	if f.words != nil {
 		p.word = f.words[strings.ToLower(value)]
@@ -127,36 +124,22 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	return flag{}, false
 }
 
-// launched says how a command starts its processes.
-type launched int
-
-const (
-	byItself launched = iota // a launcher such as torchrun starts the ranks
-	oneByOne                 // a plain script: knee starts it once per worker
-)
-
-// starter says who starts the ranks of a command.
-func starter(command []string) launched {
-	for _, a := range command {
-		base := a[strings.LastIndex(a, "/")+1:]
-		switch base {
+// startsRanks reports whether a command starts its ranks itself, as torchrun
+// does. knee starts a plain script once per worker.
+func startsRanks(command []string) bool {
+	return slices.ContainsFunc(command, func(a string) bool {
+		switch a[strings.LastIndex(a, "/")+1:] {
 		case "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "torch.distributed.run", "torch.distributed.launch", "run_train.sh", "nemo":
-			return byItself
+			return true
 		}
-		if strings.HasPrefix(a, "trainer.devices=") {
-			return byItself // Lightning starts the others
-		}
-	}
-	return oneByOne
+		return strings.HasPrefix(a, "trainer.devices=") // Lightning starts the others
+	})
 }
 
-// script returns the script that a command runs: its first argument that
-// names a Python or shell file.
+// script returns the first argument that names a Python or shell file.
 func script(command []string) string {
-	for _, a := range command {
-		if isScript(a) {
-			return a
-		}
+	if i := slices.IndexFunc(command, isScript); i >= 0 {
+		return command[i]
 	}
 	return ""
 }

@@ -10,8 +10,7 @@ import (
 var reports = regexp.MustCompile(`knee_report|knee: *\{`)
 
 // formats lists the log patterns with the text that marks scripts of each, most
-// specific first: a script that uses Lightning or the Trainer may import tqdm
-// too.
+// specific first: a script with Lightning may import tqdm too.
 func formats() []struct {
 	pattern string
 	mark    *regexp.Regexp
@@ -29,8 +28,7 @@ func formats() []struct {
 	}
 }
 
-// formatOf returns the log pattern of a script by its text, else by its flags;
-// empty if neither matches.
+// formatOf returns the log pattern of a script by its text, or flags, or none.
 func formatOf(script []byte, command []string) string {
 	for _, f := range formats() {
 		if f.mark.Match(script) {

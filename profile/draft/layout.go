@@ -8,9 +8,7 @@ import (
 	"knee/data"
 )
 
-// layoutFlags lists the flags of the parallel layout and of the model size, as
-// Megatron-LM, torchtitan, NeMo, DeepSpeed, accelerate and the Hugging Face
-// Trainer spell them.
+// layoutFlags lists the flags of the parallel layout and of the model size.
 func layoutFlags() []flag {
 	strategies := fsdpStrategies()
 	granularity := map[string]string{"selective": "selective", "full": "full"}
@@ -38,15 +36,14 @@ func layoutFlags() []flag {
 	}
 }
 
-// fsdpStrategies maps FSDP's strategies, and accelerate's numbers for them, to
-// the study's words.
+// fsdpStrategies maps FSDP's strategies, and their numbers, to the study's words.
 func fsdpStrategies() map[string]string {
 	return map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid",
 		"1": "zero3", "2": "zero2", "3": "none", "4": "hybrid"}
 }
 
-// withAutoWrap adds every strategy with " auto_wrap" after it, as the Trainer's
-// --fsdp takes it.
+// withAutoWrap adds strategies with " auto_wrap", as the Trainer's --fsdp takes
+// them.
 func withAutoWrap(strategies map[string]string) map[string]string {
 	all := map[string]string{}
 	for theirs, ours := range strategies {
@@ -55,13 +52,11 @@ func withAutoWrap(strategies map[string]string) map[string]string {
 	return all
 }
 
-// architecture lists the keys of the section model, in order.
 func architecture() []string {
 	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
 }
 
-// named returns the part of the command that sets a knob; a global batch does
-// not count.
+// named returns the part that sets a knob; a global batch does not count.
 func (d *drafting) named(knob string) (part, bool) {
 	i := slices.IndexFunc(d.parts, func(p part) bool { return p.knob == knob && !p.global })
 	if i < 0 {
@@ -81,8 +76,7 @@ func (d *drafting) modelParallel() int {
 	return n
 }
 
-// writeModel writes the section model, from which a fit predicts other model
-// sizes.
+// writeModel writes the section model, for predictions of other sizes.
 func (d *drafting) writeModel(b *strings.Builder) {
 	var keys []string
 	for _, key := range architecture() {

@@ -30,8 +30,7 @@ type Study struct {
 // New drafts the study of a training command on a machine. dir is the working
 // directory of the command, to read its script.
 func New(command []string, m Machine, dir string) Study {
-	d := &drafting{command: command, machine: m}
-	d.starter = starter(command)
+	d := &drafting{command: command, machine: m, startsRanks: startsRanks(command)}
 	spawns := false
 	if name := script(command); name != "" {
 		d.script = name
@@ -42,16 +41,16 @@ func New(command []string, m Machine, dir string) Study {
 		d.scriptFound = err == nil
 		d.reports = reports.Match(content)
 		d.format = formatOf(content, command)
-		spawns = d.starter == oneByOne && !toldByEnvironment.Match(content)
-		d.alone = err == nil && d.starter == oneByOne && strings.HasSuffix(name, ".py") && !joins.Match(content)
+		spawns = !d.startsRanks && !toldByEnvironment.Match(content)
+		d.alone = err == nil && !d.startsRanks && strings.HasSuffix(name, ".py") && !joins.Match(content)
 	} else {
 		d.format = formatOf(nil, command)
 	}
 	d.rendered, d.parts = templated(command, spawns)
 	if slices.ContainsFunc(d.parts, func(p part) bool { return p.spawns }) {
-		d.starter, d.alone = byItself, false
+		d.startsRanks, d.alone = true, false
 	}
-	d.readFiles(dir)
+	d.readConfig(dir)
 	d.readTorchtitan()
 	d.readMegatron()
 	text := d.write()
@@ -62,7 +61,7 @@ type drafting struct {
 	command, rendered []string
 	parts             []part
 	machine           Machine
-	starter           launched
+	startsRanks       bool
 	script            string
 	scriptFound       bool
 	reports           bool
@@ -94,7 +93,6 @@ seed: 1
 	return b.String()
 }
 
-// job names the job after its script.
 func (d *drafting) job() string {
 	name := "my-job"
 	if d.script != "" {
@@ -112,10 +110,9 @@ func (d *drafting) price() string {
 }
 
 func (d *drafting) writeCommand(b *strings.Builder) {
-	switch d.starter {
-	case byItself:
+	if d.startsRanks {
 		b.WriteString("# Started once per trial; it starts its ranks itself.\n")
-	default:
+	} else {
 		b.WriteString(`# Started once per worker, each told who it is by RANK, WORLD_SIZE, LOCAL_RANK,
 # MASTER_ADDR and MASTER_PORT, as torchrun does.
 `)
@@ -133,7 +130,7 @@ func (d *drafting) writeCommand(b *strings.Builder) {
 	for i, a := range d.rendered {
 		quotedArgs[i] = quoted(a)
 	}
-	fmt.Fprintf(b, "command: [%s]\nlauncher:\n  local: {ranks: %t}\n", strings.Join(quotedArgs, ", "), d.starter == oneByOne)
+	fmt.Fprintf(b, "command: [%s]\nlauncher:\n  local: {ranks: %t}\n", strings.Join(quotedArgs, ", "), !d.startsRanks)
 	if d.script != "" && !d.scriptFound {
 		d.note("%s is not here: run knee profile where it is, or set dir: in the study", d.script)
 	}
@@ -179,7 +176,7 @@ func (d *drafting) writeSpace(b *strings.Builder) {
 	if d.alone {
 		d.note("nothing in %s seems to join its processes: if each trains by itself, set workers: [1]", d.script)
 	}
-	if d.starter == byItself && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
+	if d.startsRanks && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
 	}
 	d.writeLayout(b, slots)
@@ -246,7 +243,6 @@ func joined(ns []int) string {
 	return strings.Join(words, ", ")
 }
 
-// plain writes a number without an exponent.
 func plain(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
 }

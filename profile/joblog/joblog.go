@@ -23,9 +23,11 @@ const maxLine = 64 << 10
 
 // Progress is the progress of a job.
 type Progress struct {
-	Step        float64 // the last in the log; 0 if it counts none
-	Loss        float64 // at that step; NaN if it prints none
-	Measurement data.Measurement
+	Step        float64          // the last in the log; 0 if it counts none
+	Loss        float64          // at that step; NaN if it prints none
+	Measurement data.Measurement // zero if no step is timed
+	Untimed     error            // why: an [*data.InputError]
+	Pattern     string           // that was found to match; empty for knee's lines
 }
 
 // Read reads the log of a job of configuration c, as a profile reads that of a
@@ -34,32 +36,15 @@ type Progress struct {
 // lines (2025-03-01 12:00:00,123 anywhere in a line).
 //
 // m says how lines are read. Its zero value tries knee's lines and every
-// pattern on the first 64 KiB; the second result names the pattern that
-// matched, empty for knee's lines. A log without a timed step is an
-// [*data.InputError]. name is the file's, for errors.
-func Read(r io.Reader, name string, c data.Config, m data.Metrics) (data.Measurement, string, error) {
-	p, what, untimed, err := read(r, name, c, m, nil)
-	if err == nil {
-		err = untimed
-	}
-	return p.Measurement, what, err
-}
-
-// ReadProgress reads the progress of a job from its log, as [Read] does, and
-// calls each, if not nil, as [Each] does. A log without a timed step is not an
-// error: it has no Measurement.
-func ReadProgress(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
-	p, _, _, err := read(r, name, c, m, each)
-	return p, err
-}
-
-// read reads a log. noTime is the error of a log without a timed step.
-func read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (p Progress, what string, noTime, err error) {
-	p.Loss = math.NaN()
+// pattern on the first 64 KiB. name is the file's, for errors. each, if not
+// nil, is called for every line that reports something, in order;
+// Observation.At is the last time stamp up to the line, zero if there was none.
+func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
+	p := Progress{Loss: math.NaN()}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
 	var at, first time.Time
 	seen := 0
-	what, parser, err := Each(r, name, c, m, func(o launch.Observation) {
+	pattern, parser, err := scan(r, name, c, m, func(o launch.Observation) {
 		if at = o.At; first.IsZero() {
 			first = at
 		}
@@ -72,25 +57,26 @@ func read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 			each(o)
 		}
 	})
+	p.Pattern = pattern
 	if err != nil {
-		return p, what, nil, err
+		return p, err
 	}
 	reading := steps.Read()
 	if reading.Steps == 0 {
-		return p, what, untimed(name, c, seen, at, parser), nil
+		p.Untimed = untimed(name, c, seen, at, parser)
+		return p, nil
 	}
 	p.Measurement = data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
 		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory}
 	if reading.Steps >= meter.FewestSteps {
 		p.Measurement.StepTimeSE = reading.SE
 	}
-	return p, what, nil, nil
+	return p, nil
 }
 
-// Each calls take for every line of a log that reports something, in order, and
-// returns the pattern's name and parser. Observation.At is the last time stamp
-// up to its line, zero if there was none.
-func Each(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
+// scan calls take for every line of a log that reports something, and returns
+// the pattern's name and parser.
+func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
 	b := bufio.NewReaderSize(r, maxLine)
 	if what, parser, err = parserFor(b, name, c, m); err != nil {
 		return "", nil, err
@@ -129,7 +115,6 @@ func (p *Progress) take(o launch.Observation) {
 	}
 }
 
-// untimed returns why a log gives no step time.
 func untimed(name string, c data.Config, seen int, at time.Time, parser launch.Parser) error {
 	src := data.Source{File: name}
 	switch {
@@ -143,8 +128,7 @@ func untimed(name string, c data.Config, seen int, at time.Time, parser launch.P
 	return &data.InputError{Source: src, Found: fmt.Sprintf("%d steps", seen), Want: "more steps than those of the warm-up"}
 }
 
-// parserFor returns the name of the pattern, empty for knee's lines and for m,
-// and the parser.
+// parserFor returns the parser, and the pattern's name if it was searched for.
 func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
 	if m != (data.Metrics{}) {
 		p, err := launch.NewParser(m)
@@ -196,11 +180,9 @@ func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// stamp matches a time as loggers write it.
 var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)?`)
 
-// timeIn returns the time in a line; without a zone it is taken as UTC, since
-// only differences count.
+// timeIn returns the time in a line, as UTC without a zone: differences count.
 func timeIn(line string) (time.Time, bool) {
 	m := stamp.FindStringSubmatch(line)
 	if m == nil {

@@ -1,6 +1,7 @@
 package joblog_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -34,9 +35,10 @@ func TestRead(t *testing.T) {
 		"tqdm":    {tqdm.String() + "\n", data.Metrics{}, 0.25, "tqdm"},
 		"batch":   {strings.Repeat("images/sec: 1280.0\n", 9), data.Metrics{Regex: `images/sec: (?P<throughput>[0-9.]+)`}, 0.1, ""},
 	} {
-		m, fitted, err := joblog.Read(strings.NewReader(tc.log), "job.log", c, tc.metrics)
-		if err != nil || math.Abs(m.StepTime-tc.want) > 1e-9 || m.Steps < 3 || m.Status != data.OK || fitted != tc.fitted {
-			t.Errorf("%s: %+v, %q, %v; want %g s", name, m, fitted, err, tc.want)
+		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", c, tc.metrics, nil)
+		m := p.Measurement
+		if err != nil || math.Abs(m.StepTime-tc.want) > 1e-9 || m.Steps < 3 || m.Status != data.OK || p.Pattern != tc.fitted {
+			t.Errorf("%s: %+v, %q, %v; want %g s", name, m, p.Pattern, err, tc.want)
 		}
 	}
 }
@@ -50,7 +52,8 @@ func TestReadMemory(t *testing.T) {
 	}
 	log.WriteString("MA 1.0 GB         Max_MA 3.25 GB         CA 4 GB         Max_CA 4 GB\n")
 	log.WriteString("torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 79.5 GiB of which 1 GiB is free.\n")
-	m, pattern, err := joblog.Read(strings.NewReader(log.String()), "job.log", c, data.Metrics{})
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", c, data.Metrics{}, nil)
+	m, pattern := p.Measurement, p.Pattern
 	if err != nil || pattern != "deepspeed" || math.Abs(m.StepTime-.1) > 1e-9 {
 		t.Fatalf("%+v, %q, %v", m, pattern, err)
 	}
@@ -74,7 +77,8 @@ func TestReadRefuses(t *testing.T) {
 		{"step 1\nstep 2\nstep 3\n", data.Config{Workers: 1, LocalBatch: 8}, counter, "lines with a time stamp"},
 		{"knee: {\"step\":1,\"step_time_s\":0.1}\nknee: {\"step_time_s\":-1}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2: "},
 	} {
-		_, _, err := joblog.Read(strings.NewReader(tc.log), "job.log", tc.c, tc.metrics)
+		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", tc.c, tc.metrics, nil)
+		err = cmp.Or(err, p.Untimed)
 		var input *data.InputError
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "job.log") {
 			t.Errorf("%.30q: %v, want …%s…", tc.log, err, tc.want)

@@ -15,13 +15,11 @@ var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memo
 	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
 	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
 
-// memoryWords holds lower-case parts, one of which is in every text that
-// oomText matches. Every line of output is searched for them first, which is
-// much cheaper.
+// memoryWords are parts, one of which is in every text that oomText matches. They
+// are searched for first, which is much cheaper.
 var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
 	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
 
-// speaksOfMemory reports whether oomText matches a line.
 func speaksOfMemory(line string) bool {
 	var buffer [512]byte
 	lower := append(buffer[:0], line...)
@@ -42,7 +40,6 @@ func speaksOfMemory(line string) bool {
 // and Slurm for a process ended by the kernel's out-of-memory killer.
 const exitKilled = 137
 
-// rankEnd is how one process of a trial ended.
 type rankEnd struct {
 	name   string // "worker 0"
 	exit   int    // exit code; 128 + n for signal n
@@ -80,7 +77,6 @@ func because(last string) string {
 	return ": " + oneLine(last)
 }
 
-// oneLine shortens a line of output for an error message.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 240 {

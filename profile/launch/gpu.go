@@ -18,7 +18,7 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	if cpuOnly(c.GPUType) {
 		return nothing
 	}
-	w, err := nvidia.Watch(ctx)
+	end, err := nvidia.Watch(ctx)
 	if err != nil {
 		if !nvidia.Absent(err) {
 			// The step times are valid without it.
@@ -29,7 +29,7 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	return func() gpuPeak {
 		var fullest gpuPeak
 		share := -1.0
-		for _, p := range w.Stop() {
+		for _, p := range end() {
 			if p.Busy <= 0 && p.Most == p.Used {
 				continue // not used by this trial
 			}
@@ -50,11 +50,9 @@ func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() g
 	}
 }
 
-// gpuPeak is the memory of the GPU that was fullest.
 type gpuPeak struct {
 	text         string  // for the log
 	most, memory float64 // bytes: peak in use, and total
 }
 
-// gibibytes formats bytes as "1.5 GiB".
 func gibibytes(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

@@ -42,7 +42,6 @@ type process struct {
 	end  rankEnd
 }
 
-// run starts every process, waits for the trial to end and cleans up.
 func (g *group) run(ctx context.Context, specs []processSpec) error {
 	garbage, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -109,8 +108,7 @@ func (g *group) endOf(p *process) rankEnd {
 	return p.end
 }
 
-// await waits for processes to end. It returns their ends, and the processes
-// left after a time.
+// await returns the ends of processes, and those left after a time.
 func (g *group) await(live []*process, limit time.Duration) (ends []rankEnd, left []*process) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -143,8 +141,7 @@ func (g *group) stop(live []*process) []rankEnd {
 	return ends
 }
 
-// start starts one process and the goroutines that read its output and wait for
-// it.
+// start starts a process and the goroutines that read its output and wait for it.
 func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelCauseFunc) (*process, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -206,8 +203,7 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 	}
 }
 
-// flush writes the log once per read of a pipe, which is cheaper than once per
-// line.
+// flush writes the log once per read of a pipe: cheaper than once per line.
 func (g *group) flush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

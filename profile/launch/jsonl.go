@@ -52,8 +52,7 @@ func (o *Observation) scan(text string) (bool, error) {
 	return true, nil
 }
 
-// read reads any object. Unknown keys are ignored, so that scripts may print
-// more.
+// read reads any object. It ignores unknown keys: scripts may print more.
 func (o *Observation) read(text string) error {
 	var all map[string]any
 	err := json.Unmarshal([]byte(text), &all)
@@ -81,12 +80,10 @@ func (o *Observation) read(text string) error {
 	return nil
 }
 
-// Wants implements Parser.
 func (jsonl) Wants() string {
 	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
 }
 
-// Parse implements Parser.
 func (jsonl) Parse(line string) (Observation, bool, error) {
 	i := strings.Index(line, linePrefix)
 	if i < 0 {

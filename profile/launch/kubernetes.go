@@ -40,8 +40,7 @@ type Kubernetes struct {
 	OutageTimeout time.Duration
 }
 
-// NewKubernetes returns a launcher for the cluster that spec names, without
-// contacting it.
+// NewKubernetes returns a launcher for a cluster, without contacting it.
 func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	client, err := kube.Load(kube.Settings{Kubeconfig: spec.Kubeconfig, Context: spec.Context})
 	if err != nil {
@@ -53,7 +52,6 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 
-// collection returns the API path of the trials' main objects.
 func (k *Kubernetes) collection() string {
 	if k.Spec.Kind == data.KindPyTorchJob {
 		return kube.PyTorchJobsPath(k.Spec.Namespace)
@@ -89,8 +87,7 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 }
 
 // finish removes the objects of the trial. A failure to do so is logged, and
-// added to the trial's error. After a trial without error it is only logged: no
-// pod runs, and the cluster removes the objects itself.
+// added to an error of the trial; else the cluster removes them later.
 func (r *kubeRun) finish(err error) error {
 	if r.name == "" {
 		return err
@@ -107,9 +104,8 @@ func (r *kubeRun) finish(err error) error {
 	}
 	var f *Failure
 	if errors.As(err, &f) {
-		g := *f
-		g.Detail += "; " + left.Error()
-		return &g
+		f.Detail += "; " + left.Error()
+		return err
 	}
 	return errors.Join(err, left)
 }
@@ -135,7 +131,6 @@ func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []strin
 	return values
 }
 
-// kubeRun is one running trial.
 type kubeRun struct {
 	heard *heard
 	kube  *Kubernetes

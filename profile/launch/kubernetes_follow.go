@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +41,6 @@ type watcher struct {
 	broken  chan error // the error of a watch that ended
 }
 
-// watchedPod is a pod with its log.
 type watchedPod struct {
 	pod     kube.Pod
 	log     *podLog // nil until it runs
@@ -67,7 +65,6 @@ func (r *kubeRun) follow(ctx context.Context) error {
 	return w.verdict(ctx, err)
 }
 
-// watch feeds the changes of the job and its pods into the channels.
 func (w *watcher) watch(ctx context.Context) {
 	r := w.run
 	options := func(path string) kube.Watch {
@@ -75,12 +72,12 @@ func (w *watcher) watch(ctx context.Context) {
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
-		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), nil, func(c kube.Change[kube.Job]) error {
+		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), func(c kube.Change[kube.Job]) error {
 			return send(ctx, w.jobs, c)
 		})
 		w.broken <- err
 	}()
-	err := kube.Follow[kube.Pod](ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), nil, func(c kube.Change[kube.Pod]) error {
+	err := kube.Follow[kube.Pod](ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Pod]) error {
 		return send(ctx, w.changes, c)
 	})
 	w.broken <- err
@@ -127,7 +124,6 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// cannotRead returns why the output of pods cannot be read, nil if it can.
 func (r *kubeRun) cannotRead() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,15 +227,14 @@ func (w *watcher) waitedEnough() *Failure {
 	return nil
 }
 
-// whyWaiting returns the cluster's reason why not all pods run.
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
 		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {
 			return "the job is suspended, perhaps by a queue that has not admitted it"
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		if p := w.pods[name]; startedAt(&p.pod).IsZero() {
+	for _, p := range w.byName() {
+		if startedAt(&p.pod).IsZero() {
 			why, _ := waitingFor(&p.pod)
 			if v := w.run.kube.gpuLabelValues(w.ctx, w.run.trial.Config.GPUType); v != nil && strings.Contains(why, "affinity/selector") {
 				why += fmt.Sprintf(" (it requests nodes with %s=%s; gpu_types in the study sets other values)", w.run.kube.Spec.GPULabel, strings.Join(v, " or "))
@@ -250,8 +245,7 @@ func (w *watcher) whyWaiting() string {
 	return cmp.Or(w.warning(), fmt.Sprintf("%d of %d pods were created", len(w.pods), w.expect))
 }
 
-// warning returns the newest warning event of the job, such as why it could not
-// create pods.
+// warning returns the job's newest warning event, such as why it created no pods.
 func (w *watcher) warning() string {
 	events, _, err := kube.ListAll[kube.Event](w.ctx, w.run.kube.Client, kube.EventsPath(w.run.kube.Spec.Namespace),
 		kube.Selector{Fields: "type=Warning,involvedObject.name=" + w.run.name})

@@ -13,11 +13,9 @@ import (
 	"knee/internal/kube"
 )
 
-// logPause is the wait before a container's output is requested again after the
-// stream ended early.
+// logPause is the wait before output is requested again after its stream ended.
 const logPause = 300 * time.Millisecond
 
-// podLog reads the output of one pod's training container.
 type podLog struct {
 	run  *kubeRun
 	pod  string // its name
@@ -36,11 +34,9 @@ type podLog struct {
 	same int
 }
 
-// containerEnded signals that the container prints nothing more.
 func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 
-// words returns the last line that was no observation, and the first
-// out-of-memory line.
+// words returns the last line that was no observation, and the first of memory.
 func (l *podLog) words() (last, oom string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +146,6 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	drawn.end(each)
 }
 
-// take logs and reads one line of the container's output.
 func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	l.run.log.line(l.out.name, text)
 	l.mu.Lock()

@@ -77,8 +77,7 @@ type shape struct {
 	values []string // of the GPU label, one of which a node must have; nil for any node
 }
 
-// shapeOf returns the shape; an infeasible [*Failure] says why pods cannot have
-// it.
+// shapeOf returns the shape, or an infeasible [*Failure] if pods cannot have it.
 func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	refuse := func(format string, args ...any) (shape, error) {
 		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
@@ -144,7 +143,6 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 // knee can be stopped overnight and still read them.
 const ttlSeconds = 24 * 60 * 60
 
-// object returns an object of the trial without its spec.
 func (k *Kubernetes) object(version, kind, name string, t Trial) map[string]any {
 	return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{
 		"name": name, "namespace": k.Spec.Namespace, "labels": anyMap(k.labels(name, t)),
@@ -162,9 +160,8 @@ func (k *Kubernetes) labels(name string, t Trial) map[string]string {
 	return l
 }
 
-// service is headless: it gives every pod a DNS name, without load balancing.
-// Names are published before pods are ready, since the pods wait for one
-// another.
+// service is headless, without load balancing: it gives every pod a DNS name,
+// before it is ready, since the pods wait for one another.
 func (k *Kubernetes) service(name string, t Trial) map[string]any {
 	o := k.object("v1", "Service", name, t)
 	o["spec"] = map[string]any{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": map[string]any{labelRun: name},
@@ -172,7 +169,6 @@ func (k *Kubernetes) service(name string, t Trial) map[string]any {
 	return o
 }
 
-// host returns the name under which a pod of the trial is reached.
 func host(name, service string) string { return name + "." + service }
 
 // serverPod is the pod of parameter server j. It is not part of the Job,
@@ -287,7 +283,6 @@ func envList(all map[string]any) []any {
 	return out
 }
 
-// literal protects text from the expansion of $(NAME).
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
 // clone copies a tree of JSON values, so that the study's is not changed.

@@ -12,14 +12,12 @@ import (
 // template sets it: a trial has nothing to save.
 const graceSeconds = 5
 
-// lostAfterSeconds is how long a pod stays bound to a node that does not
-// answer. Kubernetes' default is five minutes, during which the other workers
-// would hold idle GPUs.
+// lostAfterSeconds is how long a pod stays bound to a node that does not answer.
+// In Kubernetes' five minutes the other workers would hold idle GPUs.
 const lostAfterSeconds = 30
 
-// podTemplate fills the user's template in for the workers or the servers of a
-// trial. The user's values are kept, except the command and the variables of a
-// pod's rank.
+// podTemplate fills in the user's template for the workers or servers of a trial.
+// It replaces only the command and the variables of a pod's rank.
 func (k *Kubernetes) podTemplate(name string, t Trial, s shape, role string, pods int, env map[string]any) (map[string]any, error) {
 	template, err := clone(k.Spec.Template)
 	if err != nil {
@@ -111,7 +109,6 @@ func (k *Kubernetes) container(spec map[string]any, t Trial, gpus int, env map[s
 	return nil
 }
 
-// cpuOnly reports whether workers of a type use no accelerator.
 func cpuOnly(gpuType string) bool { return gpuType == "" || gpuType == "cpu" }
 
 // choose keeps pods to the nodes whose GPU label has one of the values.
@@ -159,8 +156,7 @@ func (k *Kubernetes) tolerate(spec map[string]any, gpu bool) {
 }
 
 // spread puts the workers' pods on one node or on different nodes, as the
-// configuration says; without a placement or number of nodes the scheduler
-// decides.
+// configuration says, if it says anything.
 func spread(spec map[string]any, name string, c data.Config, pods int, perNode bool) {
 	if pods < 2 || len(c.Placement) == 0 && c.Nodes == 0 {
 		return

@@ -36,8 +36,8 @@ func podName(p *kube.Pod) string {
 	return p.Metadata.Name
 }
 
-// trainer returns the status of the first container, which trains; nil if not
-// known yet.
+// trainer returns the status of the first container, which trains; nil if
+// unknown.
 func trainer(p *kube.Pod) *kube.ContainerStatus {
 	want := containerName(p)
 	for i := range p.Status.ContainerStatuses {
@@ -55,8 +55,7 @@ func containerName(p *kube.Pod) string {
 	return p.Spec.Containers[0].Name
 }
 
-// startedAt returns when the training container began to run, zero if it
-// has not.
+// startedAt returns when the training container began to run, zero if it has not.
 func startedAt(p *kube.Pod) time.Time {
 	s := trainer(p)
 	switch {
@@ -69,7 +68,6 @@ func startedAt(p *kube.Pod) time.Time {
 	return time.Time{}
 }
 
-// terminated returns how the training container ended, nil if it has not.
 func terminated(p *kube.Pod) *kube.Terminated {
 	if s := trainer(p); s != nil {
 		return s.State.Terminated
@@ -77,16 +75,14 @@ func terminated(p *kube.Pod) *kube.Terminated {
 	return nil
 }
 
-// admissionReasons are the reasons with which a node rejects a scheduled pod,
-// because its devices went to another pod meanwhile.
+// admissionReasons are those of a node that rejects a pod, whose devices are
+// taken.
 var admissionReasons = []string{"UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"}
 
-// disruptionReasons are the reasons with which nodes end pods for lack of
-// resources or a shutdown.
+// disruptionReasons are those of nodes that lack resources or shut down.
 var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"}
 
-// disruption returns why Kubernetes evicted or rejected a pod, empty if it did
-// not.
+// disruption returns why Kubernetes evicted or rejected a pod, else empty.
 func disruption(p *kube.Pod) string {
 	if c := kube.FindCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
 		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
@@ -135,7 +131,6 @@ func waitingFor(p *kube.Pod) (why string, final bool) {
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
 }
 
-// isStuck reports whether a pod waits because of its image or container.
 func isStuck(p *kube.Pod) bool {
 	s := trainer(p)
 	return s != nil && s.State.Waiting != nil && slices.Contains(stuck, s.State.Waiting.Reason)
@@ -158,7 +153,6 @@ func jobFailure(j *kube.Job) *Failure {
 	return f
 }
 
-// jobSucceeded reports whether a Job or a PyTorchJob has succeeded.
 func jobSucceeded(j *kube.Job) bool {
 	for _, kind := range []string{"Complete", "SuccessCriteriaMet", "Succeeded"} {
 		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {

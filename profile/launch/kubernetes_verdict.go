@@ -48,13 +48,17 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 	return w.lastWord(last)
 }
 
-// inOrder returns the pods in the order in which they ended, then the others by
-// name.
-func (w *watcher) inOrder() []*watchedPod {
+func (w *watcher) byName() []*watchedPod {
 	var list []*watchedPod
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		list = append(list, w.pods[name])
 	}
+	return list
+}
+
+// inOrder returns the pods in the order in which they ended, then by name.
+func (w *watcher) inOrder() []*watchedPod {
+	list := w.byName()
 	end := func(p *watchedPod) time.Time {
 		if t := terminated(&p.pod); t != nil && t.FinishedAt != nil {
 			return *t.FinishedAt
@@ -65,13 +69,10 @@ func (w *watcher) inOrder() []*watchedPod {
 	return list
 }
 
-// lastWord is the verdict on a trial without a failed pod.
 func (w *watcher) lastWord(last string) error {
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		if p := w.pods[name]; p.deleted {
-			if _, ok := podEnd(&p.pod); !ok {
-				return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
-			}
+	for _, p := range w.byName() {
+		if _, ok := podEnd(&p.pod); p.deleted && !ok {
+			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
 		}
 	}
 	if w.job != nil {
@@ -111,12 +112,10 @@ func (w *watcher) linger(ctx context.Context) {
 	}
 }
 
-// drain waits until the output of ended pods is read.
 func (w *watcher) drain(ctx context.Context) {
 	timer := time.NewTimer(drainTimeout)
 	defer timer.Stop()
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		p := w.pods[name]
+	for _, p := range w.byName() {
 		if p.log == nil || !isClosed(p.log.ended) {
 			continue
 		}

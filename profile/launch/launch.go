@@ -43,8 +43,7 @@ type Trial struct {
 	Used func(peak, device float64)
 }
 
-// Observation is one step of a running trial. Numbers that the trial did not
-// report are NaN.
+// Observation is one step of a trial. Numbers that it did not report are NaN.
 type Observation struct {
 	At         time.Time
 	Rank       int // of the process that reported it, or UnknownRank
@@ -67,11 +66,9 @@ func (o Observation) OfMemory() bool {
 		!(known(o.Step) || known(o.StepTime) || known(o.SyncTime) || known(o.Throughput) || known(o.Loss) || known(o.GradSqr) || known(o.GradVar))
 }
 
-// UnknownRank is the rank of an observation from output that several ranks may
-// share.
+// UnknownRank is the rank of output that several ranks may share.
 const UnknownRank = -1
 
-// unseen returns an observation without any number.
 func unseen() Observation {
 	nan := math.NaN()
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}

@@ -26,7 +26,6 @@ func (l *lines) split(text []byte, each func(line string)) {
 	}
 }
 
-// end calls each with the unfinished line, if any.
 func (l *lines) end(each func(line string)) {
 	line := string(l.part)
 	l.part = l.part[:0]

@@ -92,7 +92,6 @@ type processSpec struct {
 	env    []string
 }
 
-// processes lists the processes of a trial with their environments.
 func (l *Local) processes(t Trial) ([]processSpec, error) {
 	c := t.Config
 	shared := sharedEnv(t)
@@ -173,8 +172,7 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 	return env
 }
 
-// environ is the environment of this process, overridden by each of the layers
-// in turn.
+// environ is this process' environment, overridden by each of the layers.
 func environ(layers ...map[string]string) []string {
 	env := os.Environ()
 	for _, layer := range layers {
@@ -192,7 +190,6 @@ const (
 	portRange  = 12_768
 )
 
-// freePorts returns n different ports that are free at the moment.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range 100 + 20*n {

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// memoryFormat is how a program prints memory. The groups of its expression are
-// peak (of the process), device (its total memory) and, if the line has one,
-// unit.
+// memoryFormat is how a program prints memory. Groups of its expression: peak (of
+// the process), device (its total memory), and perhaps unit.
 type memoryFormat struct {
 	mark  string // text in every such line; searched for first, which is much cheaper
 	line  *regexp.Regexp
@@ -59,7 +58,6 @@ type memoryReader struct {
 	formats []memoryFormat
 }
 
-// Parse implements [Parser].
 func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	o, ok, err := m.Parser.Parse(line)
 	if err != nil || o.PeakMemory > 0 {

@@ -32,7 +32,6 @@ func killOrphans(mark string) {
 	}
 }
 
-// hasVariable reports whether an environment, as /proc has it, holds mark.
 func hasVariable(env []byte, mark string) bool {
 	for v := range bytes.SplitSeq(env, []byte{0}) {
 		if string(v) == mark {

@@ -2,6 +2,5 @@
 
 package launch
 
-// killOrphans does nothing without Linux' /proc: processes that left the
-// trial's process group are not killed.
+// killOrphans does nothing without Linux' /proc.
 func killOrphans(string) {}

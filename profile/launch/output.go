@@ -10,7 +10,6 @@ import (
 	"knee/data"
 )
 
-// heard is the state of reading a trial's output.
 type heard struct {
 	parser Parser // for this trial
 	obs    chan<- Observation
@@ -62,7 +61,6 @@ func lastWords(last string) string {
 	return "; its last words: " + oneLine(last)
 }
 
-// output reads what one process of a trial prints.
 type output struct {
 	heard *heard
 	name  string // "worker 0"
@@ -73,8 +71,7 @@ type output struct {
 	kept []Observation
 }
 
-// line parses a line printed at a time. Its observation is sent by the next
-// flush.
+// line parses a line printed at a time, for the next flush.
 func (p *output) line(at time.Time, line string) {
 	h := p.heard
 	o, ok, err := h.parser.Parse(line)

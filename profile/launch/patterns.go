@@ -11,10 +11,8 @@ import (
 	"knee/data"
 )
 
-// number matches a number, with or without an exponent.
 const number = `[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?`
 
-// quantity returns a named group that holds a number.
 func quantity(name string) string { return "(?P<" + name + ">" + number + ")" }
 
 // Position and rate in a bar of tqdm, "20/100 [00:02<00:08, 9.80it/s" or
@@ -90,16 +88,14 @@ func newPattern(name string) (regex, error) {
 }
 
 // PatternsByDetail lists the patterns in the order to try on a log: bars last,
-// since programs with more detailed lines draw them too, and huggingface after
-// tqdm, whose bar it includes.
+// which other programs draw too, and huggingface after tqdm, which it includes.
 func PatternsByDetail() []string {
 	bars := []string{"lightning", "tqdm", "huggingface"}
 	all := slices.DeleteFunc(data.MetricPatterns(), func(name string) bool { return slices.Contains(bars, name) })
 	return append(all, bars...)
 }
 
-// recogniser finds a pattern or expression that would read output which the
-// study's parser does not.
+// recogniser finds a pattern or expression that would read the output.
 type recogniser struct {
 	patterns []regex
 	looked   int
@@ -107,11 +103,9 @@ type recogniser struct {
 	expr     string // drafted for a line that reports a step, if no pattern fits
 }
 
-// recogniseLines is how many lines are tried: a script that prints its speed
-// does so earlier.
+// recogniseLines is how many lines are tried: scripts print their speed earlier.
 const recogniseLines = 1000
 
-// look tries one line that the study's parser did not read.
 func (r *recogniser) look(line string) {
 	if r.name != "" || r.looked >= recogniseLines {
 		return

@@ -9,17 +9,15 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a child as the leader of a new process group, so that it can
-// be ended with everything it starts, and Ctrl-C in the terminal reaches only
-// knee.
+// ownGroup starts a child as leader of a process group, to be ended with all it
+// starts. Ctrl-C in the terminal then reaches only knee.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func terminateGroup(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
 func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
-// exitCode returns the exit code of a process as a shell would give it: 128
-// plus the signal number if a signal ended it.
+// exitCode returns the exit code of a process, 128 plus the signal that ended it.
 func exitCode(cmd *exec.Cmd) int {
 	if cmd.ProcessState == nil {
 		return -1

@@ -6,14 +6,12 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a child in a new process group, so that Ctrl-C in the
-// terminal reaches only knee.
+// ownGroup starts a child in a process group, which Ctrl-C does not reach.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// terminateGroup kills the process: Windows has no termination signal that
-// every program handles.
+// terminateGroup kills the process: Windows has no termination signal.
 func terminateGroup(group int) { killGroup(group) }
 
 // killGroup kills the process, but not its children.

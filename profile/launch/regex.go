@@ -11,8 +11,8 @@ import (
 	"knee/data"
 )
 
-// regex reads logs by expressions whose named groups are quantities, each for
-// one kind of line.
+// regex reads logs by expressions with quantities as groups, each for a kind of
+// line.
 type regex struct {
 	name    string // of a known program; empty for a study's own expression
 	kinds   []*regexp.Regexp
@@ -42,7 +42,6 @@ func newRegex(expr string) (regex, error) {
 	return regex{kinds: []*regexp.Regexp{re}}, nil
 }
 
-// Wants implements Parser.
 func (r regex) Wants() string {
 	if r.name != "" {
 		return "lines as " + r.name + " prints them"
@@ -50,7 +49,6 @@ func (r regex) Wants() string {
 	return fmt.Sprintf("lines that match %q", r.kinds[0])
 }
 
-// Parse implements Parser.
 func (r regex) Parse(line string) (Observation, bool, error) {
 	o, found := unseen(), false
 	for _, re := range r.kinds {
@@ -71,7 +69,6 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 	return o, found, nil
 }
 
-// group stores the text that a group of an expression matched.
 func (r regex) group(o *Observation, name, text, line string) error {
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 	if err != nil {

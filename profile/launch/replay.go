@@ -15,8 +15,8 @@ type Replay struct {
 	rows map[string]data.Measurement
 }
 
-// replaySteps is how many steps a replayed trial reports: enough for any
-// meter to find it steady.
+// replaySteps is how many steps a replayed trial reports: any meter finds it
+// steady.
 const replaySteps = 200
 
 // NewReplay returns a launcher that replays ms. Two rows for one configuration

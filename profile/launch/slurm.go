@@ -85,8 +85,7 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	return j.follow(ctx, obs)
 }
 
-// turn waits until another job of the study may enter the queue. release frees
-// the place; further calls do nothing.
+// turn waits until another job may enter the queue. release frees the place once.
 func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
 	select {
 	case s.turns <- struct{}{}:
@@ -96,7 +95,6 @@ func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// submit writes the script of a trial, submits it and records the job.
 func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
 	if err := slurm.Installed(); err != nil {
 		return "", err

@@ -24,13 +24,11 @@ type slurmJob struct {
 	stuck    time.Time // since when Slurm gives a reason that will not pass
 }
 
-// maxHurry is how many extra queries of the queue an ending job may request,
-// one per slurmTail.
+// maxHurry is how many extra queries of the queue an ending job may request.
 const maxHurry = 20
 
 var errBegunTwice = errors.New("the job was requeued")
 
-// follow streams the job's output until it has ended.
 func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
 	reports, stop := s.queue.watch(j.id)
@@ -58,7 +56,6 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	}
 }
 
-// read reads what the job printed since the last call.
 func (j *slurmJob) read(ctx context.Context) error {
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
@@ -79,7 +76,6 @@ func (j *slurmJob) read(ctx context.Context) error {
 	return nil
 }
 
-// begin records, once, that the job runs.
 func (j *slurmJob) begin() {
 	if !j.began.IsZero() {
 		return
@@ -108,7 +104,6 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 	return false, nil
 }
 
-// preempted is the failure of a trial whose nodes were taken away.
 func (j *slurmJob) preempted(why string) error {
 	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }
@@ -174,8 +169,7 @@ func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	return j.verdict(end)
 }
 
-// verdict returns the failure of the trial from the end of its job, nil if
-// there is none.
+// verdict returns the failure of the trial by the end of its job, nil if none.
 func (j *slurmJob) verdict(end slurm.End) error {
 	if j.out.ended {
 		end.Exit = j.out.exit // Slurm's may be that of the epilogue

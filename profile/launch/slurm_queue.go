@@ -31,8 +31,7 @@ type slurmReport struct {
 	asked time.Time
 }
 
-// watch returns a channel that holds the latest report on a job, and a function
-// that ends the watch.
+// watch returns a channel of the latest report on a job, and ends the watch.
 func (q *slurmQueue) watch(id string) (<-chan slurmReport, func()) {
 	reports := make(chan slurmReport, 1)
 	q.mu.Lock()

@@ -16,17 +16,15 @@ import (
 	"knee/data"
 )
 
-// slurmName returns the name of a trial's job. It is a function of the log's
-// path, trial and attempt, so that a job can be found if the answer to its
-// submission was lost.
+// slurmName is a job's name, a function of log, trial and attempt: if the answer
+// to a submission was lost, the job can be found.
 func slurmName(t Trial) string {
 	sum := sha256.Sum256([]byte(t.Log))
 	return fmt.Sprintf("knee-%x-%d-%d", sum[:4], t.ID, t.Attempt)
 }
 
-// writeSlurmScript writes the batch script of a trial beside its log. An
-// earlier log of the same name is removed, since the log is read from its
-// beginning.
+// writeSlurmScript writes the batch script of a trial beside its log. It removes
+// an earlier log of that name: logs are read from their beginning.
 func writeSlurmScript(spec data.SlurmSpec, t Trial, name string) (path string, err error) {
 	path = strings.TrimSuffix(t.Log, filepath.Ext(t.Log)) + ".sbatch"
 	if path == t.Log {
@@ -115,8 +113,7 @@ func slurmGRES(spec data.SlurmSpec, c data.Config) string {
 	return fmt.Sprintf("%s:%d", name, c.WidestNode())
 }
 
-// slurmTime formats a limit as D-HH:MM:00, rounded up to minutes; empty for
-// none.
+// slurmTime formats a limit as D-HH:MM:00, rounded up; empty for none.
 func slurmTime(d time.Duration) string {
 	if d <= 0 {
 		return ""
@@ -208,8 +205,7 @@ func (l slurmLayout) rankNodes() string {
 	return b.String()
 }
 
-// rank is the shell code that sets a task's rank variables as the local
-// launcher does.
+// rank is the shell code that sets a task's rank variables as [Local] does.
 func (l slurmLayout) rank() string {
 	return fmt.Sprintf(`  tasks=(%s)
   export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID NODE_RANK=$SLURM_NODEID
@@ -240,10 +236,8 @@ export KNEE_PS_HOSTS
 `, servers)
 }
 
-// shellSafe matches words that a shell takes as they are.
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellQuote returns s as one word of a POSIX shell.
 func shellQuote(s string) string {
 	if shellSafe.MatchString(s) {
 		return s
@@ -258,5 +252,4 @@ func quoteDirective(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// printable returns s for a comment, on one line.
 func printable(s string) string { return strings.Join(strings.Fields(s), " ") }

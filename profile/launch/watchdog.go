@@ -22,8 +22,7 @@ type Watchdog struct {
 	cmd  *exec.Cmd
 }
 
-// StartWatchdog starts command, a program that calls [Guard] on its standard
-// input, such as `knee guard`.
+// StartWatchdog starts a program that calls [Guard] on its standard input.
 func StartWatchdog(command ...string) (*Watchdog, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stderr = os.Stderr
@@ -38,8 +37,7 @@ func StartWatchdog(command ...string) (*Watchdog, error) {
 	return &Watchdog{pipe: pipe, cmd: cmd}, nil
 }
 
-// tell sends one line. A write error is ignored: the trial itself is not
-// affected.
+// tell sends one line. A write error is ignored: the trial is not affected.
 func (w *Watchdog) tell(line string) {
 	if w == nil {
 		return
@@ -49,8 +47,7 @@ func (w *Watchdog) tell(line string) {
 	_, _ = io.WriteString(w.pipe, line+"\n")
 }
 
-// watch registers a process by the variable mark in its environment: first with
-// group 0, before it starts, and then with its process group.
+// watch registers a process by its mark, with group 0 before it has started.
 func (w *Watchdog) watch(mark string, group int) { w.tell("+" + mark + " " + strconv.Itoa(group)) }
 func (w *Watchdog) release(mark string)          { w.tell("-" + mark) }
 
@@ -67,9 +64,9 @@ func (w *Watchdog) Close() error {
 	return w.cmd.Wait()
 }
 
-// Guard is the body of the watchdog process. It reads lines "+MARK GROUP" and
-// "-MARK" from r until it closes, and then kills the groups that remain, and
-// the processes outside them that have the mark in their environment.
+// Guard is the watchdog. It reads lines "+MARK GROUP" and "-MARK" from r until it
+// closes, and then kills the remaining groups and processes with a remaining
+// mark.
 func Guard(r io.Reader) error {
 	groups := map[string]int{} // by mark
 	lines := bufio.NewScanner(r)

@@ -20,8 +20,7 @@ func newClock(samples float64) *clock { return &clock{samples: samples, step: ma
 // it starts a new epoch, and is not the line of a lagging rank.
 const fewestToRestart = 8
 
-// longestStep is an upper limit of a plausible step, in seconds; larger times
-// are ignored.
+// longestStep is an upper limit of a plausible step, in seconds.
 const longestStep = 1e9
 
 // advance takes one observation and returns the seconds of the step it ends. ok

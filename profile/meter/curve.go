@@ -11,16 +11,16 @@ import (
 // mostPoints is half the maximum of curve points kept per trial.
 const mostPoints = 100
 
-// curve reduces the training curve of a trial to at most 2 mostPoints evenly
-// spaced points. Each is the mean over the observations since the previous one,
-// which averages noise.
+// curve reduces a training curve to at most 2 mostPoints evenly spaced points,
+// each the mean over the observations since the previous one.
 type curve struct {
 	per  int // observations per point
 	open int // observations in the last point
 	sums []curvePoint
 }
 
-type curvePoint struct{ step, loss, gradSqr, gradVar mean }
+// curvePoint holds the step, loss, grad_sqr and grad_var of a point.
+type curvePoint [4]mean
 
 type mean struct{ sum, n float64 }
 
@@ -31,9 +31,6 @@ func (m *mean) add(v float64) {
 	}
 }
 
-func (m *mean) join(o mean) { m.sum += o.sum; m.n += o.n }
-
-// value is NaN if nothing was reported.
 func (m mean) value() float64 { return m.sum / m.n }
 
 func (c *curve) add(o launch.Observation) {
@@ -46,32 +43,29 @@ func (c *curve) add(o launch.Observation) {
 		c.open = 0
 	}
 	p := &c.sums[len(c.sums)-1]
-	p.step.add(o.Step)
-	p.loss.add(o.Loss)
-	p.gradSqr.add(o.GradSqr)
-	p.gradVar.add(o.GradVar)
+	for i, v := range []float64{o.Step, o.Loss, o.GradSqr, o.GradVar} {
+		p[i].add(v)
+	}
 	c.open++
 }
 
-// halve merges every two points into one.
 func (c *curve) halve() {
 	for i := range mostPoints {
 		p, q := c.sums[2*i], c.sums[2*i+1]
-		p.step.join(q.step)
-		p.loss.join(q.loss)
-		p.gradSqr.join(q.gradSqr)
-		p.gradVar.join(q.gradVar)
+		for k := range p {
+			p[k].sum += q[k].sum
+			p[k].n += q[k].n
+		}
 		c.sums[i] = p
 	}
 	c.sums, c.per = c.sums[:mostPoints], 2*c.per
 }
 
-// points returns the curve of a trial of a configuration.
 func (c *curve) points(config data.Config, trial int) []data.CurvePoint {
 	var out []data.CurvePoint
 	for _, s := range c.sums {
 		p := EmptyPoint(config.Job, trial)
-		p.Step, p.Loss, p.GradSqr, p.GradVar = s.step.value(), s.loss.value(), s.gradSqr.value(), s.gradVar.value()
+		p.Step, p.Loss, p.GradSqr, p.GradVar = s[0].value(), s[1].value(), s[2].value(), s[3].value()
 		if config.LocalBatch > 0 {
 			p.GlobalBatch = config.GlobalBatch()
 		}

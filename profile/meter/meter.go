@@ -40,8 +40,8 @@ type Reading struct {
 	DeviceMemory float64 // bytes of its device; 0 if not known
 }
 
-// FewestSteps is the least number of steady steps of a measurement: with fewer
-// the variance is unknown.
+// FewestSteps is the least number of steady steps: with fewer the variance is
+// unknown.
 const FewestSteps = 3
 
 // leastSeconds is the least measured time of a trial, in seconds. A shorter one
@@ -105,9 +105,8 @@ func (m *Meter) enough() bool {
 	return false
 }
 
-// looked returns the seconds the trial has been measured. If only every
-// twentieth step is reported, this is much more than the sum of the reported
-// steps.
+// looked returns the seconds the trial has been measured, more than the sum of
+// steps if not every step is reported.
 func (m *Meter) looked() float64 {
 	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
 }
@@ -152,6 +151,5 @@ func (m *Meter) Observed() int { return m.seen }
 // Ranks returns the mean step time of every rank that was distinguished.
 func (m *Meter) Ranks() []RankTime { return m.ranks.times() }
 
-// Curve returns the training curve of a trial, nil if it reported neither
-// loss nor gradients.
+// Curve returns the training curve of a trial, nil without loss and gradients.
 func (m *Meter) Curve(trial int) []data.CurvePoint { return m.curve.points(m.config, trial) }

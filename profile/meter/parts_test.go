@@ -84,7 +84,7 @@ func TestCurvePointsAreMeans(t *testing.T) {
 			group := losses[i*c.per : min((i+1)*c.per, len(losses))]
 			finite := slices.DeleteFunc(slices.Clone(group), func(v float64) bool { return math.IsNaN(v - v) })
 			loss, step := stat.Mean(finite, nil), float64(i*c.per)+float64(len(group)-1)/2
-			if !near(p.step.value(), step) || !near(p.loss.value(), loss) || !near(p.gradSqr.value(), 2*loss) || !near(p.gradVar.value(), 3*loss) {
+			if !near(p[0].value(), step) || !near(p[1].value(), loss) || !near(p[2].value(), 2*loss) || !near(p[3].value(), 3*loss) {
 				t.Fatalf("point %d is %+v, want step %g and loss %g", i, p, step, loss)
 			}
 		}

@@ -28,8 +28,7 @@ type RankTime struct {
 	Mean  float64 // seconds
 }
 
-// newRanks returns the ranks of a trial of c. If worker want does not exist,
-// the last one is metered.
+// newRanks returns the ranks of a trial. Without worker want the last is metered.
 func newRanks(want int, c data.Config) ranks {
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)
@@ -87,8 +86,7 @@ func (r *ranks) note(rank int, seconds float64) {
 	t.Mean += (seconds - t.Mean) / float64(t.Steps)
 }
 
-// mostPending is how many steps ranks may be apart; a rank further behind is
-// left out.
+// mostPending is how many steps ranks may be apart, else one is left out.
 const mostPending = 64
 
 // round collects one step time of every rank and combines them: the mean for

@@ -7,7 +7,6 @@ import (
 
 const mostBatches = 1024
 
-// batch is the sum over some consecutive steps.
 type batch struct {
 	n       int     // steps
 	sum, sq float64 // Σ seconds, Σ seconds²
@@ -54,8 +53,8 @@ func (s *series) add(seconds, sync float64) {
 	s.elapsed += seconds
 }
 
-// merged returns batches of k times the size. The incomplete one comes first,
-// where the warm-up is.
+// merged returns batches of k times the size, the incomplete one, of warm-up,
+// first.
 func merged(bs []batch, k int) []batch {
 	out := bs[:0:0]
 	for end := len(bs); end > 0; end -= k {

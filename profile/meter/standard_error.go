@@ -40,8 +40,7 @@ func means(bs []batch) []float64 {
 	return x
 }
 
-// component is the posterior of the mean under one correlation: Student's t
-// with n − 1 degrees of freedom.
+// component is the posterior of the mean under one correlation: t, n − 1 degrees.
 type component struct{ mean, scale, weight float64 }
 
 // credible95 returns half the width of the interval around the average of x
@@ -121,8 +120,7 @@ func posterior(x []float64) (mixture []component, total float64) {
 	return mixture, total
 }
 
-// correlation is the autocorrelation at lag k; of is the number of grid points
-// in its model.
+// correlation is the autocorrelation at lag k, one of of grid points of a model.
 type correlation struct {
 	of int
 	at func(k float64) float64

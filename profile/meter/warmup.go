@@ -30,8 +30,7 @@ func warmup(bs []batch) int {
 	return d
 }
 
-// mser returns the truncation d in 1…n/2 that minimises Σ(x−mean)²/(n−d)² over
-// the means of the rest.
+// mser returns d in 1…n/2 that minimises Σ(x−mean)²/(n−d)² of the rest's means.
 func mser(bs []batch) int {
 	n := len(bs)
 	best, at := math.Inf(1), 1

@@ -10,8 +10,7 @@ import (
 	"knee/data"
 )
 
-// maxCandidates bounds the size of a search space: a larger one is probably a
-// mistake, and would make every step of a search slow.
+// maxCandidates bounds a search space: a larger one is probably a mistake.
 const maxCandidates = 100_000
 
 // Candidates lists every configuration of a study's space that satisfies
@@ -101,8 +100,7 @@ func knobValues(k data.Knob) ([]string, error) {
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', 12, 64) }
 
-// configAt decodes combination i of the values; ok is false for an invalid
-// combination.
+// configAt decodes combination i of the values; ok is false for an invalid one.
 func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, err error) {
 	c = data.Config{Job: s.Job, Mode: data.AllReduce, Workers: 1, GPUType: onlyGPUType(s)}
 	globalBatch := 0.0

@@ -15,8 +15,7 @@ import (
 	"knee/data"
 )
 
-// constraints are the compiled conditions of a study, with how many
-// configurations each refused.
+// constraints are the conditions of a study, and how many each refused.
 type constraints struct {
 	source  data.Source
 	texts   []string
@@ -42,8 +41,7 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 	return cs, nil
 }
 
-// remainder is % for real numbers such as batches: expr has it for integers
-// only.
+// remainder is % for real numbers; expr has it for integers only.
 func remainder() expr.Option {
 	return expr.Function("remainder", func(v ...any) (any, error) {
 		return math.Mod(number(v[0]), number(v[1])), nil
@@ -57,8 +55,7 @@ func number(v any) float64 {
 	return v.(float64)
 }
 
-// extraKnobs returns a sample value for every knob that is not built in, from
-// which its type follows.
+// extraKnobs returns a sample value of every knob that is not built in.
 func extraKnobs(s *data.Study) map[string]string {
 	extra := map[string]string{}
 	for _, k := range s.Space {
@@ -74,7 +71,6 @@ func extraKnobs(s *data.Study) map[string]string {
 	return extra
 }
 
-// constraintEnv returns the variables of a constraint.
 func constraintEnv(c data.Config) map[string]any {
 	env := map[string]any{
 		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),
@@ -105,7 +101,6 @@ func (cs *constraints) at(i int) data.Source {
 	return at
 }
 
-// keep reports whether a configuration satisfies every constraint.
 func (cs *constraints) keep(c data.Config) (bool, error) {
 	env := constraintEnv(c)
 	for i, prog := range cs.progs {
@@ -122,7 +117,6 @@ func (cs *constraints) keep(c data.Config) (bool, error) {
 	return true, nil
 }
 
-// nothingLeft explains why a space has no candidate.
 func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 	if combined == 0 {
 		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no valid combination of values",

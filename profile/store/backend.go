@@ -17,8 +17,7 @@ import (
 	"knee/data"
 )
 
-// backend holds what differs between databases. A new database is one file and
-// one line in backends.
+// backend holds what differs between databases; see backends.
 type backend struct {
 	// open makes the connection; beside resolves a path relative to the study file.
 	open func(a address, beside func(string) string) (gorm.Dialector, error)
@@ -95,8 +94,7 @@ func parseAddress(s *data.Study) (address, error) {
 	return a, nil
 }
 
-// hide sets secrets to the passwords of an address, and label to the address
-// without them.
+// hide sets secrets, and label to the address without them.
 func (a *address) hide() {
 	if p, ok := a.url.User.Password(); ok {
 		a.secrets = append(a.secrets, p, url.QueryEscape(p), url.PathEscape(p))
@@ -135,8 +133,7 @@ type storageError struct {
 func (e *storageError) Error() string { return e.text }
 func (e *storageError) Unwrap() error { return e.is }
 
-// wrap adds the storage and the action to an error. An InputError is returned
-// as it is.
+// wrap adds the storage and the action to an error, except to an InputError.
 func (a *address) wrap(doing string, err error, is error) error {
 	var input *data.InputError
 	if errors.As(err, &input) {

@@ -9,8 +9,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// postgresBackend is a PostgreSQL server, for profilers on any number of
-// hosts.
+// postgresBackend is a PostgreSQL server, for profilers on any number of hosts.
 func postgresBackend() backend {
 	return backend{
 		open:      openPostgres,

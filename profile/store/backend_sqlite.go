@@ -12,8 +12,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// sqliteBackend is a file, for the profilers of one host. The driver is SQLite
-// translated to Go, without cgo.
+// sqliteBackend is a file, for the profilers of one host.
 func sqliteBackend() backend {
 	return backend{
 		open:      openSQLite,
@@ -23,9 +22,9 @@ func sqliteBackend() backend {
 	}
 }
 
-// openSQLite opens the file of an address sqlite:PATH. Transactions take the
-// write lock at their begin, waiting up to ten seconds; taken later, it could
-// fail despite the wait.
+// openSQLite opens the file of an address sqlite:PATH. Transactions wait up to
+// ten seconds for the write lock at their begin; later they could fail despite
+// the wait.
 func openSQLite(a address, beside func(string) string) (gorm.Dialector, error) {
 	path := strings.TrimPrefix(a.text, "sqlite:")
 	path = beside(strings.TrimPrefix(path, "//"))

@@ -7,8 +7,7 @@ import (
 	"knee/profile/meter"
 )
 
-// curveEntry is a curve point in the journal. JSON has no NaN: unknown numbers
-// are left out.
+// curveEntry is a curve point in the journal. Unknown numbers are left out.
 type curveEntry struct {
 	Step        *float64 `json:"step,omitempty"`
 	Loss        *float64 `json:"loss,omitempty"`

@@ -19,9 +19,8 @@ import (
 	"knee/data"
 )
 
-// DefaultLease is how long a profiler of a shared study may send no heartbeat
-// before others take over its trials. Heartbeats are sent every quarter of the
-// lease.
+// DefaultLease is how long a profiler may send no heartbeat, due every quarter of
+// the lease, before others take over its trials.
 const DefaultLease = time.Minute
 
 // Times of a shared storage.
@@ -71,8 +70,7 @@ type Database struct {
 
 var _ Storage = (*Database)(nil)
 
-// switched is the goptuna.Storage of a study: rdb.v2 in the current
-// transaction.
+// switched is the goptuna.Storage of a study: rdb.v2 in the current transaction.
 type switched struct {
 	goptuna.Storage
 	study   int  // id of an existing study
@@ -168,7 +166,6 @@ func (d *Database) connect(s *data.Study) error {
 	return nil
 }
 
-// failed is the error of an action, ErrUnreachable if a retry may succeed.
 func (d *Database) failed(doing string, err error) error {
 	if d.address.backend.temporary(err) {
 		return d.address.wrap(doing, err, ErrUnreachable)
@@ -176,8 +173,8 @@ func (d *Database) failed(doing string, err error) error {
 	return d.address.wrap(doing, err, nil)
 }
 
-// takeUp finds or creates the study, delivers the outboxes of earlier runs, and
-// reads the contents.
+// takeUp finds or creates the study, delivers old outboxes and reads the
+// contents.
 func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	if err := d.findStudy(s, o); err != nil {
 		return nil, err
@@ -206,7 +203,6 @@ func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// ownerName returns a unique name of this profiler.
 func ownerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -276,8 +272,7 @@ type outage struct {
 	ended time.Time // end of the last outage
 }
 
-// The waits between attempts to reach a database double from firstWait to
-// lastWait.
+// The waits between attempts to reach a database double.
 const (
 	firstWait = 500 * time.Millisecond
 	lastWait  = 15 * time.Second

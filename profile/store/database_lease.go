@@ -13,8 +13,7 @@ import (
 	"knee/data"
 )
 
-// heartbeat renews the lease of this profiler's trials until the storage is
-// closed.
+// heartbeat renews the lease of this profiler's trials until Close.
 func (d *Database) heartbeat() {
 	ticker := time.NewTicker(d.lease / 4)
 	defer ticker.Stop()
@@ -80,8 +79,7 @@ func (d *Database) Adopt() (*Unfinished, error) {
 	return u, err
 }
 
-// findLost returns the first running trial with an expired lease, nil if there
-// is none.
+// findLost returns the first running trial with an expired lease, nil if none.
 func (d *Database) findLost(tx *gorm.DB) (*trialRow, error) {
 	q := tx.Where("study_id = ? AND state = ?", d.study, stateRunning).Where(d.silent()).Order("number")
 	if len(d.own) > 0 {

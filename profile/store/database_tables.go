@@ -15,8 +15,7 @@ import (
 	"knee/data"
 )
 
-// tablesVersion is the version of the tables below, and the newest that can be
-// read.
+// tablesVersion is the version of the tables below, the newest that can be read.
 const tablesVersion = 1
 
 // studyRow is knee's row of a study, in addition to goptuna's.
@@ -29,7 +28,6 @@ type studyRow struct {
 	Begun     int    `gorm:"column:begun;not null"`    // trials ever begun
 }
 
-// TableName implements gorm's Tabler.
 func (studyRow) TableName() string { return "knee_studies" }
 
 // trialRow is knee's row of a trial, in addition to goptuna's.
@@ -50,7 +48,6 @@ type trialRow struct {
 	Queued   float64 `gorm:"column:queued_s;type:double precision"` // s it waited for nodes
 }
 
-// TableName implements gorm's Tabler.
 func (trialRow) TableName() string { return "knee_trials" }
 
 // The states of a trialRow.
@@ -59,8 +56,7 @@ const (
 	stateEnded   = "ended"
 )
 
-// makeTables creates missing tables of goptuna and knee. Another profiler may
-// do the same at once.
+// makeTables creates missing tables, perhaps at once with another profiler.
 func (d *Database) makeTables() error {
 	var err error
 	for try := range 6 {
@@ -165,8 +161,7 @@ func (d *Database) checkStudy(tx *gorm.DB, s *data.Study, name string, want stud
 	return nil
 }
 
-// nextRevision increments the study's revision, which locks its row until the
-// end of the transaction.
+// nextRevision increments the study's revision, which locks its row.
 func (d *Database) nextRevision(tx *gorm.DB) (int64, error) {
 	if err := tx.Exec("UPDATE knee_studies SET revision = revision + 1 WHERE study_id = ?", d.study).Error; err != nil {
 		return 0, err

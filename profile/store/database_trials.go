@@ -72,7 +72,6 @@ func (d *Database) Begin(c data.Config) (int, error) {
 	return 0, err
 }
 
-// touch writes the heartbeat of trials of ours.
 func (d *Database) touch(tx *gorm.DB, ids ...int) error {
 	return tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
 		ids, d.owner, stateRunning).Error
@@ -91,7 +90,6 @@ func (d *Database) describe(id int, c data.Config) error {
 	return err
 }
 
-// cut shortens a text to attributeLimit.
 func cut(s string) string {
 	if r := []rune(s); len(r) > attributeLimit {
 		return string(r[:attributeLimit-1]) + "…"
@@ -99,15 +97,13 @@ func cut(s string) string {
 	return s
 }
 
-// Submitted implements [Storage]. If the database does not answer the handle
-// is kept in a file and delivered later.
+// Submitted implements [Storage]; during an outage it keeps the handle in a file.
 func (d *Database) Submitted(trial, attempt int, handle string) error {
 	e := entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()}
 	return d.deliverOrKeep(trial, e)
 }
 
-// End implements [Storage]. If the database does not answer, the result is kept
-// in a file and delivered later.
+// End implements [Storage]; during an outage it keeps the result in a file.
 func (d *Database) End(r Result) error {
 	trial := r.Trial
 	err := d.deliverOrKeep(trial, endEntry(r))
@@ -212,7 +208,7 @@ func (d *Database) change(row trialRow) (*Change, error) {
 		return nil, nil
 	}
 	at := data.Source{File: fmt.Sprintf("%s: trial %d", d.address.label, row.Number)}
-	c := Change{Trial: row.Number, By: row.Owner}
+	c := Change{Trial: row.Number}
 	if err := json.Unmarshal([]byte(row.Config), &c.Config); err != nil {
 		return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
 	}

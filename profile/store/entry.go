@@ -96,8 +96,8 @@ func markOf(s *data.Study) studyMark {
 	return studyMark{Job: s.Job, Command: s.Command, Env: s.Env, Initial: s.Batch.Initial}
 }
 
-// difference returns the first part in which two marks differ, before and
-// after; empty if they are equal.
+// difference returns the first difference of two marks, before and after, or
+// empty.
 func (was studyMark) difference(is studyMark) (found, want string) {
 	for _, part := range []struct {
 		name    string
@@ -111,7 +111,7 @@ func (was studyMark) difference(is studyMark) (found, want string) {
 	return "", ""
 }
 
-// onLine writes a value as JSON without escaping & and <. All empty values give
+// onLine writes a value as JSON, with & and < as they are; empty ones as
 // "nothing".
 func onLine(v any) string {
 	var b bytes.Buffer

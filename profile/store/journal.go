@@ -82,7 +82,6 @@ func openLocked(path string) (*os.File, error) {
 	return f, nil
 }
 
-// load reads the journal and repairs it.
 func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, error) {
 	text, err := io.ReadAll(j.file)
 	if err != nil {
@@ -138,8 +137,7 @@ func (j *Journal) rewrite(text []byte) error {
 // endRoom is more bytes than the end of a trial takes, with its curve.
 const endRoom = 32 << 10
 
-// Begin implements [Storage]. It fails if the disk has no room for the trial's
-// result.
+// Begin implements [Storage]. It fails if the disk has no room for the result.
 func (j *Journal) Begin(c data.Config) (int, error) {
 	j.mu.Lock()
 	trial := j.last + 1
@@ -180,8 +178,7 @@ func notRecorded(err error, e entry) error {
 	return err
 }
 
-// Adopt implements [Storage]: it returns, once each, the trials that an earlier
-// run submitted to an engine.
+// Adopt returns, once each, the trials that an earlier run submitted.
 func (j *Journal) Adopt() (*Unfinished, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -193,8 +190,7 @@ func (j *Journal) Adopt() (*Unfinished, error) {
 	return &u, nil
 }
 
-// Changes implements [Storage]: a journal has one writer, so that there are
-// only warnings.
+// Changes returns only warnings: a journal has one writer.
 func (j *Journal) Changes() ([]Change, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -209,8 +205,7 @@ func (j *Journal) Changes() ([]Change, error) {
 // Poll implements [Storage].
 func (j *Journal) Poll() time.Duration { return 0 }
 
-// append writes and syncs one line. If that fails, such as on a full disk, the
-// partial line is removed.
+// append writes and syncs one line. If that fails, the partial line is removed.
 func (j *Journal) append(e entry) error {
 	line, err := seal(e, j.study)
 	if err != nil {
@@ -232,8 +227,7 @@ func (j *Journal) append(e entry) error {
 	return nil
 }
 
-// present checks that the file still has its name. A deleted file is rewritten
-// from the open one.
+// present checks that the file has its name. A deleted one is written again.
 func (j *Journal) present() error {
 	open, err := j.file.Stat()
 	if err != nil {

@@ -48,8 +48,7 @@ func (r *reader) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// read reads the text of a journal. The error says that it is not a journal, or
-// of another study.
+// read reads a journal. The error says that it is none, or of another study.
 func (r *reader) read(text []byte) error {
 	whole := bytes.HasSuffix(text, []byte("\n"))
 	lines := bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
@@ -153,7 +152,6 @@ func (r *reader) mustBegin() {
 	}
 }
 
-// whose describes a line with a wrong checksum: of another job, or damaged.
 func (r *reader) whose(e entry, err error) string {
 	c := e.Config
 	if e.Measurement != nil {

@@ -91,7 +91,6 @@ func (d *Database) deliverOrKeep(trial int, e entry) error {
 	return notRecorded(fmt.Errorf("%w; it is kept in %s, and delivered by the next run", err, d.outbox.path()), e)
 }
 
-// deliverKept delivers the entries of the outbox, oldest first.
 func (d *Database) deliverKept() error {
 	for {
 		d.mu.Lock()
@@ -133,8 +132,7 @@ func (d *Database) deliverEntry(e entry) error {
 	return nil
 }
 
-// deliverRest delivers the outbox before the storage is closed, retrying up to
-// limit.
+// deliverRest delivers the outbox before the storage is closed, within limit.
 func (d *Database) deliverRest(limit time.Duration) error {
 	for end := time.Now().Add(limit); ; time.Sleep(firstWait) {
 		err := d.deliverKept()
@@ -147,8 +145,7 @@ func (d *Database) deliverRest(limit time.Duration) error {
 	}
 }
 
-// deliverOld delivers the outboxes of earlier runs. Files of active runs are
-// locked and skipped.
+// deliverOld delivers the outboxes of earlier runs, except files of active runs.
 func (d *Database) deliverOld() error {
 	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
 	if err != nil {

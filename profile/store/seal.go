@@ -13,13 +13,11 @@ import (
 // Internet applications", DSN 2002, table 1).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealPattern matches the end of a sealed line.
 var sealPattern = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"\}`)
 
 const sealLength = len(`,"sum":"01234567"}`)
 
-// seal returns the line of an entry, without a line feed, with a checksum over
-// the study's mark and the line.
+// seal returns the line of an entry with a checksum over the study's mark and it.
 func seal(e entry, study studyMark) ([]byte, error) {
 	e.Sum = ""
 	line, err := json.Marshal(e)
@@ -43,8 +41,7 @@ func checksum(study studyMark, line []byte) uint32 {
 	return crc32.Update(crc32.Checksum([]byte(onLine(study)), castagnoli), castagnoli, line)
 }
 
-// unseal decodes a line; an unknown key is an error. The checksum is not
-// checked.
+// unseal decodes a line, without checking its sum; an unknown key is an error.
 func unseal(line []byte) (entry, error) {
 	var e entry
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -58,8 +55,7 @@ func unseal(line []byte) (entry, error) {
 	return e, nil
 }
 
-// pieces splits a line with missing line feeds after each checksum, and drops
-// bytes in place of a line feed.
+// pieces splits a line after each checksum, and drops bytes between.
 func pieces(line []byte) [][]byte {
 	var out [][]byte
 	for {

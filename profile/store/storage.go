@@ -70,7 +70,6 @@ type Unfinished struct {
 type Change struct {
 	Trial   int
 	Config  data.Config
-	By      string  // owner of the trial: host and process
 	Ended   *Result // nil while it runs
 	Warning string  // if set, the other fields are not
 }
@@ -85,8 +84,7 @@ type Snapshot struct {
 	Warnings    []string
 }
 
-// Wall returns the wall-clock time in which trials ran; overlapping time counts
-// once.
+// Wall returns the time in which trials ran; overlapping time counts once.
 func (s *Snapshot) Wall() time.Duration {
 	type span struct{ from, to time.Time }
 	var spans []span
@@ -157,8 +155,7 @@ func storageSource(s *data.Study) data.Source {
 	return data.Source{File: s.Source.File, Column: "storage"}
 }
 
-// kindOfStorage returns the part of an address without secrets: sqlite:,
-// postgres://.
+// kindOfStorage returns the part of an address without secrets, as postgres://.
 func kindOfStorage(address string) string {
 	kind, rest, _ := strings.Cut(address, ":")
 	if strings.HasPrefix(rest, "//") {

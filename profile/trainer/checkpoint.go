@@ -11,18 +11,15 @@ import (
 	"knee/data"
 )
 
-// checkpoint is the state from which a job continues. Rank 0 writes and reads
-// it.
+// checkpoint is the state from which a job continues, written and read by rank 0.
 type checkpoint struct {
 	Step   int64 // the last complete one
 	Params []float64
 }
 
-// between is the time between two checkpoints.
 const between = time.Second
 
-// readCheckpoint fills params and returns the step they belong to, 0 if there
-// is no file yet.
+// readCheckpoint fills params and returns their step, 0 if there is no file yet.
 func readCheckpoint(path string, params []float64) (step int64, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,8 +40,7 @@ func readCheckpoint(path string, params []float64) (step int64, err error) {
 	return c.Step, nil
 }
 
-// writeCheckpoint replaces the file by renaming, so that a killed process
-// leaves the previous one.
+// writeCheckpoint replaces the file by renaming: no crash leaves half of one.
 func writeCheckpoint(path string, step int64, params []float64) error {
 	f, err := os.Create(path + ".new")
 	if err != nil {

@@ -47,8 +47,7 @@ func newPSClient(g *group) (*psClient, error) {
 	return c, nil
 }
 
-// synchronize sends the gradient to all servers at once and receives the new
-// parameters.
+// synchronize sends the gradient to all servers at once and receives parameters.
 func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
 	err := concurrently(len(c.servers), func(j int) error {
@@ -85,10 +84,6 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 	return out, nil
 }
 
-// spread does nothing: there are no checkpoints with servers.
-func (c *psClient) spread([]float64) error { return nil }
-
-// close tells the servers that this worker has finished.
 func (c *psClient) close() error {
 	for _, l := range c.servers {
 		if err := l.send(push{Bye: true}); err != nil {

@@ -26,15 +26,13 @@ type group struct {
 	closers []io.Closer // closed when the job ends, so that nothing blocks
 }
 
-// newGroup returns a group whose connections close when ctx ends.
 func newGroup(ctx context.Context, o *Options) *group {
 	g := &group{o: o, ctx: ctx}
 	context.AfterFunc(ctx, g.close)
 	return g
 }
 
-// cause returns why this rank ends: the cause of a cancelled context takes
-// precedence over err.
+// cause returns why this rank ends: that of a cancelled context before err.
 func (g *group) cause(err error) error {
 	if err != nil && g.ctx.Err() != nil {
 		return context.Cause(g.ctx)
@@ -42,7 +40,6 @@ func (g *group) cause(err error) error {
 	return err
 }
 
-// track closes c when the job ends.
 func (g *group) track(c io.Closer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,8 +78,7 @@ func (g *group) listen(addr string) (net.Listener, error) {
 	return ln, ln.(*net.TCPListener).SetDeadline(time.Now().Add(g.o.Rendezvous))
 }
 
-// meet waits until every one of the ranks has connected and sent its hello.
-// Other connections are dropped.
+// meet waits until all ranks have connected and sent hello. It drops others.
 func (g *group) meet(ln net.Listener, ranks ...int) (links []*link, said []hello, err error) {
 	links, said = make([]*link, len(ranks)), make([]hello, len(ranks))
 	for missing := ranks; len(missing) > 0; {
@@ -113,8 +109,7 @@ func (g *group) meet(ln net.Listener, ranks ...int) (links []*link, said []hello
 	return links, said, nil
 }
 
-// connect connects to a rank, retrying for Rendezvous: ranks start in any
-// order.
+// connect connects to a rank within Rendezvous: ranks start in any order.
 func (g *group) connect(addr string, rank int) (*link, error) {
 	ctx, stop := context.WithTimeout(g.ctx, g.o.Rendezvous)
 	defer stop()

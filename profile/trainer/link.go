@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// link is a connection to one rank that carries gob values. One goroutine may
-// send while another receives.
+// link carries gob values to and from one rank, one goroutine each way.
 type link struct {
 	peer string        // "worker 2 (127.0.0.1:4711)", for messages
 	step *atomic.Int64 // current step, for messages
@@ -50,7 +49,6 @@ func (l *link) send(v any) error { return l.blame(l.enc.Encode(v)) }
 
 func (l *link) receive(v any) error { return l.blame(l.dec.Decode(v)) }
 
-// blame adds the peer and the step to an error of the connection.
 func (l *link) blame(err error) error {
 	if err == nil {
 		return nil

@@ -192,7 +192,6 @@ func (m *model) backward(grad, params []float64, b *batch) {
 	clear(grad[m.used:])
 }
 
-// general wraps a row-major matrix for BLAS.
 func general(rows, cols int, v []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: v}
 }

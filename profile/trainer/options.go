@@ -214,7 +214,6 @@ func (o *Options) updateBatch(rank int) int {
 	return o.globalBatch()
 }
 
-// initialBatch returns the batch at which gradient variance is reported.
 func (o *Options) initialBatch() float64 {
 	if o.InitialBatch > 0 {
 		return o.InitialBatch

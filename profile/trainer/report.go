@@ -22,7 +22,6 @@ type record struct {
 // known is a number; NaN and infinities count as not known.
 type known float64
 
-// IsZero reports whether package json leaves k out.
 func (k known) IsZero() bool { return math.IsNaN(float64(k)) || math.IsInf(float64(k), 0) }
 
 // print writes the line for the profiler in one write, so that a reader of the

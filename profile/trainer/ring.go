@@ -124,7 +124,8 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
-// spread sums v over the ranks after clearing it on all but rank 0.
+// spread copies v of rank 0 to every worker: it sums v over the ranks after
+// clearing it on the others.
 func (r *ring) spread(v []float64) error {
 	if r.o.Rank != 0 {
 		clear(v)

@@ -56,7 +56,6 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	return params, g.cause(err)
 }
 
-// play runs this rank as a server or worker and returns its parameters.
 func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 	if g.o.Role == Server {
 		s, err := newServer(g, m, stdout)

@@ -96,7 +96,6 @@ func (s *server) apply() reply {
 	return answer
 }
 
-// serveAsync applies the pushes of every worker as they arrive.
 func (s *server) serveAsync() error {
 	s.last = time.Now()
 	s.g.step.Store(1)

@@ -33,8 +33,6 @@ type synchronizer interface {
 	// synchronize replaces params by those after the update; grad is this worker's
 	// share of the mean gradient. It overwrites grad.
 	synchronize(step int64, params, grad []float64, t tally) (outcome, error)
-	// spread copies v of rank 0 to every worker.
-	spread(v []float64) error
 	// close tells the peers that this worker has finished.
 	close() error
 }
@@ -45,8 +43,6 @@ func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome
 	descend(params, grad, a.o.learningRate(a.o.globalBatch()))
 	return outcome{loss: t.Loss, last: a.o.isLast(step)}, nil
 }
-
-func (a alone) spread([]float64) error { return nil }
 
 func (a alone) close() error { return nil }
 
@@ -157,7 +153,9 @@ func (w *worker) resume(s synchronizer) (done int64, err error) {
 		}
 	}
 	v := append(w.params, float64(done))
-	err = s.spread(v)
+	if r, ok := s.(*ring); ok { // there are no checkpoints with servers
+		err = r.spread(v)
+	}
 	copy(w.params, v)
 	return int64(v[len(w.params)]), err
 }

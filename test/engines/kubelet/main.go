@@ -106,7 +106,7 @@ func run(ctx context.Context, kubeconfig, dir string, nodes []nodeSpec) error {
 		go a.heartbeat(ctx, n.name)
 	}
 	fmt.Println("ready")
-	err = kube.Follow[pod](ctx, client, kube.Watch{Path: kube.PodsPath("")}, nil, func(c kube.Change[pod]) error {
+	err = kube.Follow[pod](ctx, client, kube.Watch{Path: kube.PodsPath("")}, func(c kube.Change[pod]) error {
 		a.podChanged(ctx, c)
 		return nil
 	})
