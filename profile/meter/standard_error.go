@@ -120,9 +120,9 @@ func posterior(x []float64) (mixture []component, total float64) {
 	return mixture, total
 }
 
-// correlation is the autocorrelation at lag k, one of of grid points of a model.
+// correlation is the autocorrelation at lag k at a grid point of a model.
 type correlation struct {
-	of int
+	of int // grid points in its model
 	at func(k float64) float64
 }
 
