@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -83,7 +82,7 @@ it; with --strict that is an error. --explain says everything about one job.
 			}
 			var none *plan.Infeasible
 			if errors.As(err, &none) {
-				return infeasibleError{err}
+				return exitError{err, exitInfeasible}
 			}
 			return err
 		},
@@ -125,10 +124,10 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 // problem loads what the flags name.
 func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	if f.risk < 0 || f.risk > 1 {
-		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+		return plan.Problem{}, usageError("--risk %g: want a number from 0 to 1", f.risk)
 	}
 	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
-		return plan.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
+		return plan.Problem{}, usageError("--hysteresis and --restart-seconds: want seconds ≥ 0")
 	}
 	pr, err := plan.Load(f.cluster, f.jobs)
 	if err != nil {

@@ -22,7 +22,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 			for _, j := range made.Jobs {
 				known = append(known, j.Name)
 			}
-			return usageError{&data.UnknownError{What: "job", Name: name, Known: known[:min(len(known), 20)]}}
+			return &data.UnknownError{What: "job", Name: name, Known: known[:min(len(known), 20)]}
 		}
 		j := made.Jobs[at]
 		jobs = append(jobs, j)

@@ -33,7 +33,7 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 		}
 		made, err := plan.OutcomeOf(changed, policy.Solve)
 		if err == nil && text == "" && !made.Feasible {
-			err = infeasibleError{errors.New(made.Why)}
+			err = exitError{errors.New(made.Why), exitInfeasible}
 		}
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 		}
 	}
 	if err != nil {
-		return pr, usageError{fmt.Errorf("--what-if %q: %w", text, err)}
+		return pr, usageError("--what-if %q: %w", text, err)
 	}
 	return changed, nil
 }

@@ -45,7 +45,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())}
+		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
 	})
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "To start:"},

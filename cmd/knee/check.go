@@ -53,7 +53,7 @@ arrived_s with step, shows which of them is the straggler.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range f.fail {
 				if !slices.Contains(findings, name) {
-					return usageError{fmt.Errorf("--fail-if %q: want %s", name, strings.Join(findings, ", "))}
+					return usageError("--fail-if %q: want %s", name, strings.Join(findings, ", "))
 				}
 			}
 			res, err := f.run(a, args[0])
@@ -103,7 +103,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	}
 	if measurements, err := isMeasurements(file); err != nil || measurements {
 		if err == nil && m == nil {
-			err = usageError{fmt.Errorf("%s: measurements are compared with a model: want --model", file)}
+			err = usageError("%s: measurements are compared with a model: want --model", file)
 		}
 		if err != nil {
 			return res, err
@@ -212,19 +212,19 @@ func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 	if f.placement != "" {
 		p, err := data.ParsePlacement(f.placement)
 		if err != nil {
-			return c, usageError{fmt.Errorf("--placement: %w", err)}
+			return c, usageError("--placement: %w", err)
 		}
 		c.Placement, c.Nodes, c.Workers = p, len(p), p.Workers()
 	}
 	if f.mode != "" {
 		mode, err := data.ParseMode(f.mode)
 		if err != nil {
-			return c, usageError{err}
+			return c, exitError{err, exitBadInput}
 		}
 		c.Mode = mode
 	}
 	if f.workers < 0 || f.ps < 0 || f.accum < 0 || f.localBatch < 0 {
-		return c, usageError{errors.New("--workers, --ps, --accum-steps and --local-batch: want numbers ≥ 0")}
+		return c, usageError("--workers, --ps, --accum-steps and --local-batch: want numbers ≥ 0")
 	}
 	c, err := m.Resolve(c)
 	if err != nil {
@@ -249,7 +249,7 @@ func (r checkResult) table(f format) table {
 	return t
 }
 
-// found returns a thresholdError that names the findings of --fail-if.
+// found returns an error that names the findings of --fail-if.
 func (f checkFlags) found(r checkResult) error {
 	var all []error
 	for _, w := range r.Workers {
@@ -265,5 +265,5 @@ func (f checkFlags) found(r checkResult) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return thresholdError{errors.Join(all...)}
+	return exitError{errors.Join(all...), exitThreshold}
 }

@@ -68,11 +68,11 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	exporter, err := export.New(to)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exitError{err, exitBadInput}
 	}
 	files, err := exporter(*plan) // its errors name the target
 	if err != nil {
-		return nil, usageError{err} // a plan that the target cannot express is bad input
+		return nil, exitError{err, exitBadInput} // a plan that the target cannot express is bad input
 	}
 	return files, nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"knee/data"
@@ -43,7 +41,7 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	if f.file == "" {
 		if len(f.finished) > 0 || f.planned != 0 || len(f.milestones) > 0 {
-			return usageError{fmt.Errorf("--finished-run, --planned-epochs and --milestones: want --curve with them")}
+			return usageError("--finished-run, --planned-epochs and --milestones: want --curve with them")
 		}
 		return nil
 	}
@@ -58,7 +56,7 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
 	if f.family != fit.Auto && f.family != convergence.Optimus {
-		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)}
+		return s, usageError("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)
 	}
 	for _, path := range f.finished {
 		run, err := a.curves(path)

@@ -58,7 +58,7 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"yaml", "json", "table", "csv", "markdown"}, out) {
-				return usageError{fmt.Errorf("-o %q: want yaml, json, table, csv or markdown", out)}
+				return usageError("-o %q: want yaml, json, table, csv or markdown", out)
 			}
 			view := queue.View{Now: time.Now()}
 			var tenants []data.Tenant

@@ -36,7 +36,7 @@ func (f *sharingFlags) add(cmd *cobra.Command) {
 // problem loads cluster, jobs and models.
 func (f *sharingFlags) problem() (plan.Problem, error) {
 	if !(f.risk >= 0 && f.risk <= 1) {
-		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
+		return plan.Problem{}, usageError("--risk %g: want a number from 0 to 1", f.risk)
 	}
 	pr, err := plan.Load(f.cluster, f.jobs)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,11 +80,11 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	missing := func(c plots.Condition, gpu string) bool { return c.Base.GPUType == gpu }
 	for _, gpu := range f.gpuTypes {
 		if !slices.ContainsFunc(out, func(c plots.Condition) bool { return missing(c, gpu) }) {
-			return nil, usageError{fmt.Errorf("no measurement of --gpu-type %q; there is %s", gpu, strings.Join(kinds, "; "))}
+			return nil, usageError("no measurement of --gpu-type %q; there is %s", gpu, strings.Join(kinds, "; "))
 		}
 	}
 	if len(out) == 0 {
-		return nil, usageError{fmt.Errorf("no measurement of --mode %s; there is %s", strings.Join(f.modes, ","), strings.Join(kinds, "; "))}
+		return nil, usageError("no measurement of --mode %s; there is %s", strings.Join(f.modes, ","), strings.Join(kinds, "; "))
 	}
 	return out, nil
 }
@@ -159,7 +158,7 @@ func (f *conditionFlags) measured(c plots.Condition) (knobs knobFlag, local []fl
 		}
 		names = append(names, "x_"+k.Name)
 	}
-	return nil, nil, nil, usageError{fmt.Errorf("--by %s: want one of %s", f.by, strings.Join(names, ", "))}
+	return nil, nil, nil, usageError("--by %s: want one of %s", f.by, strings.Join(names, ", "))
 }
 
 // byValue sorts numbers by value, before other values as text.
@@ -191,7 +190,7 @@ func (f *axisFlags) scales() (x, y plots.Scale, err error) {
 	parse := func(flag, v string) plots.Scale {
 		i := slices.Index(axisScales, v)
 		if i < 0 {
-			err = usageError{fmt.Errorf("--%s %q: want %s", flag, v, strings.Join(axisScales, ", "))}
+			err = usageError("--%s %q: want %s", flag, v, strings.Join(axisScales, ", "))
 		}
 		return plots.Scale(i)
 	}

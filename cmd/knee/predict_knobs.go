@@ -56,9 +56,9 @@ func (k knobFlag) check(m *fit.Model) error {
 	for name := range k {
 		if !slices.Contains(known, name) {
 			if known == nil {
-				return usageError{fmt.Errorf("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)}
+				return usageError("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)
 			}
-			return usageError{fmt.Errorf("--knob %s: want one of the model's knobs: %s", name, strings.Join(known, ", "))}
+			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -87,7 +87,7 @@ func parseChanges(text string) ([]speed.Change, error) {
 	var all []speed.Change
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		bad := usageError{fmt.Errorf("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)}
+		bad := usageError("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
 		c := speed.Change{Parameter: name, Factor: 1}
 		switch {
 		case name == "hierarchical" && (value == "" || value == "yes"), name == "overlap" && value == "max":

@@ -42,7 +42,7 @@ func (f *predictFlags) layouts(m *fit.Model) bool {
 // predictLayouts lists the fastest layouts that fit, for every number of workers.
 func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) error {
 	if f.workers == "" {
-		return usageError{errors.New("--best: want --workers, the GPUs to spread the model over")}
+		return usageError("--best: want --workers, the GPUs to spread the model over")
 	}
 	workers, err := counts("workers", f.workers)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	case len(rows) > 0:
 		return out.print(a.stdout, rows, t)
 	case errors.As(last, &none):
-		return infeasibleError{last}
+		return exitError{last, exitInfeasible}
 	}
 	return last
 }
@@ -101,7 +101,7 @@ func overlapping(all []predict.LayoutAnswer) int {
 // onlyType is the GPU type of a command that needs exactly one.
 func onlyType(asked string, measured []string) (string, error) {
 	if asked == "" && len(measured) > 1 {
-		return "", usageError{fmt.Errorf("--gpu-type: want one of %v", measured)}
+		return "", usageError("--gpu-type: want one of %v", measured)
 	}
 	if asked == "" {
 		return measured[0], nil
@@ -139,7 +139,7 @@ func fitsWords(p predict.Answer) string {
 // predictMemory answers from the size of a model alone: which layouts fit.
 func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) error {
 	if f.workers == "" || f.gpuType == "" {
-		return usageError{errors.New("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")}
+		return usageError("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")
 	}
 	workers, err := counts("workers", f.workers)
 	if err != nil {

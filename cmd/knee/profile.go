@@ -58,7 +58,7 @@ knee simulate --packed.`,
 				return err
 			}
 			if lease <= 0 {
-				return usageError{fmt.Errorf("--lease: found %s, want a time > 0 such as 1m", lease)}
+				return usageError("--lease: found %s, want a time > 0 such as 1m", lease)
 			}
 			search, err := how.search()
 			if err != nil {

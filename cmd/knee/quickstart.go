@@ -88,7 +88,7 @@ const quickInitialBatch = 32
 func (q *quickstart) run(ctx context.Context) error {
 	q.begun = time.Now()
 	if q.trials < 4 || q.trialSeconds <= 0 {
-		return usageError{fmt.Errorf("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)}
+		return usageError("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)
 	}
 	if err := os.MkdirAll(q.dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)

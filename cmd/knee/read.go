@@ -71,7 +71,7 @@ rows of a file without that column.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isFormat(in.output) {
-				return usageError{fmt.Errorf("-o %s: read writes CSV, to the file of -f", in.output)}
+				return usageError("-o %s: read writes CSV, to the file of -f", in.output)
 			}
 			ms, err := a.read(args[0], in, cmd.Flags())
 			if err != nil {
@@ -125,7 +125,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		return a.rows(data.Import{Columns: in.columns, Given: given}, "", file)
 	}
 	if given["seq_len"] != "" {
-		return nil, usageError{errors.New("--seq-len is about a CSV of tokens/s; a log is read for its steps")}
+		return nil, usageError("--seq-len is about a CSV of tokens/s; a log is read for its steps")
 	}
 	config, err := configOf(given)
 	if err != nil {
@@ -159,7 +159,7 @@ func isCSV(file string) bool {
 func configOf(given map[string]string) (data.Config, error) {
 	for _, need := range []string{"job", "workers"} {
 		if given[need] == "" && !(need == "workers" && given["placement"] != "") {
-			return data.Config{}, usageError{fmt.Errorf("--%s: want a value, as a log does not say it", need)}
+			return data.Config{}, usageError("--%s: want a value, as a log does not say it", need)
 		}
 	}
 	names := slices.Sorted(maps.Keys(given))

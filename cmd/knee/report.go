@@ -40,7 +40,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
 			if cmd.Flags().Changed("watch") && watch < time.Second {
-				return usageError{fmt.Errorf("--watch %s: want at least 1s", watch)}
+				return usageError("--watch %s: want at least 1s", watch)
 			}
 			if watch > 0 {
 				return a.watchReport(cmd.Context(), p, watch)

@@ -31,7 +31,7 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 			}
 			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
 			if res.Assignments, err = shard.Compare(tensors, servers); err != nil {
-				return usageError{err}
+				return exitError{err, exitBadInput}
 			}
 			t := res.table()
 			if pieces {

@@ -27,7 +27,7 @@ its rank; without them it trains alone.`,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if envErr != nil {
-				return usageError{envErr}
+				return exitError{envErr, exitBadInput}
 			}
 			return trainer.Run(cmd.Context(), opts, a.stdout, a.stderr)
 		},

@@ -48,7 +48,7 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 	if cmd.Flags().Changed("folds") {
 		s.Method = predict.KFold
 		if v.folds < 2 {
-			return nil, usageError{fmt.Errorf("--folds %d: want at least 2", v.folds)}
+			return nil, usageError("--folds %d: want at least 2", v.folds)
 		}
 	}
 	var test []data.Measurement
