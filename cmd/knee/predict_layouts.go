@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,10 +28,7 @@ func (f *predictFlags) layouts(m *fit.Model) bool {
 	if f.best || f.at != "" || f.whatIf != "" || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
 		return f.best
 	}
-	gpu := f.gpuType
-	if gpu == "" {
-		gpu = m.GPUTypes()[0]
-	}
+	gpu := cmp.Or(f.gpuType, m.GPUTypes()[0])
 	if m.Layouts(gpu) == nil {
 		return false
 	}
@@ -48,10 +47,11 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	if err != nil {
 		return err
 	}
-	gpu, err := onlyType(f.gpuType, p.Model.GPUTypes())
-	if err != nil {
-		return err
+	measured := p.Model.GPUTypes()
+	if f.gpuType == "" && len(measured) > 1 {
+		return usageError("--gpu-type: want one of %v", measured)
 	}
+	gpu := cmp.Or(f.gpuType, measured[0])
 	if p.Model.Memory() == nil {
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}
@@ -67,13 +67,11 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 			continue
 		}
 		for _, l := range all[:min(f.top, len(all))] {
-			bubble, communication := l.Shares()
-			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
-			t.add(strconv.Itoa(k), layoutWords(l.Config), between(l.StepTime, seconds), between(l.Throughput, number), memoryWords(l.Answer), fitsWords(l.Answer),
-				shareWords(bubble), shareWords(communication), l.Loses)
+			rows = append(rows, t.addLayout(l, k, between(l.StepTime, seconds), between(l.Throughput, number)))
 		}
 		if best := all[0]; len(all) > 1 && f.best && best.StepTime.Hi > all[1].StepTime.Lo {
-			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, overlapping(all))
+			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= best.StepTime.Hi })
+			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
 		}
 	}
 	var none *predict.NoLayoutError
@@ -86,27 +84,12 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	return last
 }
 
-// overlapping counts the layouts whose intervals reach below the upper end of
-// the first one's.
-func overlapping(all []predict.LayoutAnswer) int {
-	n := 0
-	for _, l := range all {
-		if l.StepTime.Lo < all[0].StepTime.Hi {
-			n++
-		}
-	}
-	return n
-}
-
-// onlyType is the GPU type of a command that needs exactly one.
-func onlyType(asked string, measured []string) (string, error) {
-	if asked == "" && len(measured) > 1 {
-		return "", usageError("--gpu-type: want one of %v", measured)
-	}
-	if asked == "" {
-		return measured[0], nil
-	}
-	return asked, nil
+// addLayout adds a layout on k workers with its speed.
+func (t *table) addLayout(l predict.LayoutAnswer, k int, speed ...string) layoutRow {
+	bubble, communication := l.Shares()
+	t.add(slices.Concat([]string{strconv.Itoa(k), layoutWords(l.Config)}, speed,
+		[]string{memoryWords(l.Answer), fitsWords(l.Answer), shareWords(bubble), shareWords(communication), l.Loses})...)
+	return layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses}
 }
 
 // layoutWords writes a layout with its micro-batches.
@@ -148,21 +131,13 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	if _, ok := data.FindGPU(f.gpuType); !ok {
 		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
 	}
-	if f.perNode == 0 {
-		f.perNode = 8
-	}
-	if f.globalBatch == 0 {
-		f.globalBatch = 512
-	}
+	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
 	t := table{columns: []string{"workers", "layout", "relative time", "memory", "fits", "bubble", "communication", "loses by"}}
 	var rows []layoutRow
 	for _, k := range workers {
 		all := predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
 		for _, l := range all[:min(f.top, len(all))] {
-			bubble, communication := l.Shares()
-			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
-			t.add(strconv.Itoa(k), layoutWords(l.Config), fmt.Sprintf("%.2f", l.Expected/all[0].Expected), memoryWords(l.Answer), fitsWords(l.Answer),
-				shareWords(bubble), shareWords(communication), l.Loses)
+			rows = append(rows, t.addLayout(l, k, fmt.Sprintf("%.2f", l.Expected/all[0].Expected)))
 		}
 	}
 	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
