@@ -25,7 +25,6 @@ type sharingFlags struct {
 	risk                             float64
 }
 
-// allocateFlags are the flags of knee allocate.
 type allocateFlags struct {
 	sharingFlags
 	plan, sizes          string
@@ -135,7 +134,6 @@ func requiredYAML(cmd *cobra.Command, to *string, name string) {
 	_ = cmd.MarkFlagFilename(name, "yaml", "yml")
 }
 
-// load loads cluster, jobs and models.
 func (f *sharingFlags) load() (plan.Problem, error) {
 	if !(f.risk >= 0 && f.risk <= 1) {
 		return plan.Problem{}, usageError("--risk %g: want a number from 0 to 1", f.risk)
@@ -148,7 +146,6 @@ func (f *sharingFlags) load() (plan.Problem, error) {
 	return pr, nil
 }
 
-// problem loads what the flags name.
 func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
 		return plan.Problem{}, usageError("--hysteresis and --restart-seconds: want seconds ≥ 0")
@@ -169,7 +166,6 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	return pr, nil
 }
 
-// allocatePlan prints one plan.
 func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	plan, err := policy.Solve(pr)
 	if err != nil {

@@ -134,7 +134,6 @@ func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 	return changed, nil
 }
 
-// moreJobs adds the jobs of a file.
 func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 	more, err := data.LoadJobs(file)
 	if err != nil {
@@ -147,7 +146,6 @@ func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 	return pr, nil
 }
 
-// moreNodes adds the nodes of another cluster.
 func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
 	more, err := data.LoadCluster(file)
 	if err != nil {

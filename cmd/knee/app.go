@@ -25,7 +25,6 @@ type app struct {
 // helpWidth is how wide the help of flags is at most.
 const helpWidth = 80
 
-// newRoot builds the command tree.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "knee",
@@ -81,7 +80,6 @@ func plainDefaults(cmd *cobra.Command) {
 	}
 }
 
-// warn prints warnings, one a line.
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, "warning: "+data.Visible(w, 4000)))

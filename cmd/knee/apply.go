@@ -14,7 +14,6 @@ import (
 	"knee/operate/queue"
 )
 
-// applyFlags are the flags of knee apply.
 type applyFlags struct {
 	to, config string
 	namespaces []string
@@ -111,7 +110,6 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	return r.Run(ctx, p, !f.confirm)
 }
 
-// commandLine writes a command and its answer in one line.
 func commandLine(c queue.Command) string {
 	text := strings.Join(c.Command, " ")
 	for _, answer := range []string{c.Answer, c.Error} {

@@ -105,7 +105,6 @@ charged too.`,
 	return cmd
 }
 
-// scoreTable lists the scores.
 func scoreTable(scores []replay.Score, out format) table {
 	write := out.figures()
 	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share", ",")}
@@ -115,7 +114,6 @@ func scoreTable(scores []replay.Score, out format) table {
 	return t
 }
 
-// kindTable lists averages over kinds of tables.
 func kindTable(scores []replay.Score, out format) table {
 	t := scoreTable(scores, out)
 	t.columns[0] = "kind"

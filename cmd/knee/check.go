@@ -14,7 +14,6 @@ import (
 	"knee/profile/joblog"
 )
 
-// checkFlags are the flags of knee check.
 type checkFlags struct {
 	model, gpuType, mode, placement string
 	workers, ps, accum              int
@@ -187,7 +186,6 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	return steps, p.Measurement.StepTime, err
 }
 
-// hold compares a measured step time with the prediction of the model.
 func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, measured float64) error {
 	p, err := m.Predict(c)
 	if err != nil {
@@ -203,7 +201,6 @@ func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, me
 	return nil
 }
 
-// config is the configuration of the job, from the flags and the model.
 func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 	c := data.Config{GPUType: f.gpuType, Workers: workers, PS: f.ps, LocalBatch: f.localBatch, AccumSteps: f.accum}
 	if f.workers != 0 {

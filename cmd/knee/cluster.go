@@ -52,7 +52,6 @@ Give prices with --price.
 	return cmd
 }
 
-// checkCluster prints the nodes of a cluster.yaml.
 func checkCluster(a *app, path string) error {
 	c, err := data.LoadCluster(path)
 	if err != nil {

@@ -64,7 +64,6 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 	})
 }
 
-// exportPlan turns a plan into the files of a target.
 func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	exporter, err := export.New(to)
 	if err != nil {
@@ -77,7 +76,6 @@ func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	return files, nil
 }
 
-// printFiles writes the contents of files one after another.
 func printFiles(w io.Writer, files []export.File) error {
 	for _, f := range files {
 		if _, err := w.Write(f.Data); err != nil {

@@ -118,7 +118,6 @@ type fitOutput struct {
 	file *string
 }
 
-// Set implements pflag.Value.
 func (o *fitOutput) Set(s string) error {
 	if !isFormat(s) && strings.ContainsAny(s, "./") {
 		*o.file = s

@@ -8,7 +8,6 @@ import (
 	"knee/fit/convergence"
 )
 
-// curveFlags describe a training curve.
 type curveFlags struct {
 	file         string
 	initialBatch float64
@@ -19,7 +18,6 @@ type curveFlags struct {
 	reach        string
 }
 
-// register adds the flags to a command.
 func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
@@ -52,7 +50,6 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	return m.AddCurve(points, data.Batch{Initial: f.initialBatch}, s)
 }
 
-// settings turns the flags into settings, reading the finished runs.
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
 	if f.family != fit.Auto && f.family != convergence.Optimus {

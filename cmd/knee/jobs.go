@@ -98,7 +98,6 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 	return cmd
 }
 
-// jobRows reads a queue and matches it to models.
 func (a *app) jobRows(ctx context.Context, from string, namespaces []string, view queue.View) ([]queue.Row, *queue.Snapshot, error) {
 	s, err := openQueue(from, namespaces, nil)
 	if err != nil {

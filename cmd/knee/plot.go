@@ -42,7 +42,6 @@ type figure struct {
 	draw                      func(cmd *cobra.Command, files []string) (plots.Figure, error)
 }
 
-// figures lists them.
 func (a *app) figures() []figure {
 	return []figure{
 		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
@@ -106,7 +105,6 @@ func (a *app) save(file string, fig plots.Figure) error {
 	return nil
 }
 
-// parseSize reads a width and a height in centimetres, such as 16x10.
 func parseSize(s string) (width, height vg.Length, err error) {
 	w, h, _ := strings.Cut(s, "x")
 	x, errX := strconv.ParseFloat(w, 64)

@@ -44,7 +44,6 @@ func optionalCounts(s string) ([]int, error) {
 	return counts("workers", s)
 }
 
-// conditions lists the curves of the models.
 func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	workers, err := optionalCounts(f.workers)
 	if err != nil {
@@ -174,7 +173,6 @@ func byValue(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// axisFlags are the scales of the axes.
 type axisFlags struct{ x, y string }
 
 var axisScales = []string{"auto", "linear", "log"}

@@ -14,7 +14,6 @@ import (
 	"knee/predict"
 )
 
-// predictFlags are the flags of knee predict.
 type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
@@ -159,7 +158,6 @@ memory alone.`,
 	return cmd
 }
 
-// configs lists the configurations that the flags describe, in order.
 func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	if f.mode != "" {
 		if _, err := data.ParseMode(f.mode); err != nil {
@@ -224,7 +222,6 @@ func (f predictFlags) sizes(m *fit.Model, gpu string, mode data.Mode) (workers, 
 	return workers, servers, nil
 }
 
-// predictAt predicts each row of a table.
 func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
 	configs, warnings, err := data.LoadConfigs(f.at)
 	if err != nil {

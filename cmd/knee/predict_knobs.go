@@ -16,7 +16,6 @@ import (
 // knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
 type knobFlag map[string][]string
 
-// String implements pflag.Value.
 func (k knobFlag) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(k)) {
@@ -25,7 +24,6 @@ func (k knobFlag) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Set implements pflag.Value.
 func (k knobFlag) Set(text string) error {
 	name, values, ok := strings.Cut(text, "=")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "x_")
@@ -38,7 +36,6 @@ func (k knobFlag) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (k knobFlag) Type() string { return "NAME=VALUES" }
 
 // check refuses knobs that the model does not have.
@@ -141,7 +138,6 @@ func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out fo
 	return out.print(a.stdout, rows, t)
 }
 
-// factor writes a ratio with its unit.
 func factor(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "×" }
 
 // changeNames lists the parameters that --what-if scales.

@@ -14,7 +14,6 @@ import (
 	"knee/predict"
 )
 
-// layoutRow is one layout as JSON.
 type layoutRow struct {
 	answerRow
 	Bubble        float64 `json:"bubble_share"`
@@ -92,7 +91,6 @@ func (t *table) addLayout(l predict.LayoutAnswer, k int, speed ...string) layout
 	return layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses}
 }
 
-// layoutWords writes a layout with its micro-batches.
 func layoutWords(c data.Config) string {
 	words := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batch %s × %d", max(c.TP, 1), max(c.PP, 1), c.Replicas(), number(c.LocalBatch), c.AccumSteps+1)
 	rest := c.Layout
@@ -103,7 +101,6 @@ func layoutWords(c data.Config) string {
 	return words
 }
 
-// memoryWords writes the peak memory in GiB with its interval.
 func memoryWords(p predict.Answer) string {
 	if p.Memory == nil {
 		return ""
@@ -111,7 +108,6 @@ func memoryWords(p predict.Answer) string {
 	return between(p.Memory.Peak.Scale(1./(1<<30)), number) + " GiB"
 }
 
-// fitsWords writes the probability to fit.
 func fitsWords(p predict.Answer) string {
 	if p.Memory == nil || math.IsInf(p.Memory.Capacity, 1) {
 		return ""

@@ -12,7 +12,6 @@ import (
 	"knee/predict"
 )
 
-// answerRow is one prediction as JSON.
 type answerRow struct {
 	Config       data.Config    `json:"config"`
 	StepTime     data.Estimate  `json:"step_time_s"`

@@ -6,7 +6,6 @@ import (
 	"knee/plots"
 )
 
-// draw writes the report and the figures.
 func (q *quickstart) draw(ctx context.Context) error {
 	q.say("Drawing")
 	if err := q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}); err != nil {
@@ -39,7 +38,6 @@ func (q *quickstart) draw(ctx context.Context) error {
 	return q.drawn("allocation", fig)
 }
 
-// drawn saves a figure as SVG for documents and PNG for a look.
 func (q *quickstart) drawn(name string, fig plots.Figure) error {
 	for _, ext := range []string{".svg", ".png"} {
 		if err := plots.Save(q.path(name+ext), fig); err != nil {

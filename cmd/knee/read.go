@@ -113,7 +113,6 @@ func jobColumns() []string {
 	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "seq_len"}, data.LayoutNames()...)
 }
 
-// read reads a log or a CSV.
 func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Measurement, error) {
 	given := map[string]string{}
 	for _, column := range jobColumns() {
@@ -149,7 +148,6 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 	return []data.Measurement{p.Measurement}, nil
 }
 
-// isCSV reports whether a file has the name of one.
 func isCSV(file string) bool {
 	plain := strings.TrimSuffix(file, ".gz")
 	return strings.HasSuffix(plain, ".csv") || strings.HasSuffix(plain, ".tsv")

@@ -55,7 +55,6 @@ itself, until Ctrl-C: to follow a running profile.`,
 	return cmd
 }
 
-// page is a requested report.
 type page struct {
 	files   []string // and folders
 	out     string
@@ -63,7 +62,6 @@ type page struct {
 	refresh int // seconds
 }
 
-// writeReport writes the page once.
 func (a *app) writeReport(ctx context.Context, p page) error {
 	in := report.Inputs{PricePerHour: p.price, Risk: cautious}
 	for _, path := range p.files {

@@ -48,7 +48,6 @@ type newFile struct {
 	content []byte
 }
 
-// sampleFiles lists the samples that ship with knee.
 func sampleFiles() ([]newFile, error) {
 	entries, err := fs.ReadDir(samples.Files(), ".")
 	var files []newFile

@@ -20,7 +20,6 @@ import (
 	"knee/fit/interference"
 )
 
-// load reads the files of the flags.
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
 		if !(v > 0) || v > 1e6 {
@@ -66,7 +65,6 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	return in.loadService(a)
 }
 
-// loadModels reads or fits the models that the flags name.
 func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 	if in.oracle && (in.models == "" || in.measurements == "") {
 		return usageError("--oracle: want --models and --measurements")
@@ -86,34 +84,24 @@ func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 	return err
 }
 
-// loadPairs reads the speeds of pairs of jobs on a GPU.
 func (in *simulateFlags) loadPairs(a *app) error {
 	shares := func(name string) bool {
 		p, err := policy.New(name)
 		_, packs := p.(simulate.Packer)
 		return err == nil && packs
 	}
-	switch {
-	case in.packed == "" && in.packedTruth == "":
+	if in.packed == "" {
 		return nil
-	case in.packed == "":
-		return usageError("--packed-truth: want --packed too, the pairs that policies know")
-	case !slices.ContainsFunc(in.Policies, shares):
+	}
+	if !slices.ContainsFunc(in.Policies, shares) {
 		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), func(name string) bool { return !shares(name) }), ", "))
 	}
-	var rows [2][]interference.Row
-	for n, file := range []string{in.packed, in.packedTruth} {
-		if file == "" {
-			continue
-		}
-		var warnings []string
-		var err error
-		if rows[n], warnings, err = interference.Load(file); err != nil {
-			return err
-		}
-		a.warn(warnings...)
+	rows, warnings, err := interference.Load(in.packed)
+	if err != nil {
+		return err
 	}
-	in.Packed = simulate.NewPairs(rows[0], rows[1], in.Seed)
+	a.warn(warnings...)
+	in.Packed = simulate.NewPairs(rows, nil, in.Seed)
 	return nil
 }
 

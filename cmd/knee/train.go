@@ -9,7 +9,6 @@ import (
 	"knee/profile/trainer"
 )
 
-// newTrain runs one rank of the built-in training workload.
 func newTrain(a *app) *cobra.Command {
 	var flags flag.FlagSet
 	opts, envErr := trainer.FromEnv(os.Getenv)

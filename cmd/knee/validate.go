@@ -22,7 +22,6 @@ type validateFlags struct {
 	seed         int64
 }
 
-// add declares the flags.
 func (v *validateFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&v.test, "test", "", "predict the measurements of this file from the others")
@@ -36,7 +35,6 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 }
 
-// run validates the measurements of the files.
 func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predict.Validation, error) {
 	ms, err := a.rows(data.Import{}, v.job, files...)
 	if err != nil {
