@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,9 +77,8 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 			out = append(out, more...)
 		}
 	}
-	missing := func(c plots.Condition, gpu string) bool { return c.Base.GPUType == gpu }
 	for _, gpu := range f.gpuTypes {
-		if !slices.ContainsFunc(out, func(c plots.Condition) bool { return missing(c, gpu) }) {
+		if !slices.ContainsFunc(out, func(c plots.Condition) bool { return c.Base.GPUType == gpu }) {
 			return nil, usageError("no measurement of --gpu-type %q; there is %s", gpu, strings.Join(kinds, "; "))
 		}
 	}
@@ -165,10 +165,7 @@ func byValue(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	if errX == nil && errY == nil && x != y {
-		if x < y {
-			return -1
-		}
-		return 1
+		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
 }

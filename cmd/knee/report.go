@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,17 +98,12 @@ func reportFiles(path string) ([]string, error) {
 		return []string{path}, nil // opening it gives the error
 	}
 	var files []string
-	err = filepath.WalkDir(path, func(f string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && f != path:
-			return filepath.SkipDir
-		case !e.IsDir() && shows(f):
-			files = append(files, f)
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if !e.IsDir() && shows(e.Name()) {
+			files = append(files, filepath.Join(path, e.Name()))
 		}
-		return nil
-	})
+	}
 	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(files) == 0 && len(turns) > 0 {
 		return reportFiles(filepath.Dir(slices.Max(turns))) // the last turn of knee operate
 	}
@@ -136,12 +130,8 @@ func withStudies(files []string) []string {
 
 // shows reports by its name whether a file of a folder is for the report.
 func shows(name string) bool {
-	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	kinds := []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"}
+	return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(name, kind) })
 }
 
 // watchReport writes the page whenever a file has changed, until ctx ends. A

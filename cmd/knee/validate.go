@@ -102,7 +102,7 @@ larger than any measured are predicted.`,
 			if err != nil {
 				return err
 			}
-			res := newValidateResult(val)
+			res := validateResult{val.Method, val.Totals(), val.ByGroup(), val.ByDistance(), val.Untested, val.Warnings}
 			return out.print(a.stdout, res, res.table())
 		},
 	}
@@ -119,10 +119,6 @@ type validateResult struct {
 	Distances []predict.Summary  `json:"distances"`
 	Untested  []predict.Untested `json:"untested,omitempty"`
 	Warnings  []string           `json:"warnings,omitempty"`
-}
-
-func newValidateResult(v *predict.Validation) validateResult {
-	return validateResult{v.Method, v.Totals(), v.ByGroup(), v.ByDistance(), v.Untested, v.Warnings}
 }
 
 // table lists groups, distances and totals, named in the first column.
