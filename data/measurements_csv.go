@@ -230,7 +230,6 @@ func speeds() []speed {
 	return all
 }
 
-// speedNames are the names of speeds.
 func speedNames() []string {
 	var names []string
 	for _, s := range speeds() {

@@ -129,13 +129,12 @@ func (t *Table) Missing(column, want string) error {
 // The row is valid until the next call.
 func (t *Table) next() (*Row, error) {
 	cells, line, err := t.read()
-	switch {
-	case err != nil:
-		return nil, err
-	case t.rows == maxRows:
-		return nil, t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
+	if t.rows++; err == nil && t.rows > maxRows {
+		err = t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
 	}
-	t.rows++
+	if err != nil {
+		return nil, err
+	}
 	row := &Row{table: t, cells: cells, Line: line}
 	if len(cells) != len(t.Header) {
 		row.Fail("", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, one for each column of the header", len(t.Header)))

@@ -144,11 +144,10 @@ func isMeasurements(file string) (bool, error) {
 
 // rows compares every measurement with status ok with the model.
 func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, err error) {
-	ms, warnings, err := data.LoadMeasurements(file)
+	ms, err := a.rows(data.Import{}, "", file)
 	if err != nil {
 		return res, err
 	}
-	a.warn(warnings...)
 	for _, row := range ms {
 		if row.Status != data.OK {
 			continue
