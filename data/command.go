@@ -71,29 +71,32 @@ func renderArgument(text string, c Config, at Source) (string, error) {
 }
 
 func templateData(c Config) TemplateData {
+	stage, strategy := sharded(c.Sharding)
 	return TemplateData{
 		Job: c.Job, GPUType: c.GPUType, Mode: string(c.ModeOrDefault()), Placement: c.Placement.String(),
 		Nodes: c.NodeCount(), Workers: c.Workers, WorkersPerNode: c.WidestNode(), PS: c.PS,
 		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
 		TP: max(c.TP, 1), PP: max(c.PP, 1), CP: max(c.CP, 1), EP: max(c.EP, 1), DP: c.Replicas(),
 		Sharding: c.Get("sharding"), Recompute: c.Get("recompute"), Offload: c.Get("offload"),
-		ShardingStage: zeroStage(c.Sharding), ShardingStrategy: strategy(c.Sharding),
+		ShardingStage: stage, ShardingStrategy: strategy,
 	}
 }
 
-// zeroStage is the equivalent stage of ZeRO; full sharding within a node counts
-// as 3.
-func zeroStage(sharding string) int {
-	return map[string]int{"zero1": 1, "zero2": 2, "zero3": 3, "hybrid": 3}[sharding]
-}
-
-// strategy is the equivalent FSDP strategy. FSDP cannot shard the optimizer's
-// state alone: zero1 becomes SHARD_GRAD_OP.
-func strategy(sharding string) string {
-	if s, ok := map[string]string{"zero1": "SHARD_GRAD_OP", "zero2": "SHARD_GRAD_OP", "zero3": "FULL_SHARD", "hybrid": "HYBRID_SHARD"}[sharding]; ok {
-		return s
+// sharded returns the stage of ZeRO and the strategy of FSDP that are equivalent.
+// Full sharding within a node counts as stage 3. FSDP cannot shard the
+// optimizer's state alone: zero1 becomes SHARD_GRAD_OP.
+func sharded(sharding string) (stage int, strategy string) {
+	switch sharding {
+	case "zero1":
+		return 1, "SHARD_GRAD_OP"
+	case "zero2":
+		return 2, "SHARD_GRAD_OP"
+	case "zero3":
+		return 3, "FULL_SHARD"
+	case "hybrid":
+		return 3, "HYBRID_SHARD"
 	}
-	return "NO_SHARD"
+	return 0, "NO_SHARD"
 }
 
 // cleanTemplateError drops the prefix "template: :1:2:".

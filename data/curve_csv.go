@@ -1,12 +1,9 @@
 package data
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // ReadCurve reads curve.csv from r: any of its columns, with at least one x
@@ -51,15 +48,7 @@ func LoadCurve(path string) ([]CurvePoint, []string, error) {
 // them if there are no points. NaN is an empty cell. A point that
 // [ReadCurve] would refuse is an error.
 func WriteCurve(w io.Writer, points []CurvePoint) error {
-	var b bytes.Buffer
-	if err := writeTable(&b, points, curveColumns(len(points) == 0)); err != nil {
-		return fmt.Errorf("write curve: %w", err)
-	}
-	if _, _, err := ReadCurve(bytes.NewReader(b.Bytes()), "curve"); err != nil {
-		return fmt.Errorf("write curve: %w", err)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return writeTable(w, "curve", points, curveColumns(len(points) == 0), ReadCurve)
 }
 
 // curveColumns are the columns of curve.csv in order; with keep, empty columns
@@ -109,7 +98,7 @@ func formatPoint(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return numberText(v)
 }
 
 func allNaN(vs ...float64) bool {

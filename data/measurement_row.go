@@ -15,7 +15,7 @@ type measurementReader struct {
 	known   []string                // columns
 	results []columnOf[Measurement] // columns of results and the architecture
 	speed   speed                   // the column that gives the step time; none if its name is empty
-	layouts map[string]bool         // columns of a layout that the table has
+	layouts bool                    // the table has a column tp or pp
 	extra   map[string]int          // position of the columns x_NAME, by NAME
 }
 
@@ -31,7 +31,9 @@ func (mr measurementReader) measurement(r *Row) Measurement {
 			r.Bad(mr.speed.column, "a rate of steps of "+want.String())
 		}
 	}
-	checkLayout(r, m.Config, m.Architecture)
+	if column, found, want := m.Layout.Check(m.Workers, m.ModeOrDefault(), m.Architecture); want != "" {
+		r.Fail(column, found, want)
+	}
 	return m
 }
 
@@ -130,7 +132,7 @@ func readCounts(r *Row, c *Config) {
 
 // readLayout reads the layout. The column dp follows from it, and must agree.
 func (mr measurementReader) readLayout(r *Row, c *Config) {
-	c.Layout.Unknown = (mr.layouts["tp"] || mr.layouts["pp"]) && r.Cell("tp") == "" && r.Cell("pp") == "" && c.Workers > 1
+	c.Layout.Unknown = mr.layouts && r.Cell("tp") == "" && r.Cell("pp") == "" && c.Workers > 1
 	for _, name := range LayoutNames() {
 		if cell := r.Cell(name); cell != "" {
 			if want := c.Layout.Set(name, strings.TrimSuffix(strings.ToLower(cell), ".0")); want != "" {
@@ -140,13 +142,6 @@ func (mr measurementReader) readLayout(r *Row, c *Config) {
 	}
 	if dp := r.Whole("dp", 1); dp > 0 && dp*c.ModelParallel() != c.Workers {
 		r.Fail("dp", r.Cell("dp"), fmt.Sprintf("workers / (tp × pp × cp), which is %s", formatFloat(float64(c.Workers)/float64(c.ModelParallel()))))
-	}
-}
-
-// checkLayout fails for a layout that contradicts the rest of the row.
-func checkLayout(r *Row, c Config, a Architecture) {
-	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), a); want != "" {
-		r.Fail(column, found, want)
 	}
 }
 
@@ -224,7 +219,7 @@ func nearlyEqual(a, b float64) bool {
 // If they contradict each other, want says what is wanted.
 func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	mode = Mode(name)
-	hint, known := oneOf(name, modeNames())
+	hint, known := oneOf(name, names(Modes()))
 	switch {
 	case name == "" && ps > 0:
 		return mode, "mode", "nothing", fmt.Sprintf("ps-sync or ps-async, since ps is %d", ps)
@@ -239,8 +234,6 @@ func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	}
 	return mode, "", "", ""
 }
-
-func modeNames() []string { return names(Modes()) }
 
 func names[T ~string](values []T) []string {
 	out := make([]string, len(values))

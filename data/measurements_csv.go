@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -163,7 +162,7 @@ func (im Import) reader(t *Table) (measurementReader, error) {
 	if mr.speed.column == "" && !t.Has("status") {
 		return mr, t.Missing("step_time_s", "a column "+strings.Join(speedNames(), ", ")+", or status if no trial succeeded")
 	}
-	mr.extra, mr.layouts = extraColumns(t.Header), layoutsOf(t)
+	mr.extra, mr.layouts = extraColumns(t.Header), t.Has("tp", "pp")
 	return mr, nil
 }
 
@@ -231,7 +230,6 @@ func speeds() []speed {
 	return all
 }
 
-// speedNames are the names of speeds.
 func speedNames() []string {
 	var names []string
 	for _, s := range speeds() {
@@ -244,15 +242,8 @@ func speedNames() []string {
 // are always written, the others only if some row has a value. A measurement
 // that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
-	var b bytes.Buffer
-	if err := writeTable(&b, ms, slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))); err != nil {
-		return fmt.Errorf("write measurements: %w", err)
-	}
-	if _, _, err := ReadMeasurements(bytes.NewReader(b.Bytes()), "measurements"); err != nil {
-		return fmt.Errorf("write measurements: %w", err)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+	columns := slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))
+	return writeTable(w, "measurements", ms, columns, ReadMeasurements)
 }
 
 // measurementColumns are the columns of measurements.csv in order, without
@@ -338,15 +329,6 @@ func resultColumns() []string {
 
 func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)
-}
-
-// layoutsOf returns which layout columns a table has.
-func layoutsOf(t *Table) map[string]bool {
-	has := map[string]bool{}
-	for _, name := range LayoutNames() {
-		has[name] = t.Has(name)
-	}
-	return has
 }
 
 // extraColumns returns the positions of the columns of further knobs.

@@ -239,5 +239,3 @@ func stepOf(r *Range) float64 {
 	}
 	return r.Step
 }
-
-func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

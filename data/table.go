@@ -2,6 +2,7 @@ package data
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -128,13 +129,12 @@ func (t *Table) Missing(column, want string) error {
 // The row is valid until the next call.
 func (t *Table) next() (*Row, error) {
 	cells, line, err := t.read()
-	switch {
-	case err != nil:
-		return nil, err
-	case t.rows == maxRows:
-		return nil, t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
+	if t.rows++; err == nil && t.rows > maxRows {
+		err = t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
 	}
-	t.rows++
+	if err != nil {
+		return nil, err
+	}
 	row := &Row{table: t, cells: cells, Line: line}
 	if len(cells) != len(t.Header) {
 		row.Fail("", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, one for each column of the header", len(t.Header)))
@@ -387,8 +387,8 @@ func shorten(s string) string {
 }
 
 // writeTable writes a CSV file with the columns that have a value in some row
-// or are marked keep.
-func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
+// or are marked keep. What read would refuse is an error.
+func writeTable[T any](w io.Writer, what string, rows []T, columns []columnOf[T], read func(io.Reader, string) ([]T, []string, error)) error {
 	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
 		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
 	})
@@ -396,16 +396,21 @@ func writeTable[T any](w io.Writer, rows []T, columns []columnOf[T]) error {
 	for i, c := range columns {
 		cells[i] = c.name
 	}
-	out := csv.NewWriter(w)
-	err := out.Write(cells)
+	var b bytes.Buffer
+	out := csv.NewWriter(&b) // writing to memory cannot fail
+	_ = out.Write(cells)
 	for _, row := range rows {
 		for i, c := range columns {
 			cells[i] = c.cell(row)
 		}
-		err = errors.Join(err, out.Write(cells))
+		_ = out.Write(cells)
 	}
 	out.Flush()
-	return errors.Join(err, out.Error())
+	if _, _, err := read(bytes.NewReader(b.Bytes()), what); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
 type columnOf[T any] struct {
@@ -446,7 +451,10 @@ func formatFloat(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	return numberText(v)
 }
+
+// numberText writes the shortest number that reads back as v.
+func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func finite(v float64) bool { return v-v == 0 }

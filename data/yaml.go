@@ -330,57 +330,48 @@ func (o *object) whole(key string, absent, min int) int {
 	return int(o.number(key, float64(absent), Count(min)))
 }
 
-func (o *object) flag(key string) bool {
-	switch s := o.scalar(key, "true or false"); s {
-	case "true":
-		return true
-	case "false":
-	default:
-		if o.get(key) != nil {
-			o.fail(key, quote(s), "true or false")
-		}
-	}
-	return false
-}
-
-func (o *object) duration(key string, absent time.Duration) time.Duration {
-	const want = "a time > 0 such as 90s, 2h30m, 1d12h or plain seconds"
+// parsed reads a scalar with parse, the zero value if there is none.
+func parsed[T any](o *object, key, want string, parse func(string) (T, error)) (v T) {
 	s := o.scalar(key, want)
 	if o.get(key) == nil {
-		return absent
+		return v
 	}
-	d, err := ParseDuration(s)
-	if err != nil || d <= 0 {
-		o.fail(key, quote(s), want)
-		return absent
-	}
-	return d
-}
-
-func (o *object) moment(key string) time.Time {
-	const want = "a point in time such as 2026-05-01T12:00:00Z"
-	s := o.scalar(key, want)
-	if o.get(key) == nil {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || t.IsZero() {
-		o.fail(key, quote(s), want)
-	}
-	return t.UTC()
-}
-
-func (o *object) quantity(key string) int64 {
-	const want = "bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024"
-	s := o.scalar(key, want)
-	if o.get(key) == nil {
-		return 0
-	}
-	q, err := ParseQuantity(s)
+	v, err := parse(s)
 	if err != nil {
 		o.fail(key, quote(s), want)
 	}
-	return q
+	return v
+}
+
+var errOutside = errors.New("outside of what is wanted")
+
+func (o *object) flag(key string) bool {
+	return parsed(o, key, "true or false", func(s string) (bool, error) {
+		if s != "true" && s != "false" {
+			return false, errOutside
+		}
+		return s == "true", nil
+	})
+}
+
+func (o *object) duration(key string) time.Duration {
+	return parsed(o, key, "a time > 0 such as 90s, 2h30m, 1d12h or plain seconds", func(s string) (time.Duration, error) {
+		d, err := ParseDuration(s)
+		if err == nil && d == 0 {
+			err = errOutside
+		}
+		return d, err
+	})
+}
+
+func (o *object) moment(key string) time.Time {
+	return parsed(o, key, "a point in time such as 2026-05-01T12:00:00Z", func(s string) (time.Time, error) {
+		t, err := time.Parse(time.RFC3339, s)
+		if err == nil && t.IsZero() {
+			err = errOutside
+		}
+		return t.UTC(), err
+	})
 }
 
 // oneOf fails unless the value of a key is one of the words.

@@ -37,7 +37,7 @@ var yamlKinds = map[string]yamlKind{
 	"modes": {read: func(o *object, key string) any {
 		var modes []Mode
 		for _, m := range o.texts(key, "a list of modes") {
-			if hint, ok := oneOf(m, modeNames()); !ok {
+			if hint, ok := oneOf(m, names(Modes())); !ok {
 				o.fail(key, quote(m)+hint, "allreduce, ps-sync or ps-async")
 			}
 			modes = append(modes, Mode(m))
@@ -56,18 +56,18 @@ var yamlKinds = map[string]yamlKind{
 	"hosts": {read: func(o *object, key string) any { return o.hosts(key) },
 		write: func(v reflect.Value) *yaml.Node { return textNode(hostlist.Compress(v.Interface().([]string))) }},
 	"pattern": {read: func(o *object, key string) any {
-		p := o.text(key)
-		if _, err := path.Match(p, ""); err != nil {
-			o.fail(key, quote(p), "a pattern such as resnet-*, where * stands for any text without a slash")
-		}
-		return p
+		o.text(key)
+		return parsed(o, key, "a pattern such as resnet-*, where * stands for any text without a slash", func(s string) (string, error) {
+			_, err := path.Match(s, "")
+			return s, err
+		})
 	}},
 	// A deadline with a colon is a point in time, otherwise a duration.
 	"time left": {read: func(o *object, key string) any {
 		if strings.Contains(o.scalar(key, "a deadline"), ":") {
 			return time.Duration(0)
 		}
-		return o.duration(key, 0)
+		return o.duration(key)
 	}},
 	"point in time": {read: func(o *object, key string) any {
 		if !strings.Contains(o.scalar(key, "a deadline"), ":") {
@@ -76,12 +76,7 @@ var yamlKinds = map[string]yamlKind{
 		return o.moment(key)
 	}},
 	"seed": {read: func(o *object, key string) any {
-		s := o.scalar(key, "a whole number")
-		seed, err := strconv.ParseInt(s, 10, 64)
-		if err != nil {
-			o.fail(key, quote(s), fmt.Sprintf("a whole number from %d to %d", int64(-1<<63), int64(1<<63-1)))
-		}
-		return seed
+		return parsed(o, key, fmt.Sprintf("a whole number from %d to %d", int64(-1<<63), int64(1<<63-1)), func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
 	}, write: func(v reflect.Value) *yaml.Node { return rawNode(fmt.Sprint(v)) }},
 	"rank":   orWord("all", AllRanks, "all, or the number of a rank ≥ 0 (default: 0)"),
 	"warmup": orWord("auto", warmupAuto, "auto or the number of steps to drop"),
@@ -95,15 +90,16 @@ var yamlKinds = map[string]yamlKind{
 // orWord is the kind of a count, or a word that stands for a special value.
 func orWord(word string, stands int, want string) yamlKind {
 	return yamlKind{read: func(o *object, key string) any {
-		s := o.scalar(key, want)
-		if s == word {
-			return stands
-		}
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n > maxCount {
-			o.fail(key, quote(s), want)
-		}
-		return n
+		return parsed(o, key, want, func(s string) (int, error) {
+			if s == word {
+				return stands, nil
+			}
+			n, err := strconv.Atoi(s)
+			if n < 0 || n > maxCount {
+				err = errOutside
+			}
+			return n, err
+		})
 	}, write: func(v reflect.Value) *yaml.Node {
 		if v.Int() == int64(stands) {
 			return textNode(word)

@@ -156,9 +156,9 @@ func (f yamlField) read(o *object, v reflect.Value) {
 		v := o.number(key, 0, f.bounds())
 		*p = &v
 	case *int64:
-		*p = o.quantity(key)
+		*p = parsed(o, key, "bytes ≥ 0 such as 80Gi, 1.5Ti, 512M or 1024", ParseQuantity)
 	case *time.Duration:
-		*p = o.duration(key, *p)
+		*p = o.duration(key)
 	case *time.Time:
 		*p = o.moment(key)
 	case *map[string]string:

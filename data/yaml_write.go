@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -36,7 +35,7 @@ func textNode(s string) *yaml.Node {
 func rawNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
 // numberNode writes the shortest number that reads back as v.
-func numberNode(v float64) *yaml.Node { return rawNode(strconv.FormatFloat(v, 'g', -1, 64)) }
+func numberNode(v float64) *yaml.Node { return rawNode(numberText(v)) }
 
 func treeNode(tree map[string]any) *yaml.Node {
 	var n yaml.Node

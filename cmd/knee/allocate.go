@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -20,16 +19,20 @@ import (
 // speeds disappoints.
 const cautious = 0.5
 
-// allocateFlags are the flags of knee allocate.
+// sharingFlags name a cluster and its jobs, and say how to plan.
+type sharingFlags struct {
+	cluster, jobs, objective, policy string
+	risk                             float64
+}
+
 type allocateFlags struct {
-	cluster, jobs, plan      string
-	objective, policy, sizes string
-	seed                     int64
-	risk, hysteresis         float64
-	restart                  float64
-	apart, strict, curve     bool
-	prices                   bool
-	whatIf, explain          []string
+	sharingFlags
+	plan, sizes          string
+	seed                 int64
+	hysteresis, restart  float64
+	apart, strict, curve bool
+	prices               bool
+	whatIf, explain      []string
 }
 
 func newAllocate(a *app) *cobra.Command {
@@ -83,7 +86,7 @@ it; with --strict that is an error. --explain says everything about one job.
 			}
 			var none *plan.Infeasible
 			if errors.As(err, &none) {
-				return infeasibleError{err}
+				return exitError{err, exitInfeasible}
 			}
 			return err
 		},
@@ -94,12 +97,8 @@ it; with --strict that is an error. --explain says everything about one job.
 }
 
 func (f *allocateFlags) add(cmd *cobra.Command) {
+	f.addShared(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.cluster, "cluster", "", "cluster.yaml (required)")
-	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
-	fl.StringVar(&f.objective, "objective", "", "objective: "+strings.Join(objective.Names(), ", ")+" (default jct)")
-	fl.StringVar(&f.policy, "policy", "", "policy: "+strings.Join(policy.Names(), ", ")+" (default "+policy.Default+")")
-	fl.Float64Var(&f.risk, "risk", cautious, "0: expected speeds, 1: low ends of their intervals")
 	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "least gain of changing a running job, in seconds beyond its restart")
 	fl.Float64Var(&f.restart, "restart-seconds", 0, "cost of a restart (default: as in jobs.yaml)")
 	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers: all, pow2, nodes (powers of two, then whole nodes)")
@@ -111,34 +110,54 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "file for the plan")
 	fl.Int64Var(&f.seed, "seed", 1, "seed recorded in the plan")
-	for _, name := range []string{"cluster", "jobs"} {
-		_ = cmd.MarkFlagRequired(name)
-		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
-	}
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan", "prices")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "explain", "prices")
-	completes(cmd, "objective", objective.Names())
-	completes(cmd, "policy", policy.Names())
 	completes(cmd, "sizes", plan.SizeSets())
 }
 
-// problem loads what the flags name.
-func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
-	if f.risk < 0 || f.risk > 1 {
-		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
-	}
-	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
-		return plan.Problem{}, usageError{errors.New("--hysteresis and --restart-seconds: want seconds ≥ 0")}
+// addShared adds the flags that the figures of a plan have too.
+func (f *sharingFlags) addShared(cmd *cobra.Command) {
+	requiredYAML(cmd, &f.cluster, "cluster")
+	requiredYAML(cmd, &f.jobs, "jobs")
+	fl := cmd.Flags()
+	fl.StringVar(&f.objective, "objective", "", "objective: "+strings.Join(objective.Names(), ", ")+" (default "+objective.Default+")")
+	fl.StringVar(&f.policy, "policy", policy.Default, "policy: "+strings.Join(policy.Names(), ", "))
+	fl.Float64Var(&f.risk, "risk", cautious, "0: expected speeds, 1: low ends of their intervals")
+	completes(cmd, "objective", objective.Names())
+	completes(cmd, "policy", policy.Names())
+}
+
+// requiredYAML adds a required flag that names NAME.yaml.
+func requiredYAML(cmd *cobra.Command, to *string, name string) {
+	cmd.Flags().StringVar(to, name, "", name+".yaml (required)")
+	_ = cmd.MarkFlagRequired(name)
+	_ = cmd.MarkFlagFilename(name, "yaml", "yml")
+}
+
+func (f *sharingFlags) load() (plan.Problem, error) {
+	if !(f.risk >= 0 && f.risk <= 1) {
+		return plan.Problem{}, usageError("--risk %g: want a number from 0 to 1", f.risk)
 	}
 	pr, err := plan.Load(f.cluster, f.jobs)
+	if err != nil {
+		return pr, err
+	}
+	pr.Objective, pr.Policy, pr.Risk = f.objective, f.policy, f.risk
+	return pr, nil
+}
+
+func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
+	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
+		return plan.Problem{}, usageError("--hysteresis and --restart-seconds: want seconds ≥ 0")
+	}
+	pr, err := f.load()
 	if err != nil {
 		return pr, err
 	}
 	if len(pr.Jobs) == 0 {
 		return pr, &data.InputError{Source: data.Source{File: f.jobs, Column: "jobs"}, Found: "no jobs", Want: "at least one to plan for"}
 	}
-	pr.Objective, pr.Policy, pr.Seed, pr.Now = f.objective, f.policy, f.seed, time.Now()
-	pr.Risk, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.risk, f.hysteresis, f.sizes, f.apart, f.strict
+	pr.Seed, pr.Now, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.seed, time.Now(), f.hysteresis, f.sizes, f.apart, f.strict
 	if cmd.Flags().Changed("restart-seconds") {
 		for i := range pr.Jobs {
 			pr.Jobs[i].RestartSeconds = f.restart
@@ -147,7 +166,6 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	return pr, nil
 }
 
-// allocatePlan prints one plan.
 func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	plan, err := policy.Solve(pr)
 	if err != nil {

@@ -19,10 +19,10 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		at := slices.IndexFunc(made.Jobs, func(j data.PlannedJob) bool { return j.Name == name })
 		if at < 0 {
 			var known []string
-			for _, j := range made.Jobs {
+			for _, j := range made.Jobs[:min(len(made.Jobs), 20)] {
 				known = append(known, j.Name)
 			}
-			return usageError{&data.UnknownError{What: "job", Name: name, Known: known[:min(len(known), 20)]}}
+			return &data.UnknownError{What: "job", Name: name, Known: known}
 		}
 		j := made.Jobs[at]
 		jobs = append(jobs, j)

@@ -40,7 +40,6 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 	return t
 }
 
-// sizeText is the allocation of a job.
 func sizeText(j data.PlannedJob) string {
 	text := fmt.Sprintf("%d × %s", j.Workers, j.GPUType)
 	if j.Mode.UsesPS() {

@@ -33,7 +33,7 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 		}
 		made, err := plan.OutcomeOf(changed, policy.Solve)
 		if err == nil && text == "" && !made.Feasible {
-			err = infeasibleError{errors.New(made.Why)}
+			err = exitError{errors.New(made.Why), exitInfeasible}
 		}
 		if err != nil {
 			return err
@@ -129,12 +129,11 @@ func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 		}
 	}
 	if err != nil {
-		return pr, usageError{fmt.Errorf("--what-if %q: %w", text, err)}
+		return pr, usageError("--what-if %q: %w", text, err)
 	}
 	return changed, nil
 }
 
-// moreJobs adds the jobs of a file.
 func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 	more, err := data.LoadJobs(file)
 	if err != nil {
@@ -147,7 +146,6 @@ func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 	return pr, nil
 }
 
-// moreNodes adds the nodes of another cluster.
 func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
 	more, err := data.LoadCluster(file)
 	if err != nil {

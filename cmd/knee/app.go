@@ -25,7 +25,6 @@ type app struct {
 // helpWidth is how wide the help of flags is at most.
 const helpWidth = 80
 
-// newRoot builds the command tree.
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "knee",
@@ -45,7 +44,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())}
+		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
 	})
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "To start:"},
@@ -81,7 +80,6 @@ func plainDefaults(cmd *cobra.Command) {
 	}
 }
 
-// warn prints warnings, one a line.
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, "warning: "+data.Visible(w, 4000)))

@@ -14,13 +14,10 @@ import (
 	"knee/operate/queue"
 )
 
-// applyFlags are the flags of knee apply.
 type applyFlags struct {
-	to, config string
-	namespaces []string
-	confirm    bool
-	dry        bool
-	deadline   time.Duration
+	queueFlags
+	confirm, dry bool
+	deadline     time.Duration
 }
 
 // pollQueue is the time between looks at the queue for the effect of a command.
@@ -67,38 +64,29 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 			return unmade(changes)
 		},
 	}
+	f.add(cmd, "to")
 	fl := cmd.Flags()
-	fl.StringVar(&f.to, "to", "", "scheduler: "+strings.Join(schedulers, ", "))
-	fl.StringVar(&f.config, "config", "", "operate.yaml with allow-list and limits")
-	fl.StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
 	fl.BoolVar(&f.confirm, "confirm", false, "make the changes")
 	fl.BoolVar(&f.dry, "dry-run", false, "print the changes only (default)")
 	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "time for the queue to show a change")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
-	_ = cmd.MarkFlagRequired("to")
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
-	completes(cmd, "to", schedulers)
 	formatFlag(cmd, &out)
 	return cmd
 }
 
 func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Change, error) {
 	r := &apply.Runner{Poll: pollQueue, Looks: int(f.deadline/pollQueue) + 1}
-	namespaces := f.namespaces
-	if f.config != "" {
-		c, err := data.LoadOperate(f.config)
-		if err != nil {
-			return nil, err
-		}
+	c, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		r.MaxChanges = c.MaxChanges
 		if r.Allowed, err = operate.Allowed(c, time.Now()); err != nil {
 			return nil, err
 		}
-		r.MaxChanges = c.MaxChanges
-		if len(namespaces) == 0 {
-			namespaces = c.Namespaces
-		}
 	}
-	s, err := openQueue(f.to, namespaces, func(c queue.Command) error {
+	s, err := openQueue(f.scheduler, f.namespaces, func(c queue.Command) error {
 		if c.Answered {
 			a.note("%s", commandLine(c))
 		}
@@ -111,7 +99,6 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	return r.Run(ctx, p, !f.confirm)
 }
 
-// commandLine writes a command and its answer in one line.
 func commandLine(c queue.Command) string {
 	text := strings.Join(c.Command, " ")
 	for _, answer := range []string{c.Answer, c.Error} {

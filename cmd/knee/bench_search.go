@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -50,13 +49,13 @@ charged too.`,
 			case "time_s":
 				g.Time = true
 			default:
-				return usageError{fmt.Errorf("--objective %q: want cost_usd or time_s", objective)}
+				return usageError("--objective %q: want cost_usd or time_s", objective)
 			}
 			if seeds < 1 || budget < 1 || !(noise >= 0 && noise <= 1) {
-				return usageError{fmt.Errorf("--seeds %d --budget %d --noise %g: want at least one seed and evaluation, and noise from 0 to 1", seeds, budget, noise)}
+				return usageError("--seeds %d --budget %d --noise %g: want at least one seed and evaluation, and noise from 0 to 1", seeds, budget, noise)
 			}
 			if len(args) == 0 && layouts == 0 {
-				return usageError{fmt.Errorf("no tables: want TABLE.csv or --layouts")}
+				return usageError("no tables: want TABLE.csv or --layouts")
 			}
 			var tables []*replay.Table
 			for _, file := range args {
@@ -106,7 +105,6 @@ charged too.`,
 	return cmd
 }
 
-// scoreTable lists the scores.
 func scoreTable(scores []replay.Score, out format) table {
 	write := out.figures()
 	t := table{columns: strings.Split("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share", ",")}
@@ -116,7 +114,6 @@ func scoreTable(scores []replay.Score, out format) table {
 	return t
 }
 
-// kindTable lists averages over kinds of tables.
 func kindTable(scores []replay.Score, out format) table {
 	t := scoreTable(scores, out)
 	t.columns[0] = "kind"

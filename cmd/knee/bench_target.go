@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -42,7 +41,7 @@ searching the largest size measured and adding replicas (scaled).`,
   knee bench target plans.csv --at 8 --measure 4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.At < 1 || r.Measure < 1 || r.Budget < 1 || seeds < 1 || len(args) == 0 && layouts == 0 {
-				return usageError{fmt.Errorf("--at %d --measure %d --budget %d --seeds %d --layouts %d: want at least one each, and PLANS.csv or --layouts", r.At, r.Measure, r.Budget, seeds, layouts)}
+				return usageError("--at %d --measure %d --budget %d --seeds %d --layouts %d: want at least one each, and PLANS.csv or --layouts", r.At, r.Measure, r.Budget, seeds, layouts)
 			}
 			var tables []*replay.Table
 			for _, file := range args {
@@ -63,7 +62,7 @@ searching the largest size measured and adding replicas (scaled).`,
 			}
 			tables = slices.DeleteFunc(tables, func(t *replay.Table) bool { return !t.Reaches(r) })
 			if len(tables) == 0 {
-				return usageError{fmt.Errorf("no job has ten plans on %d workers and more than %d on at most %d", r.At, r.Budget, r.Measure)}
+				return usageError("no job has ten plans on %d workers and more than %d on at most %d", r.At, r.Budget, r.Measure)
 			}
 			results, err := reach(a, tables, r, seeds)
 			if err != nil {

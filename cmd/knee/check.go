@@ -14,7 +14,6 @@ import (
 	"knee/profile/joblog"
 )
 
-// checkFlags are the flags of knee check.
 type checkFlags struct {
 	model, gpuType, mode, placement string
 	workers, ps, accum              int
@@ -53,7 +52,7 @@ arrived_s with step, shows which of them is the straggler.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, name := range f.fail {
 				if !slices.Contains(findings, name) {
-					return usageError{fmt.Errorf("--fail-if %q: want %s", name, strings.Join(findings, ", "))}
+					return usageError("--fail-if %q: want %s", name, strings.Join(findings, ", "))
 				}
 			}
 			res, err := f.run(a, args[0])
@@ -103,7 +102,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	}
 	if measurements, err := isMeasurements(file); err != nil || measurements {
 		if err == nil && m == nil {
-			err = usageError{fmt.Errorf("%s: measurements are compared with a model: want --model", file)}
+			err = usageError("%s: measurements are compared with a model: want --model", file)
 		}
 		if err != nil {
 			return res, err
@@ -145,11 +144,10 @@ func isMeasurements(file string) (bool, error) {
 
 // rows compares every measurement with status ok with the model.
 func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, err error) {
-	ms, warnings, err := data.LoadMeasurements(file)
+	ms, err := a.rows(data.Import{}, "", file)
 	if err != nil {
 		return res, err
 	}
-	a.warn(warnings...)
 	for _, row := range ms {
 		if row.Status != data.OK {
 			continue
@@ -187,7 +185,6 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	return steps, p.Measurement.StepTime, err
 }
 
-// hold compares a measured step time with the prediction of the model.
 func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, measured float64) error {
 	p, err := m.Predict(c)
 	if err != nil {
@@ -203,7 +200,6 @@ func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, me
 	return nil
 }
 
-// config is the configuration of the job, from the flags and the model.
 func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 	c := data.Config{GPUType: f.gpuType, Workers: workers, PS: f.ps, LocalBatch: f.localBatch, AccumSteps: f.accum}
 	if f.workers != 0 {
@@ -212,19 +208,19 @@ func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
 	if f.placement != "" {
 		p, err := data.ParsePlacement(f.placement)
 		if err != nil {
-			return c, usageError{fmt.Errorf("--placement: %w", err)}
+			return c, usageError("--placement: %w", err)
 		}
 		c.Placement, c.Nodes, c.Workers = p, len(p), p.Workers()
 	}
 	if f.mode != "" {
 		mode, err := data.ParseMode(f.mode)
 		if err != nil {
-			return c, usageError{err}
+			return c, exitError{err, exitBadInput}
 		}
 		c.Mode = mode
 	}
 	if f.workers < 0 || f.ps < 0 || f.accum < 0 || f.localBatch < 0 {
-		return c, usageError{errors.New("--workers, --ps, --accum-steps and --local-batch: want numbers ≥ 0")}
+		return c, usageError("--workers, --ps, --accum-steps and --local-batch: want numbers ≥ 0")
 	}
 	c, err := m.Resolve(c)
 	if err != nil {
@@ -249,7 +245,7 @@ func (r checkResult) table(f format) table {
 	return t
 }
 
-// found returns a thresholdError that names the findings of --fail-if.
+// found returns an error that names the findings of --fail-if.
 func (f checkFlags) found(r checkResult) error {
 	var all []error
 	for _, w := range r.Workers {
@@ -265,5 +261,5 @@ func (f checkFlags) found(r checkResult) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return thresholdError{errors.Join(all...)}
+	return exitError{errors.Join(all...), exitThreshold}
 }

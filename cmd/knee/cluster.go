@@ -1,8 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,11 @@ func newCluster(a *app) *cobra.Command {
 		Short: "Describe a cluster, or check a description",
 		Long: `cluster describes this machine as cluster.yaml: its GPUs as nvidia-smi lists them,
 else one worker slot per core. --from names another source:
-` + clusterSourceHelp() + `
+
+  machine      this machine, by nvidia-smi where there are GPUs
+  kubernetes   the cluster of the current context, as kubectl finds it
+  slurm        the cluster whose login node this is, by scontrol
+
 Give prices with --price.
 
 --check reads a cluster.yaml and prints its nodes.`,
@@ -30,11 +35,7 @@ Give prices with --price.
 			if check != "" {
 				return checkCluster(a, check)
 			}
-			source, err := findClusterSource(from)
-			if err != nil {
-				return err
-			}
-			c, warnings, err := source.read(cmd.Context())
+			c, warnings, err := readCluster(cmd.Context(), from)
 			if err != nil {
 				return err
 			}
@@ -45,13 +46,12 @@ Give prices with --price.
 	}
 	f := cmd.Flags()
 	f.StringVar(&check, "check", "", "cluster.yaml to check")
-	f.StringVar(&from, "from", thisMachineSource, "source: "+clusterSourceNames())
+	f.StringVar(&from, "from", clusterSources[0], "source: "+strings.Join(clusterSources, ", "))
 	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
 }
 
-// checkCluster prints the nodes of a cluster.yaml.
 func checkCluster(a *app, path string) error {
 	c, err := data.LoadCluster(path)
 	if err != nil {
@@ -67,27 +67,15 @@ func checkCluster(a *app, path string) error {
 // apply sets the price of every node whose GPU type has one, and warns of
 // prices for types that the cluster does not have.
 func (p priceFlag) apply(c *data.Cluster) (warnings []string) {
-	missing := map[string]bool{}
-	for gpu := range p {
-		missing[gpu] = true
-	}
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
+	for i, n := range c.Nodes {
 		if price, ok := p[n.GPUType]; ok {
-			n.PricePerHour = price * float64(n.GPUs)
-			delete(missing, n.GPUType)
+			c.Nodes[i].PricePerHour = price * float64(n.GPUs)
 		}
 	}
-	for _, gpu := range sortedKeys(missing) {
-		warnings = append(warnings, fmt.Sprintf("--price %s: the cluster has no such GPUs, only %s", gpu, strings.Join(c.GPUTypes(), ", ")))
+	for _, gpu := range slices.Sorted(maps.Keys(p)) {
+		if !slices.Contains(c.GPUTypes(), gpu) {
+			warnings = append(warnings, fmt.Sprintf("--price %s: the cluster has no such GPUs, only %s", gpu, strings.Join(c.GPUTypes(), ", ")))
+		}
 	}
 	return warnings
-}
-
-// clusterSource is a place a cluster's description can be read from.
-type clusterSource struct {
-	name string
-	help string // one line of help
-	// read returns the cluster, and warnings of what was left out.
-	read func(context.Context) (*data.Cluster, []string, error)
 }

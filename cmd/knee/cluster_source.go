@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,49 +14,24 @@ import (
 	"knee/internal/slurm"
 )
 
-// thisMachineSource is the default source.
-const thisMachineSource = "machine"
+// clusterSources are the values of --from of knee cluster, the default first.
+var clusterSources = []string{"machine", "kubernetes", "slurm"}
 
-// clusterSources lists the values of --from.
-func clusterSources() []clusterSource {
-	return []clusterSource{
-		{thisMachineSource, "this machine, by nvidia-smi where there are GPUs", thisMachine},
-		{"kubernetes", "the cluster of the current context, as kubectl finds it", func(ctx context.Context) (*data.Cluster, []string, error) {
-			client, err := kube.Load(kube.Settings{})
-			if err != nil {
-				return nil, nil, err
-			}
-			return kube.Cluster(ctx, client)
-		}},
-		{"slurm", "the cluster whose login node this is, by scontrol", slurm.Cluster},
-	}
-}
-
-// findClusterSource returns the source of a name.
-func findClusterSource(name string) (clusterSource, error) {
-	for _, s := range clusterSources() {
-		if s.name == name {
-			return s, nil
+// readCluster returns the cluster of a source, and warnings of what was left out.
+func readCluster(ctx context.Context, source string) (*data.Cluster, []string, error) {
+	switch source {
+	case "machine":
+		return thisMachine(ctx)
+	case "kubernetes":
+		client, err := kube.Load(kube.Settings{})
+		if err != nil {
+			return nil, nil, err
 		}
+		return kube.Cluster(ctx, client)
+	case "slurm":
+		return slurm.Cluster(ctx)
 	}
-	return clusterSource{}, &data.InputError{Source: data.Source{File: "--from"}, Found: strconv.Quote(name), Want: "one of " + clusterSourceNames()}
-}
-
-func clusterSourceNames() string {
-	var names []string
-	for _, s := range clusterSources() {
-		names = append(names, s.name)
-	}
-	return strings.Join(names, ", ")
-}
-
-// clusterSourceHelp is the list for the help of the command.
-func clusterSourceHelp() string {
-	var b strings.Builder
-	for _, s := range clusterSources() {
-		fmt.Fprintf(&b, "  %-11s %s\n", s.name, s.help)
-	}
-	return b.String()
+	return nil, nil, &data.InputError{Source: data.Source{File: "--from"}, Found: strconv.Quote(source), Want: "one of " + strings.Join(clusterSources, ", ")}
 }
 
 // thisMachine describes this machine by its GPUs, or by its cores if there
@@ -98,6 +71,3 @@ func machineOfCores() (data.Node, error) {
 	cores := runtime.NumCPU()
 	return data.Node{Name: name, GPUType: "cpu", GPUs: cores, CPUs: float64(cores)}, nil
 }
-
-// sortedKeys returns the keys of a set in order.
-func sortedKeys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
-
-	"knee/data"
 )
 
 func newDocs(a *app) *cobra.Command {
@@ -28,7 +24,7 @@ func newDocs(a *app) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDocsMan(a), newDocsReference(a))
+	cmd.AddCommand(newDocsMan(), newDocsReference(a))
 	return cmd
 }
 
@@ -114,48 +110,19 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 	return out.String()
 }
 
-func newDocsMan(a *app) *cobra.Command {
+func newDocsMan() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write man pages, one for every command",
 		Example: "  knee docs man manual",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("make the folder: %w", err)
 			}
 			cmd.Root().DisableAutoGenTag = true // it holds the date
-			n, err := writePages(cmd.Root(), args[0])
-			a.note("wrote %d pages to %s", n, args[0])
-			return err
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
 		},
 	}
-}
-
-// manDate stands in the head of every man page.
-var manDate = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-// writePages writes the man page of a command and of those below it, and
-// counts them.
-func writePages(cmd *cobra.Command, dir string) (int, error) {
-	var page bytes.Buffer
-	name, date := strings.ReplaceAll(cmd.CommandPath(), " ", "-"), manDate
-	if err := doc.GenMan(cmd, &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Date: &date, Source: "knee", Manual: "knee"}, &page); err != nil {
-		return 0, fmt.Errorf("the page of %s: %w", cmd.CommandPath(), err)
-	}
-	err := data.WriteFile(filepath.Join(dir, name+".1"), func(w io.Writer) error { _, err := w.Write(page.Bytes()); return err })
-	if err != nil {
-		return 0, err
-	}
-	n := 1
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
-			below, err := writePages(c, dir)
-			n += below
-			if err != nil {
-				return n, err
-			}
-		}
-	}
-	return n, nil
 }

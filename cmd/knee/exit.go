@@ -21,20 +21,18 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a command line that cannot be understood.
-type usageError struct{ error }
+// exitError is an error with the exit code of the command.
+type exitError struct {
+	error
+	code int
+}
 
-func (e usageError) Unwrap() error { return e.error }
+func (e exitError) Unwrap() error { return e.error }
 
-// infeasibleError says that nothing satisfies what was requested.
-type infeasibleError struct{ error }
-
-func (e infeasibleError) Unwrap() error { return e.error }
-
-// thresholdError says that a threshold of --fail-if was crossed.
-type thresholdError struct{ error }
-
-func (e thresholdError) Unwrap() error { return e.error }
+// usageError is the error of a command line that cannot be understood.
+func usageError(format string, args ...any) error {
+	return exitError{fmt.Errorf(format, args...), exitBadInput}
+}
 
 // errInterrupted ends a command that the user stopped and that can continue.
 var errInterrupted = errors.New("interrupted")
@@ -53,17 +51,13 @@ func exitCode(stderr io.Writer, err error) int {
 	}
 	var input *data.InputError
 	var unknown *data.UnknownError
-	var usage usageError
-	var infeasible infeasibleError
-	var threshold thresholdError
+	var coded exitError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
 		return exitInterrupted
-	case errors.As(err, &threshold):
-		return exitThreshold
-	case errors.As(err, &infeasible):
-		return exitInfeasible
-	case errors.As(err, &input), errors.As(err, &unknown), errors.As(err, &usage), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
+	case errors.As(err, &coded):
+		return coded.code
+	case errors.As(err, &input), errors.As(err, &unknown), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
 		return exitBadInput
 	}
 	return exitFailed

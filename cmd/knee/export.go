@@ -64,20 +64,18 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 	})
 }
 
-// exportPlan turns a plan into the files of a target.
 func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
 	exporter, err := export.New(to)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, exitError{err, exitBadInput}
 	}
 	files, err := exporter(*plan) // its errors name the target
 	if err != nil {
-		return nil, usageError{err} // a plan that the target cannot express is bad input
+		return nil, exitError{err, exitBadInput} // a plan that the target cannot express is bad input
 	}
 	return files, nil
 }
 
-// printFiles writes the contents of files one after another.
 func printFiles(w io.Writer, files []export.File) error {
 	for _, f := range files {
 		if _, err := w.Write(f.Data); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -119,7 +118,6 @@ type fitOutput struct {
 	file *string
 }
 
-// Set implements pflag.Value.
 func (o *fitOutput) Set(s string) error {
 	if !isFormat(s) && strings.ContainsAny(s, "./") {
 		*o.file = s
@@ -140,12 +138,12 @@ func fitSettings(family string, seed int64, cluster []string, interconnect, mess
 		}
 		n, err := data.ParseQuantity(q.text)
 		if err != nil || n <= 0 {
-			return s, usageError{fmt.Errorf("--%s %q: want bytes such as 102M or 12.5Gi", q.flag, q.text)}
+			return s, usageError("--%s %q: want bytes such as 102M or 12.5Gi", q.flag, q.text)
 		}
 		*q.to = float64(n)
 	}
 	if (s.Interconnect > 0) != (s.MessageBytes > 0) {
-		return s, usageError{errors.New("--interconnect and --message-bytes: want both or neither")}
+		return s, usageError("--interconnect and --message-bytes: want both or neither")
 	}
 	for _, path := range cluster {
 		m, err := fit.ReadModel(path)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"knee/data"
@@ -10,7 +8,6 @@ import (
 	"knee/fit/convergence"
 )
 
-// curveFlags describe a training curve.
 type curveFlags struct {
 	file         string
 	initialBatch float64
@@ -21,7 +18,6 @@ type curveFlags struct {
 	reach        string
 }
 
-// register adds the flags to a command.
 func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
@@ -43,7 +39,7 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	if f.file == "" {
 		if len(f.finished) > 0 || f.planned != 0 || len(f.milestones) > 0 {
-			return usageError{fmt.Errorf("--finished-run, --planned-epochs and --milestones: want --curve with them")}
+			return usageError("--finished-run, --planned-epochs and --milestones: want --curve with them")
 		}
 		return nil
 	}
@@ -54,11 +50,10 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	return m.AddCurve(points, data.Batch{Initial: f.initialBatch}, s)
 }
 
-// settings turns the flags into settings, reading the finished runs.
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
 	if f.family != fit.Auto && f.family != convergence.Optimus {
-		return s, usageError{fmt.Errorf("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)}
+		return s, usageError("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)
 	}
 	for _, path := range f.finished {
 		run, err := a.curves(path)

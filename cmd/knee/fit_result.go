@@ -94,7 +94,6 @@ func (r fitResult) print(w io.Writer, out format) error {
 	return nil
 }
 
-// familyTable lists the families with their errors in percent.
 func (r fitResult) familyTable() table {
 	t := table{columns: []string{"gpu_type", "mode", "family", "leave_one_out", "forward", "used"}}
 	percentage := func(v *float64) string {
@@ -124,7 +123,6 @@ func (r fitResult) familyTable() table {
 	return t
 }
 
-// parameter is one fitted parameter with its interval.
 type parameter struct {
 	GPUType   string        `json:"gpu_type"`
 	Mode      data.Mode     `json:"mode"`

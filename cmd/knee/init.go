@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"path/filepath"
 	"runtime"
 
@@ -38,7 +37,7 @@ runs the built-in trainer, so that knee profile works at once.`,
   knee init my-job -- torchrun --nproc-per-node=4 train.py --batch-size 64`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
-				return usageError{fmt.Errorf("knee init takes one folder, got %q; a training command goes after --", args)}
+				return usageError("knee init takes one folder, got %q; a training command goes after --", args)
 			}
 			return nil
 		},

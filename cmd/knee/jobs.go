@@ -38,9 +38,38 @@ func openQueue(name string, namespaces []string, audit func(queue.Command) error
 	return nil, &data.InputError{Source: data.Source{File: "scheduler"}, Found: strconv.Quote(name), Want: strings.Join(schedulers, " or ")}
 }
 
+// queueFlags name a queue and how its jobs are treated.
+type queueFlags struct {
+	scheduler, config string
+	namespaces        []string
+}
+
+// add adds the flags; that of the scheduler is called name.
+func (f *queueFlags) add(cmd *cobra.Command, name string) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.scheduler, name, "", "scheduler: "+strings.Join(schedulers, ", "))
+	fl.StringVar(&f.config, "config", "", "operate.yaml with rules, allow-list and limits")
+	fl.StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
+	_ = cmd.MarkFlagRequired(name)
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	completes(cmd, name, schedulers)
+}
+
+// load reads the configuration, nil without one, and takes its namespaces unless
+// the flags name others.
+func (f *queueFlags) load() (*data.Operate, error) {
+	if f.config == "" {
+		return nil, nil
+	}
+	c, err := data.LoadOperate(f.config)
+	if err == nil && len(f.namespaces) == 0 {
+		f.namespaces = c.Namespaces
+	}
+	return c, err
+}
+
 func newJobs(a *app) *cobra.Command {
-	var from, config string
-	var namespaces []string
+	var from queueFlags
 	var out string
 	cmd := &cobra.Command{
 		Use:   "jobs --from SCHEDULER",
@@ -58,26 +87,24 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains([]string{"yaml", "json", "table", "csv", "markdown"}, out) {
-				return usageError{fmt.Errorf("-o %q: want yaml, json, table, csv or markdown", out)}
+				return usageError("-o %q: want yaml, json, table, csv or markdown", out)
 			}
 			view := queue.View{Now: time.Now()}
 			var tenants []data.Tenant
-			if config != "" {
-				c, err := data.LoadOperate(config)
-				if err != nil {
-					return err
-				}
+			c, err := from.load()
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				tenants = c.Tenants
 				if view.Rules, err = operate.Rules(c); err != nil {
 					return err
 				}
 				if view.Movable, err = operate.Movable(c, view.Now); err != nil {
 					return err
 				}
-				if tenants = c.Tenants; len(namespaces) == 0 {
-					namespaces = c.Namespaces
-				}
 			}
-			rows, snap, err := a.jobRows(cmd.Context(), from, namespaces, view)
+			rows, snap, err := a.jobRows(cmd.Context(), from, view)
 			if err != nil {
 				return err
 			}
@@ -87,20 +114,13 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 			return format(out).print(a.stdout, rows, jobsTable(rows, format(out)))
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&from, "from", "", "scheduler: "+strings.Join(schedulers, ", "))
-	f.StringVar(&config, "config", "", "operate.yaml whose rules match jobs to models")
-	f.StringSliceVar(&namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
-	f.StringVarP(&out, "output", "o", "yaml", "output format: yaml, json, table, csv, markdown")
-	_ = cmd.MarkFlagRequired("from")
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
-	completes(cmd, "from", schedulers)
+	from.add(cmd, "from")
+	cmd.Flags().StringVarP(&out, "output", "o", "yaml", "output format: yaml, json, table, csv, markdown")
 	return cmd
 }
 
-// jobRows reads a queue and matches it to models.
-func (a *app) jobRows(ctx context.Context, from string, namespaces []string, view queue.View) ([]queue.Row, *queue.Snapshot, error) {
-	s, err := openQueue(from, namespaces, nil)
+func (a *app) jobRows(ctx context.Context, from queueFlags, view queue.View) ([]queue.Row, *queue.Snapshot, error) {
+	s, err := openQueue(from.scheduler, from.namespaces, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -102,7 +102,6 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 	return err
 }
 
-// serve serves metrics until the returned function is called.
 func serve(address string, metrics http.Handler) (stop func(), err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

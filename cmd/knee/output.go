@@ -20,7 +20,6 @@ type format string
 
 var formats = []string{"table", "csv", "json", "markdown"}
 
-// formatFlag adds -o to a command.
 func formatFlag(cmd *cobra.Command, f *format) {
 	*f = "table"
 	cmd.Flags().VarP(f, "output", "o", "output format: "+strings.Join(formats, ", "))
@@ -40,7 +39,6 @@ func fileFlag(cmd *cobra.Command, to *string, file, usage string, before ...stri
 	}
 }
 
-// String, Set and Type implement pflag.Value.
 func (f *format) String() string { return string(*f) }
 
 func (f *format) Set(s string) error {

@@ -12,7 +12,6 @@ import (
 )
 
 func newPairs(a *app) *cobra.Command {
-	var everything bool
 	var out format
 	cmd := &cobra.Command{
 		Use:   "pairs PAIRS.csv",
@@ -26,9 +25,8 @@ PAIRS.csv has a row for each job of a pair: application, beside, gpu_type, worke
 (empty for any number) and share, or step_time_s and alone_step_time_s, or
 steps_per_s and alone_steps_per_s; 0 where two do not fit. knee profile --beside
 measures a pair, knee simulate --packed takes the table.`,
-		Example: `  knee pairs pairs.csv
-  knee pairs pairs.csv --all -o csv`,
-		Args: cobra.ExactArgs(1),
+		Example: "  knee pairs pairs.csv\n  knee pairs pairs.csv -o csv",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			rows, warnings, err := interference.Load(args[0])
 			if err != nil {
@@ -39,21 +37,16 @@ measures a pair, knee simulate --packed takes the table.`,
 				a.note("left out, %d measured shares are %.1f %% off on average (the mean of all others: %.1f %%), and %.0f %% of them in intervals of 90 %%",
 					c.Rows, 100*c.Error, 100*c.Rival, 100*c.Covered)
 			}
-			res := predictPairs(rows, everything)
-			t := table{columns: []string{"application", "beside", "gpu_type", "workers", "share", "share_lo", "share_hi", "fits", "measured"}}
-			t.people = &table{columns: []string{"application", "beside", "gpu_type", "share", "90 %", "fits", "measured"}}
+			res := predictPairs(rows)
+			t := table{columns: []string{"application", "beside", "gpu_type", "workers", "share", "share_lo", "share_hi", "fits"}}
+			t.people = &table{columns: []string{"application", "beside", "gpu_type", "share", "90 %", "fits"}}
 			for _, p := range res {
-				measured := ""
-				if p.Measured != nil {
-					measured = exact(*p.Measured)
-				}
-				t.add(p.Application, p.Beside, p.GPUType, fmt.Sprint(p.Workers), exact(p.Share.Mean), exact(p.Share.Lo), exact(p.Share.Hi), exact(p.Fits), measured)
-				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), fmt.Sprintf("%.0f %%", 100*p.Fits), measured)
+				t.add(p.Application, p.Beside, p.GPUType, fmt.Sprint(p.Workers), exact(p.Share.Mean), exact(p.Share.Lo), exact(p.Share.Hi), exact(p.Fits))
+				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), fmt.Sprintf("%.0f %%", 100*p.Fits))
 			}
 			return out.print(a.stdout, res, t)
 		},
 	}
-	cmd.Flags().BoolVar(&everything, "all", false, "measured pairs too")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -66,17 +59,15 @@ type predictedPair struct {
 	Workers     int           `json:"workers,omitempty"`
 	Share       data.Estimate `json:"share"`
 	Fits        float64       `json:"fits"`
-	Measured    *float64      `json:"measured,omitempty"`
 }
 
-// predictPairs predicts all pairs of the jobs of a table, measured ones only with
-// --all.
-func predictPairs(rows []interference.Row, everything bool) []predictedPair {
+// predictPairs predicts the pairs of the jobs of a table that were not measured.
+func predictPairs(rows []interference.Row) []predictedPair {
 	type place struct {
 		gpuType string
 		workers int
 	}
-	jobs, measured := map[place][]string{}, map[interference.Row]*float64{}
+	jobs, measured := map[place][]string{}, map[interference.Row]bool{}
 	var places []place
 	for _, r := range rows {
 		at := place{r.GPUType, r.Workers}
@@ -84,9 +75,8 @@ func predictPairs(rows []interference.Row, everything bool) []predictedPair {
 			places = append(places, at)
 		}
 		jobs[at] = append(jobs[at], r.Job, r.Beside)
-		share := r.Share
 		r.Share = 0
-		measured[r] = &share
+		measured[r] = true
 	}
 	m, out := interference.Fit(rows), []predictedPair{}
 	for _, at := range places {
@@ -94,9 +84,9 @@ func predictPairs(rows []interference.Row, everything bool) []predictedPair {
 		for _, job := range names {
 			for _, other := range names {
 				r := interference.Row{Job: job, Beside: other, GPUType: at.gpuType, Workers: at.workers}
-				if known := measured[r]; known == nil || everything {
+				if !measured[r] {
 					p := m.Predict(r)
-					out = append(out, predictedPair{job, other, at.gpuType, at.workers, p.Share, p.Fits, known})
+					out = append(out, predictedPair{job, other, at.gpuType, at.workers, p.Share, p.Fits})
 				}
 			}
 		}

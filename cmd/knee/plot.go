@@ -42,7 +42,6 @@ type figure struct {
 	draw                      func(cmd *cobra.Command, files []string) (plots.Figure, error)
 }
 
-// figures lists them.
 func (a *app) figures() []figure {
 	return []figure{
 		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
@@ -85,7 +84,7 @@ func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plo
 func (a *app) save(file string, fig plots.Figure) error {
 	theme, err := plots.ParseTheme(a.theme)
 	if err != nil {
-		return usageError{fmt.Errorf("--theme: found %q, want %s", a.theme, strings.Join(plots.Themes(), " or "))}
+		return usageError("--theme: found %q, want %s", a.theme, strings.Join(plots.Themes(), " or "))
 	}
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
@@ -106,13 +105,12 @@ func (a *app) save(file string, fig plots.Figure) error {
 	return nil
 }
 
-// parseSize reads a width and a height in centimetres, such as 16x10.
 func parseSize(s string) (width, height vg.Length, err error) {
 	w, h, _ := strings.Cut(s, "x")
 	x, errX := strconv.ParseFloat(w, 64)
 	y, errY := strconv.ParseFloat(h, 64)
 	if errX != nil || errY != nil {
-		return 0, 0, usageError{fmt.Errorf("--size %q: want width and height in cm, such as 16x10", s)}
+		return 0, 0, usageError("--size %q: want width and height in cm, such as 16x10", s)
 	}
 	return vg.Length(x) * vg.Centimeter, vg.Length(y) * vg.Centimeter, nil
 }

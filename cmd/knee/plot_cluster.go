@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"knee/allocate/objective"
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
@@ -12,39 +14,6 @@ import (
 )
 
 // The figures of a cluster and its jobs.
-
-// sharingFlags name a cluster, its jobs, the objective and the policy, as in knee
-// allocate.
-type sharingFlags struct {
-	cluster, jobs, objective, policy string
-	risk                             float64
-}
-
-func (f *sharingFlags) add(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.cluster, "cluster", "", "cluster.yaml (required)")
-	fl.StringVar(&f.jobs, "jobs", "", "jobs.yaml (required)")
-	fl.StringVar(&f.objective, "objective", "jct", "as in knee allocate")
-	fl.StringVar(&f.policy, "policy", policy.Default, "as in knee allocate")
-	fl.Float64Var(&f.risk, "risk", cautious, "as in knee allocate")
-	for _, name := range []string{"cluster", "jobs"} {
-		_ = cmd.MarkFlagRequired(name)
-		_ = cmd.MarkFlagFilename(name, "yaml", "yml")
-	}
-}
-
-// problem loads cluster, jobs and models.
-func (f *sharingFlags) problem() (plan.Problem, error) {
-	if !(f.risk >= 0 && f.risk <= 1) {
-		return plan.Problem{}, usageError{fmt.Errorf("--risk %g: want a number from 0 to 1", f.risk)}
-	}
-	pr, err := plan.Load(f.cluster, f.jobs)
-	if err != nil {
-		return pr, err
-	}
-	pr.Objective, pr.Policy, pr.Risk, pr.FairSlots = f.objective, f.policy, f.risk, pr.Cluster.Slots()
-	return pr, nil
-}
 
 func allocationPlot() figure {
 	var cluster string
@@ -83,14 +52,15 @@ objective, in the order of the gain: filled if it was given, hollow if not. A
 figure shows one GPU type.`,
 		example: "  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
 		flags: func(cmd *cobra.Command) {
-			f.add(cmd)
+			f.addShared(cmd)
 			cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the most given)")
 		},
 		draw: func(*cobra.Command, []string) (plots.Figure, error) {
-			pr, err := f.problem()
+			pr, err := f.load()
 			if err != nil {
 				return nil, err
 			}
+			pr.FairSlots = pr.Cluster.Slots()
 			made, err := policy.Solve(pr)
 			if err != nil {
 				return nil, err
@@ -110,17 +80,18 @@ func valuePlot() figure {
 		use:     "value --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		short:   "What clusters of other sizes are worth, and what the next node adds",
 		example: "  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
-		flags:   f.add,
+		flags:   f.addShared,
 		draw: func(*cobra.Command, []string) (plots.Figure, error) {
-			pr, err := f.problem()
+			pr, err := f.load()
 			if err != nil {
 				return nil, err
 			}
+			pr.FairSlots = pr.Cluster.Slots()
 			points, err := plan.Curve(pr, policy.Solve)
 			if err != nil {
 				return nil, err
 			}
-			about := fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), f.objective, f.policy)
+			about := fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), cmp.Or(f.objective, objective.Default), f.policy)
 			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
 		},
 	}

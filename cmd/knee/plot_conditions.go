@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +45,6 @@ func optionalCounts(s string) ([]int, error) {
 	return counts("workers", s)
 }
 
-// conditions lists the curves of the models.
 func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	workers, err := optionalCounts(f.workers)
 	if err != nil {
@@ -78,14 +77,13 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 			out = append(out, more...)
 		}
 	}
-	missing := func(c plots.Condition, gpu string) bool { return c.Base.GPUType == gpu }
 	for _, gpu := range f.gpuTypes {
-		if !slices.ContainsFunc(out, func(c plots.Condition) bool { return missing(c, gpu) }) {
-			return nil, usageError{fmt.Errorf("no measurement of --gpu-type %q; there is %s", gpu, strings.Join(kinds, "; "))}
+		if !slices.ContainsFunc(out, func(c plots.Condition) bool { return c.Base.GPUType == gpu }) {
+			return nil, usageError("no measurement of --gpu-type %q; there is %s", gpu, strings.Join(kinds, "; "))
 		}
 	}
 	if len(out) == 0 {
-		return nil, usageError{fmt.Errorf("no measurement of --mode %s; there is %s", strings.Join(f.modes, ","), strings.Join(kinds, "; "))}
+		return nil, usageError("no measurement of --mode %s; there is %s", strings.Join(f.modes, ","), strings.Join(kinds, "; "))
 	}
 	return out, nil
 }
@@ -159,7 +157,7 @@ func (f *conditionFlags) measured(c plots.Condition) (knobs knobFlag, local []fl
 		}
 		names = append(names, "x_"+k.Name)
 	}
-	return nil, nil, nil, usageError{fmt.Errorf("--by %s: want one of %s", f.by, strings.Join(names, ", "))}
+	return nil, nil, nil, usageError("--by %s: want one of %s", f.by, strings.Join(names, ", "))
 }
 
 // byValue sorts numbers by value, before other values as text.
@@ -167,15 +165,11 @@ func byValue(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	if errX == nil && errY == nil && x != y {
-		if x < y {
-			return -1
-		}
-		return 1
+		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
 }
 
-// axisFlags are the scales of the axes.
 type axisFlags struct{ x, y string }
 
 var axisScales = []string{"auto", "linear", "log"}
@@ -191,7 +185,7 @@ func (f *axisFlags) scales() (x, y plots.Scale, err error) {
 	parse := func(flag, v string) plots.Scale {
 		i := slices.Index(axisScales, v)
 		if i < 0 {
-			err = usageError{fmt.Errorf("--%s %q: want %s", flag, v, strings.Join(axisScales, ", "))}
+			err = usageError("--%s %q: want %s", flag, v, strings.Join(axisScales, ", "))
 		}
 		return plots.Scale(i)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +127,7 @@ func heatMapPlot() figure {
 			gpu := on.Base.GPUType
 			measured := on.Predictor.Model.Layouts(gpu)
 			if measured == nil {
-				return nil, usageError{fmt.Errorf("%s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", files[0])}
+				return nil, usageError("%s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", files[0])
 			}
 			if workers == 0 {
 				for _, m := range measured {
@@ -157,10 +156,10 @@ func speedPlot() figure {
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			if over != "workers" && over != "ps" {
-				return nil, usageError{fmt.Errorf("--over %q: want workers or ps", over)}
+				return nil, usageError("--over %q: want workers or ps", over)
 			}
 			if !data.Mode(base.mode).UsesPS() {
-				return nil, usageError{fmt.Errorf("--mode %q: want ps-sync or ps-async", base.mode)}
+				return nil, usageError("--mode %q: want ps-sync or ps-async", base.mode)
 			}
 			c, err := base.open(files[0])
 			if err != nil {

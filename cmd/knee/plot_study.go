@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -82,7 +81,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 		},
 		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
 			if (study == "") != (along == "") || curve != "" && study == "" {
-				return nil, usageError{errors.New("--study, --along and --curve: want --study and --along, or none")}
+				return nil, usageError("--study, --along and --curve: want --study and --along, or none")
 			}
 			ms, err := a.rows(data.Import{}, "", files[0])
 			if err != nil {

@@ -14,7 +14,6 @@ import (
 	"knee/predict"
 )
 
-// predictFlags are the flags of knee predict.
 type predictFlags struct {
 	at, workers, ps, gpuType, mode string
 	localBatch, initial, maxBatch  float64
@@ -73,7 +72,7 @@ memory alone.`,
 			}
 			if len(args) == 0 {
 				if f.size == "" {
-					return usageError{errors.New("want a MODEL.json, or --model FILE with the size of a model")}
+					return usageError("want a MODEL.json, or --model FILE with the size of a model")
 				}
 				arch, err := data.LoadArchitecture(f.size)
 				if err != nil {
@@ -159,11 +158,10 @@ memory alone.`,
 	return cmd
 }
 
-// configs lists the configurations that the flags describe, in order.
 func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	if f.mode != "" {
 		if _, err := data.ParseMode(f.mode); err != nil {
-			return nil, usageError{err}
+			return nil, exitError{err, exitBadInput}
 		}
 	}
 	if err := f.knobs.check(m); err != nil {
@@ -189,10 +187,10 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 		}
 	}
 	if f.ps != "" && !slices.ContainsFunc(all, func(c data.Config) bool { return c.Mode.UsesPS() }) && len(all) > 0 {
-		return nil, usageError{fmt.Errorf("--ps %s: want a mode with parameter servers, ps-sync or ps-async; the prediction is for %s", f.ps, all[0].Kind())}
+		return nil, usageError("--ps %s: want a mode with parameter servers, ps-sync or ps-async; the prediction is for %s", f.ps, all[0].Kind())
 	}
 	if len(all) == 0 {
-		return nil, usageError{fmt.Errorf("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+f.mode), measuredKinds(m))}
+		return nil, usageError("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+f.mode), measuredKinds(m))
 	}
 	return all, nil
 }
@@ -224,7 +222,6 @@ func (f predictFlags) sizes(m *fit.Model, gpu string, mode data.Mode) (workers, 
 	return workers, servers, nil
 }
 
-// predictAt predicts each row of a table.
 func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
 	configs, warnings, err := data.LoadConfigs(f.at)
 	if err != nil {
@@ -314,14 +311,14 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if f.deadline != "" {
 		d, err := data.ParseDuration(f.deadline)
 		if err != nil || d <= 0 {
-			return usageError{fmt.Errorf("--deadline %q: want a duration such as 6h or 2d", f.deadline)}
+			return usageError("--deadline %q: want a duration such as 6h or 2d", f.deadline)
 		}
 		limits.Deadline = d
 	}
 	best, err := predict.Best(p, configs, limits)
 	var none *predict.NoneFitsError
 	if errors.As(err, &none) {
-		return infeasibleError{err}
+		return exitError{err, exitInfeasible}
 	}
 	if err != nil {
 		return err

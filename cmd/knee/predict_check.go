@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -23,11 +22,11 @@ func (f *predictFlags) check(cmd *cobra.Command) error {
 		{"budget", "US$ > 0", f.budget},
 	} {
 		if cmd.Flags().Changed(n.flag) && !(n.value > 0 && n.value <= most) {
-			return usageError{fmt.Errorf("--%s %g: want %s, at most %g", n.flag, n.value, n.want, most)}
+			return usageError("--%s %g: want %s, at most %g", n.flag, n.value, n.want, most)
 		}
 	}
 	if math.IsNaN(f.target) || math.IsInf(f.target, 0) {
-		return usageError{fmt.Errorf("--target-loss %g: want a finite number", f.target)}
+		return usageError("--target-loss %g: want a finite number", f.target)
 	}
 	return nil
 }

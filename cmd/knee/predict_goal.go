@@ -17,7 +17,7 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 	c := m.Convergence()
 	switch {
 	case f.delta != 0 && c == nil:
-		return g, usageError{fmt.Errorf("--delta: the model has no training curve; give knee fit --curve")}
+		return g, usageError("--delta: the model has no training curve; give knee fit --curve")
 	case f.delta != 0:
 		e, err := c.StepsToConvergence(f.delta)
 		if err != nil {

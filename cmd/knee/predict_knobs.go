@@ -16,7 +16,6 @@ import (
 // knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
 type knobFlag map[string][]string
 
-// String implements pflag.Value.
 func (k knobFlag) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(k)) {
@@ -25,7 +24,6 @@ func (k knobFlag) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Set implements pflag.Value.
 func (k knobFlag) Set(text string) error {
 	name, values, ok := strings.Cut(text, "=")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "x_")
@@ -38,7 +36,6 @@ func (k knobFlag) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (k knobFlag) Type() string { return "NAME=VALUES" }
 
 // check refuses knobs that the model does not have.
@@ -56,9 +53,9 @@ func (k knobFlag) check(m *fit.Model) error {
 	for name := range k {
 		if !slices.Contains(known, name) {
 			if known == nil {
-				return usageError{fmt.Errorf("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)}
+				return usageError("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)
 			}
-			return usageError{fmt.Errorf("--knob %s: want one of the model's knobs: %s", name, strings.Join(known, ", "))}
+			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -87,7 +84,7 @@ func parseChanges(text string) ([]speed.Change, error) {
 	var all []speed.Change
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		bad := usageError{fmt.Errorf("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)}
+		bad := usageError("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
 		c := speed.Change{Parameter: name, Factor: 1}
 		switch {
 		case name == "hierarchical" && (value == "" || value == "yes"), name == "overlap" && value == "max":
@@ -141,7 +138,6 @@ func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out fo
 	return out.print(a.stdout, rows, t)
 }
 
-// factor writes a ratio with its unit.
 func factor(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "×" }
 
 // changeNames lists the parameters that --what-if scales.

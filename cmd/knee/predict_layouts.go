@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +14,6 @@ import (
 	"knee/predict"
 )
 
-// layoutRow is one layout as JSON.
 type layoutRow struct {
 	answerRow
 	Bubble        float64 `json:"bubble_share"`
@@ -26,10 +27,7 @@ func (f *predictFlags) layouts(m *fit.Model) bool {
 	if f.best || f.at != "" || f.whatIf != "" || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
 		return f.best
 	}
-	gpu := f.gpuType
-	if gpu == "" {
-		gpu = m.GPUTypes()[0]
-	}
+	gpu := cmp.Or(f.gpuType, m.GPUTypes()[0])
 	if m.Layouts(gpu) == nil {
 		return false
 	}
@@ -42,16 +40,17 @@ func (f *predictFlags) layouts(m *fit.Model) bool {
 // predictLayouts lists the fastest layouts that fit, for every number of workers.
 func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) error {
 	if f.workers == "" {
-		return usageError{errors.New("--best: want --workers, the GPUs to spread the model over")}
+		return usageError("--best: want --workers, the GPUs to spread the model over")
 	}
 	workers, err := counts("workers", f.workers)
 	if err != nil {
 		return err
 	}
-	gpu, err := onlyType(f.gpuType, p.Model.GPUTypes())
-	if err != nil {
-		return err
+	measured := p.Model.GPUTypes()
+	if f.gpuType == "" && len(measured) > 1 {
+		return usageError("--gpu-type: want one of %v", measured)
 	}
+	gpu := cmp.Or(f.gpuType, measured[0])
 	if p.Model.Memory() == nil {
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}
@@ -67,13 +66,11 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 			continue
 		}
 		for _, l := range all[:min(f.top, len(all))] {
-			bubble, communication := l.Shares()
-			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
-			t.add(strconv.Itoa(k), layoutWords(l.Config), between(l.StepTime, seconds), between(l.Throughput, number), memoryWords(l.Answer), fitsWords(l.Answer),
-				shareWords(bubble), shareWords(communication), l.Loses)
+			rows = append(rows, t.addLayout(l, k, between(l.StepTime, seconds), between(l.Throughput, number)))
 		}
 		if best := all[0]; len(all) > 1 && f.best && best.StepTime.Hi > all[1].StepTime.Lo {
-			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, overlapping(all))
+			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= best.StepTime.Hi })
+			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
 		}
 	}
 	var none *predict.NoLayoutError
@@ -81,35 +78,19 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	case len(rows) > 0:
 		return out.print(a.stdout, rows, t)
 	case errors.As(last, &none):
-		return infeasibleError{last}
+		return exitError{last, exitInfeasible}
 	}
 	return last
 }
 
-// overlapping counts the layouts whose intervals reach below the upper end of
-// the first one's.
-func overlapping(all []predict.LayoutAnswer) int {
-	n := 0
-	for _, l := range all {
-		if l.StepTime.Lo < all[0].StepTime.Hi {
-			n++
-		}
-	}
-	return n
+// addLayout adds a layout on k workers with its speed.
+func (t *table) addLayout(l predict.LayoutAnswer, k int, speed ...string) layoutRow {
+	bubble, communication := l.Shares()
+	t.add(slices.Concat([]string{strconv.Itoa(k), layoutWords(l.Config)}, speed,
+		[]string{memoryWords(l.Answer), fitsWords(l.Answer), shareWords(bubble), shareWords(communication), l.Loses})...)
+	return layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses}
 }
 
-// onlyType is the GPU type of a command that needs exactly one.
-func onlyType(asked string, measured []string) (string, error) {
-	if asked == "" && len(measured) > 1 {
-		return "", usageError{fmt.Errorf("--gpu-type: want one of %v", measured)}
-	}
-	if asked == "" {
-		return measured[0], nil
-	}
-	return asked, nil
-}
-
-// layoutWords writes a layout with its micro-batches.
 func layoutWords(c data.Config) string {
 	words := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batch %s × %d", max(c.TP, 1), max(c.PP, 1), c.Replicas(), number(c.LocalBatch), c.AccumSteps+1)
 	rest := c.Layout
@@ -120,7 +101,6 @@ func layoutWords(c data.Config) string {
 	return words
 }
 
-// memoryWords writes the peak memory in GiB with its interval.
 func memoryWords(p predict.Answer) string {
 	if p.Memory == nil {
 		return ""
@@ -128,7 +108,6 @@ func memoryWords(p predict.Answer) string {
 	return between(p.Memory.Peak.Scale(1./(1<<30)), number) + " GiB"
 }
 
-// fitsWords writes the probability to fit.
 func fitsWords(p predict.Answer) string {
 	if p.Memory == nil || math.IsInf(p.Memory.Capacity, 1) {
 		return ""
@@ -139,7 +118,7 @@ func fitsWords(p predict.Answer) string {
 // predictMemory answers from the size of a model alone: which layouts fit.
 func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) error {
 	if f.workers == "" || f.gpuType == "" {
-		return usageError{errors.New("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")}
+		return usageError("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")
 	}
 	workers, err := counts("workers", f.workers)
 	if err != nil {
@@ -148,21 +127,13 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	if _, ok := data.FindGPU(f.gpuType); !ok {
 		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
 	}
-	if f.perNode == 0 {
-		f.perNode = 8
-	}
-	if f.globalBatch == 0 {
-		f.globalBatch = 512
-	}
+	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
 	t := table{columns: []string{"workers", "layout", "relative time", "memory", "fits", "bubble", "communication", "loses by"}}
 	var rows []layoutRow
 	for _, k := range workers {
 		all := predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
 		for _, l := range all[:min(f.top, len(all))] {
-			bubble, communication := l.Shares()
-			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
-			t.add(strconv.Itoa(k), layoutWords(l.Config), fmt.Sprintf("%.2f", l.Expected/all[0].Expected), memoryWords(l.Answer), fitsWords(l.Answer),
-				shareWords(bubble), shareWords(communication), l.Loses)
+			rows = append(rows, t.addLayout(l, k, fmt.Sprintf("%.2f", l.Expected/all[0].Expected)))
 		}
 	}
 	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)

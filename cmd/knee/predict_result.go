@@ -12,7 +12,6 @@ import (
 	"knee/predict"
 )
 
-// answerRow is one prediction as JSON.
 type answerRow struct {
 	Config       data.Config    `json:"config"`
 	StepTime     data.Estimate  `json:"step_time_s"`
@@ -145,13 +144,9 @@ func answerCSV(answers []predict.Answer) table {
 			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support),
 			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean))
 	}
-	var knobs []string
+	knobs := map[string]string{}
 	for _, p := range answers {
-		for name := range p.Config.Extra {
-			if !slices.Contains(knobs, name) {
-				knobs = append(knobs, name)
-			}
-		}
+		maps.Copy(knobs, p.Config.Extra)
 	}
 	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.Memory != nil }) {
 		t.columns = append(t.columns, "peak_memory_bytes", "peak_memory_lo_bytes", "peak_memory_hi_bytes", "p_fits")
@@ -171,8 +166,7 @@ func answerCSV(answers []predict.Answer) table {
 			}
 		}
 	}
-	slices.Sort(knobs)
-	for _, name := range knobs {
+	for _, name := range slices.Sorted(maps.Keys(knobs)) {
 		t.columns = append(t.columns, "x_"+name)
 		for i, p := range answers {
 			t.rows[i] = append(t.rows[i], p.Config.Extra[name])

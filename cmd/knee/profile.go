@@ -58,7 +58,7 @@ knee simulate --packed.`,
 				return err
 			}
 			if lease <= 0 {
-				return usageError{fmt.Errorf("--lease: found %s, want a time > 0 such as 1m", lease)}
+				return usageError("--lease: found %s, want a time > 0 such as 1m", lease)
 			}
 			search, err := how.search()
 			if err != nil {
@@ -118,7 +118,6 @@ func anySuccess(ms []data.Measurement, logs string) error {
 	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; their output is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
-// measure runs a study and writes its files.
 func (a *app) measure(ctx context.Context, study *data.Study, files profile.Files, o profile.Settings) (profile.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -176,7 +175,6 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 	}
 }
 
-// measurementTable is the table of measurements.
 func measurementTable(ms []data.Measurement) table {
 	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
 	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}

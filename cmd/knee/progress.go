@@ -14,7 +14,6 @@ import (
 	"knee/profile"
 )
 
-// progress returns the progress display of a computation, on stderr.
 func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), a.quiet) }
 
 // trialProgress shows a running profile: on a terminal a bar with the ended
@@ -26,7 +25,6 @@ type trialProgress struct {
 	last time.Time
 }
 
-// newTrialProgress returns the progress display for stderr.
 func (a *app) newTrialProgress() *trialProgress {
 	p := &trialProgress{bar: a.progress()}
 	if !term.Is(a.stderr) {

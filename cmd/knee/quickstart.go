@@ -47,7 +47,6 @@ Run it again to continue after an interrupt; a finished one begins anew.`,
 	return cmd
 }
 
-// quickstart is one run of the quick start.
 type quickstart struct {
 	app          *app
 	dir          string
@@ -88,7 +87,7 @@ const quickInitialBatch = 32
 func (q *quickstart) run(ctx context.Context) error {
 	q.begun = time.Now()
 	if q.trials < 4 || q.trialSeconds <= 0 {
-		return usageError{fmt.Errorf("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)}
+		return usageError("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)
 	}
 	if err := os.MkdirAll(q.dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
@@ -103,10 +102,8 @@ func (q *quickstart) run(ctx context.Context) error {
 	return nil
 }
 
-// path returns the path of a file of the quick start.
 func (q *quickstart) path(name string) string { return filepath.Join(q.dir, name) }
 
-// say prints the heading of a step.
 func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, args...) }
 
 // describe writes the studies of the two jobs and this machine as a cluster.
@@ -150,7 +147,6 @@ func (q *quickstart) describe(context.Context) error {
 	return nil
 }
 
-// study is the study of one job.
 func (q *quickstart) study(name string, command []string, modes []data.Knob) *data.Study {
 	most := max(4, min(8, 2*runtime.NumCPU())) // beyond the cores, where the curve bends
 	return &data.Study{
@@ -167,7 +163,6 @@ func (q *quickstart) study(name string, command []string, modes []data.Knob) *da
 	}
 }
 
-// measure profiles both jobs.
 func (q *quickstart) measure(ctx context.Context) error {
 	_, err := os.Stat(q.path("summary.txt"))
 	finished := err == nil
@@ -184,7 +179,6 @@ func (q *quickstart) measure(ctx context.Context) error {
 	return nil
 }
 
-// model fits speed, convergence and efficiency of both jobs.
 func (q *quickstart) model(context.Context) error {
 	q.say("Fitting")
 	for _, j := range q.jobs {

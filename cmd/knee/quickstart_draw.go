@@ -6,7 +6,6 @@ import (
 	"knee/plots"
 )
 
-// draw writes the report and the figures.
 func (q *quickstart) draw(ctx context.Context) error {
 	q.say("Drawing")
 	if err := q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}); err != nil {
@@ -20,31 +19,20 @@ func (q *quickstart) draw(ctx context.Context) error {
 		for i := range all {
 			all[i].Workers = j.workers
 		}
-		spec, err := plots.ScalabilityOf(all, plots.Throughput)
-		if err != nil {
-			return err
-		}
-		fig, err := plots.NewScalability(spec)
-		if err != nil {
-			return err
-		}
-		if err := q.drawn(j.name+"-scalability", fig); err != nil {
+		fig, err := drawing(plots.NewScalability)(plots.ScalabilityOf(all, plots.Throughput))
+		if err := q.drawn(j.name+"-scalability", fig, err); err != nil {
 			return err
 		}
 	}
 	fig, err := plots.NewAllocation(plots.Allocation{Title: "This machine, shared", Subtitle: planSummary(q.plan), Cluster: q.cluster, Plan: q.plan})
-	if err != nil {
-		return err
-	}
-	return q.drawn("allocation", fig)
+	return q.drawn("allocation", fig, err)
 }
 
-// drawn saves a figure as SVG for documents and PNG for a look.
-func (q *quickstart) drawn(name string, fig plots.Figure) error {
+func (q *quickstart) drawn(name string, fig plots.Figure, err error) error {
 	for _, ext := range []string{".svg", ".png"} {
-		if err := plots.Save(q.path(name+ext), fig); err != nil {
-			return err
+		if err == nil {
+			err = plots.Save(q.path(name+ext), fig)
 		}
 	}
-	return nil
+	return err
 }

@@ -71,7 +71,7 @@ rows of a file without that column.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isFormat(in.output) {
-				return usageError{fmt.Errorf("-o %s: read writes CSV, to the file of -f", in.output)}
+				return usageError("-o %s: read writes CSV, to the file of -f", in.output)
 			}
 			ms, err := a.read(args[0], in, cmd.Flags())
 			if err != nil {
@@ -113,7 +113,6 @@ func jobColumns() []string {
 	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "seq_len"}, data.LayoutNames()...)
 }
 
-// read reads a log or a CSV.
 func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Measurement, error) {
 	given := map[string]string{}
 	for _, column := range jobColumns() {
@@ -125,7 +124,7 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 		return a.rows(data.Import{Columns: in.columns, Given: given}, "", file)
 	}
 	if given["seq_len"] != "" {
-		return nil, usageError{errors.New("--seq-len is about a CSV of tokens/s; a log is read for its steps")}
+		return nil, usageError("--seq-len is about a CSV of tokens/s; a log is read for its steps")
 	}
 	config, err := configOf(given)
 	if err != nil {
@@ -149,7 +148,6 @@ func (a *app) read(file string, in readFlags, flags *pflag.FlagSet) ([]data.Meas
 	return []data.Measurement{p.Measurement}, nil
 }
 
-// isCSV reports whether a file has the name of one.
 func isCSV(file string) bool {
 	plain := strings.TrimSuffix(file, ".gz")
 	return strings.HasSuffix(plain, ".csv") || strings.HasSuffix(plain, ".tsv")
@@ -159,7 +157,7 @@ func isCSV(file string) bool {
 func configOf(given map[string]string) (data.Config, error) {
 	for _, need := range []string{"job", "workers"} {
 		if given[need] == "" && !(need == "workers" && given["placement"] != "") {
-			return data.Config{}, usageError{fmt.Errorf("--%s: want a value, as a log does not say it", need)}
+			return data.Config{}, usageError("--%s: want a value, as a log does not say it", need)
 		}
 	}
 	names := slices.Sorted(maps.Keys(given))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +39,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
 			if cmd.Flags().Changed("watch") && watch < time.Second {
-				return usageError{fmt.Errorf("--watch %s: want at least 1s", watch)}
+				return usageError("--watch %s: want at least 1s", watch)
 			}
 			if watch > 0 {
 				return a.watchReport(cmd.Context(), p, watch)
@@ -55,7 +54,6 @@ itself, until Ctrl-C: to follow a running profile.`,
 	return cmd
 }
 
-// page is a requested report.
 type page struct {
 	files   []string // and folders
 	out     string
@@ -63,7 +61,6 @@ type page struct {
 	refresh int // seconds
 }
 
-// writeReport writes the page once.
 func (a *app) writeReport(ctx context.Context, p page) error {
 	in := report.Inputs{PricePerHour: p.price, Risk: cautious}
 	for _, path := range p.files {
@@ -101,17 +98,12 @@ func reportFiles(path string) ([]string, error) {
 		return []string{path}, nil // opening it gives the error
 	}
 	var files []string
-	err = filepath.WalkDir(path, func(f string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && f != path:
-			return filepath.SkipDir
-		case !e.IsDir() && shows(f):
-			files = append(files, f)
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		if !e.IsDir() && shows(e.Name()) {
+			files = append(files, filepath.Join(path, e.Name()))
 		}
-		return nil
-	})
+	}
 	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(files) == 0 && len(turns) > 0 {
 		return reportFiles(filepath.Dir(slices.Max(turns))) // the last turn of knee operate
 	}
@@ -138,12 +130,8 @@ func withStudies(files []string) []string {
 
 // shows reports by its name whether a file of a folder is for the report.
 func shows(name string) bool {
-	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	kinds := []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"}
+	return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(name, kind) })
 }
 
 // watchReport writes the page whenever a file has changed, until ctx ends. A

@@ -48,7 +48,6 @@ type newFile struct {
 	content []byte
 }
 
-// sampleFiles lists the samples that ship with knee.
 func sampleFiles() ([]newFile, error) {
 	entries, err := fs.ReadDir(samples.Files(), ".")
 	var files []newFile
@@ -65,7 +64,7 @@ func (a *app) writeNew(dir string, files []newFile, force bool) error {
 	for _, f := range files {
 		path := filepath.Join(dir, f.name)
 		if _, err := os.Stat(path); err == nil && !force {
-			return usageError{fmt.Errorf("%s is there already; use --force to overwrite it", path)}
+			return usageError("%s is there already; use --force to overwrite it", path)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

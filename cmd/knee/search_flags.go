@@ -10,7 +10,6 @@ import (
 	"knee/profile"
 )
 
-// searchFlags are the flags of the commands that choose what to measure.
 type searchFlags struct {
 	strategy, warm string
 	once           bool

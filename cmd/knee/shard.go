@@ -10,7 +10,6 @@ import (
 
 func newShard(a *app) *cobra.Command {
 	var servers int
-	var pieces bool
 	var out format
 	cmd := &cobra.Command{
 		Use:   "shard SHAPES --ps N",
@@ -22,7 +21,7 @@ elements and requests, and how many requests a step makes.
 SHAPES is a CSV with a row for each tensor and the columns name and shape: such as
 64x3x7x7, or a number of elements.`,
 		Example: `  knee shard resnet50.csv --ps 10
-  knee shard resnet50.csv --ps 10 --pieces -o csv`,
+  knee shard resnet50.csv --ps 10 -o json    # with what each server holds`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tensors, err := shard.Load(args[0])
@@ -31,24 +30,17 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 			}
 			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
 			if res.Assignments, err = shard.Compare(tensors, servers); err != nil {
-				return usageError{err}
+				return exitError{err, exitBadInput}
 			}
-			t := res.table()
-			if pieces {
-				t = res.pieces()
-			}
-			return out.print(a.stdout, res, t)
+			return out.print(a.stdout, res, res.table())
 		},
 	}
-	f := cmd.Flags()
-	f.IntVar(&servers, "ps", 0, "number of parameter servers")
-	f.BoolVar(&pieces, "pieces", false, "list what each server holds")
+	cmd.Flags().IntVar(&servers, "ps", 0, "number of parameter servers")
 	_ = cmd.MarkFlagRequired("ps")
 	formatFlag(cmd, &out)
 	return cmd
 }
 
-// shardResult is the JSON that shard prints.
 type shardResult struct {
 	Tensors     int                `json:"tensors"`
 	Elements    int64              `json:"elements"`
@@ -59,18 +51,6 @@ func (r shardResult) table() table {
 	t := table{columns: []string{"method", "ps", "largest_elements", "size_spread", "request_spread", "requests"}}
 	for _, a := range r.Assignments {
 		t.add(a.Method, fmt.Sprint(len(a.Servers)), fmt.Sprint(a.Largest), fmt.Sprint(a.SizeSpread), fmt.Sprint(a.RequestSpread), fmt.Sprint(a.Requests))
-	}
-	return t
-}
-
-func (r shardResult) pieces() table {
-	t := table{columns: []string{"method", "server", "tensor", "offset", "elements"}}
-	for _, a := range r.Assignments {
-		for i, s := range a.Servers {
-			for _, p := range s.Pieces {
-				t.add(a.Method, fmt.Sprint(i), p.Tensor, fmt.Sprint(p.Offset), fmt.Sprint(p.Elements))
-			}
-		}
 	}
 	return t
 }

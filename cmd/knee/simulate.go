@@ -15,13 +15,12 @@ import (
 	"knee/data"
 )
 
-// simulateFlags are the inputs of knee simulate.
 type simulateFlags struct {
-	cluster, profiles, models, measurements, service, packed, packedTruth string
-	jobsOut, usageOut, tenantsOut, scaling                                string
-	workloads                                                             []string
-	loads, sizes                                                          []float64
-	oracle                                                                bool
+	cluster, profiles, models, measurements, service, packed string
+	jobsOut, usageOut, tenantsOut, scaling                   string
+	workloads                                                []string
+	loads, sizes                                             []float64
+	oracle                                                   bool
 	compare.Settings
 }
 
@@ -105,7 +104,6 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
 	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications (CSV)")
 	f.StringVar(&in.packed, "packed", "", "speeds of pairs of jobs on a GPU (CSV, native); others are predicted")
-	f.StringVar(&in.packedTruth, "packed-truth", "", "true speeds of other pairs (CSV; default: drawn from the prediction)")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the application")

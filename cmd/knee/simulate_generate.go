@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,14 +24,14 @@ log-normal durations with a Pareto tail, applications and sizes by weight.`,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
 			if g.Mix, err = simulate.ParseWeights(mix); err != nil {
-				return usageError{fmt.Errorf("--mix %s: %w", strings.Join(mix, ","), err)}
+				return usageError("--mix %s: %w", strings.Join(mix, ","), err)
 			}
 			if g.GPUs, err = simulate.ParseWeights(gpus); err != nil {
-				return usageError{fmt.Errorf("--gpus %s: %w", strings.Join(gpus, ","), err)}
+				return usageError("--gpus %s: %w", strings.Join(gpus, ","), err)
 			}
 			jobs, err := g.Jobs()
 			if err != nil {
-				return usageError{err}
+				return exitError{err, exitBadInput}
 			}
 			return simulate.WriteWorkload(a.stdout, jobs)
 		},

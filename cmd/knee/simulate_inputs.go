@@ -20,19 +20,18 @@ import (
 	"knee/fit/interference"
 )
 
-// load reads the files of the flags.
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
 		if !(v > 0) || v > 1e6 {
-			return usageError{fmt.Errorf("--load %v --size %v: want factors > 0", in.loads, in.sizes)}
+			return usageError("--load %v --size %v: want factors > 0", in.loads, in.sizes)
 		}
 	}
 	// Written so that NaN is refused too.
 	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0) {
-		return usageError{errors.New("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds")}
+		return usageError("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds")
 	}
 	if err := in.scale(); err != nil {
-		return usageError{err}
+		return exitError{err, exitBadInput}
 	}
 	cluster, err := simulate.LoadCluster(in.cluster)
 	if err != nil {
@@ -66,10 +65,9 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	return in.loadService(a)
 }
 
-// loadModels reads or fits the models that the flags name.
 func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 	if in.oracle && (in.models == "" || in.measurements == "") {
-		return usageError{errors.New("--oracle: want --models and --measurements")}
+		return usageError("--oracle: want --models and --measurements")
 	}
 	switch {
 	case in.models != "":
@@ -86,34 +84,24 @@ func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 	return err
 }
 
-// loadPairs reads the speeds of pairs of jobs on a GPU.
 func (in *simulateFlags) loadPairs(a *app) error {
 	shares := func(name string) bool {
 		p, err := policy.New(name)
 		_, packs := p.(simulate.Packer)
 		return err == nil && packs
 	}
-	switch {
-	case in.packed == "" && in.packedTruth == "":
+	if in.packed == "" {
 		return nil
-	case in.packed == "":
-		return usageError{errors.New("--packed-truth: want --packed too, the pairs that policies know")}
-	case !slices.ContainsFunc(in.Policies, shares):
-		return usageError{fmt.Errorf("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), func(name string) bool { return !shares(name) }), ", "))}
 	}
-	var rows [2][]interference.Row
-	for n, file := range []string{in.packed, in.packedTruth} {
-		if file == "" {
-			continue
-		}
-		var warnings []string
-		var err error
-		if rows[n], warnings, err = interference.Load(file); err != nil {
-			return err
-		}
-		a.warn(warnings...)
+	if !slices.ContainsFunc(in.Policies, shares) {
+		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), func(name string) bool { return !shares(name) }), ", "))
 	}
-	in.Packed = simulate.NewPairs(rows[0], rows[1], in.Seed)
+	rows, warnings, err := interference.Load(in.packed)
+	if err != nil {
+		return err
+	}
+	a.warn(warnings...)
+	in.Packed = simulate.NewPairs(rows, nil, in.Seed)
 	return nil
 }
 
@@ -160,7 +148,7 @@ func (in *simulateFlags) loadService(a *app) error {
 		in.Service = service
 		return nil
 	}
-	return usageError{fmt.Errorf("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))}
+	return usageError("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))
 }
 
 func needsService(policies []string) bool {

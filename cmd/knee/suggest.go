@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt"
@@ -45,7 +43,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if n < 1 {
-				return usageError{fmt.Errorf("-n is %d, want at least 1", n)}
+				return usageError("-n is %d, want at least 1", n)
 			}
 			study, err := data.LoadStudy(args[0])
 			if err != nil {

@@ -61,7 +61,6 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	return err
 }
 
-// writeLines writes lines, each behind a margin.
 func writeLines(b *strings.Builder, margin string, lines []string) {
 	for _, line := range lines {
 		b.WriteString(margin + line + "\n")

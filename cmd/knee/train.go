@@ -9,7 +9,6 @@ import (
 	"knee/profile/trainer"
 )
 
-// newTrain runs one rank of the built-in training workload.
 func newTrain(a *app) *cobra.Command {
 	var flags flag.FlagSet
 	opts, envErr := trainer.FromEnv(os.Getenv)
@@ -27,7 +26,7 @@ its rank; without them it trains alone.`,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if envErr != nil {
-				return usageError{envErr}
+				return exitError{envErr, exitBadInput}
 			}
 			return trainer.Run(cmd.Context(), opts, a.stdout, a.stderr)
 		},

@@ -22,7 +22,6 @@ type validateFlags struct {
 	seed         int64
 }
 
-// add declares the flags.
 func (v *validateFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&v.test, "test", "", "predict the measurements of this file from the others")
@@ -36,7 +35,6 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 }
 
-// run validates the measurements of the files.
 func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predict.Validation, error) {
 	ms, err := a.rows(data.Import{}, v.job, files...)
 	if err != nil {
@@ -48,7 +46,7 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 	if cmd.Flags().Changed("folds") {
 		s.Method = predict.KFold
 		if v.folds < 2 {
-			return nil, usageError{fmt.Errorf("--folds %d: want at least 2", v.folds)}
+			return nil, usageError("--folds %d: want at least 2", v.folds)
 		}
 	}
 	var test []data.Measurement
@@ -104,7 +102,7 @@ larger than any measured are predicted.`,
 			if err != nil {
 				return err
 			}
-			res := newValidateResult(val)
+			res := validateResult{val.Method, val.Totals(), val.ByGroup(), val.ByDistance(), val.Untested, val.Warnings}
 			return out.print(a.stdout, res, res.table())
 		},
 	}
@@ -121,10 +119,6 @@ type validateResult struct {
 	Distances []predict.Summary  `json:"distances"`
 	Untested  []predict.Untested `json:"untested,omitempty"`
 	Warnings  []string           `json:"warnings,omitempty"`
-}
-
-func newValidateResult(v *predict.Validation) validateResult {
-	return validateResult{v.Method, v.Totals(), v.ByGroup(), v.ByDistance(), v.Untested, v.Warnings}
 }
 
 // table lists groups, distances and totals, named in the first column.

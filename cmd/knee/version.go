@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is the version of this build and its source.
 type build struct {
 	Version  string `json:"version"`            // of the module: a tag, or derived from the revision
 	Revision string `json:"revision,omitempty"` // of git

@@ -63,7 +63,6 @@ func between(e data.Estimate, f func(float64) string) string {
 	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
 }
 
-// dollars writes money.
 func dollars(v float64) string { return plots.Money(v) }
 
 // percent writes a relative change with its sign.
