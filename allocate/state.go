@@ -73,14 +73,15 @@ func (a Assignment) Check(s State) error {
 	if d := cap.Exceeded(used); d >= 0 {
 		return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
 	}
-	tenant, gpuType := s.Beyond(func(i int) *Use {
-		if a.Choice[i] < 0 {
-			return nil
+	quotas := s.Quotas()
+	for i, c := range a.Choice {
+		if c < 0 {
+			continue
 		}
-		return &s.Jobs[i].Options[a.Choice[i]].Use
-	})
-	if tenant != "" {
-		return fmt.Errorf("assignment gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[gpuType], gpuType)
+		use := &s.Jobs[i].Options[c].Use
+		if tenant := quotas.Add(i, use, 1); tenant != "" {
+			return fmt.Errorf("assignment gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[use.GPUType], use.GPUType)
+		}
 	}
 	return nil
 }
@@ -95,54 +96,6 @@ func (s *State) Capacity() *Capacity {
 		}
 	}
 	return c
-}
-
-// QuotasOf returns the tenants, from the one of a job up to the root, that
-// limit the worker slots of a GPU type.
-func (s *State) QuotasOf(j *JobState, gpuType string) []string {
-	var out []string
-	name := j.History.Tenant
-	for range s.Tenants {
-		t, known := s.Tenants[name]
-		if !known {
-			break
-		}
-		if _, limited := t.Quota[gpuType]; limited {
-			out = append(out, name)
-		}
-		name = t.Parent
-	}
-	return out
-}
-
-// HasQuotas reports whether any tenant has a quota.
-func (s *State) HasQuotas() bool {
-	for _, t := range s.Tenants {
-		if len(t.Quota) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Beyond returns the first tenant whose quota is exceeded, and the GPU type, if job i
-// uses use(i), nil for nothing. Both are empty if there is none.
-func (s *State) Beyond(use func(i int) *Use) (tenant, gpuType string) {
-	type share struct{ tenant, gpuType string }
-	used := map[share]int{}
-	for i := range s.Jobs {
-		u := use(i)
-		if u == nil {
-			continue
-		}
-		for _, name := range s.QuotasOf(&s.Jobs[i], u.GPUType) {
-			at := share{name, u.GPUType}
-			if used[at] += u.GPUs; used[at] > s.Tenants[name].Quota[u.GPUType] {
-				return name, u.GPUType
-			}
-		}
-	}
-	return "", ""
 }
 
 // History is the past of a job, zero if the scheduler keeps no records.

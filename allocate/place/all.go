@@ -108,16 +108,14 @@ type placing struct {
 	respeed  Respeed
 	placer   *Placer
 	out      []Placed
-	used     map[quota]int // worker slots of each quota; nil: there are none
-	short    []bool        // jobs that fell back and were not repaired
+	quotas   *allocate.Quotas
+	short    []bool // jobs that fell back and were not repaired
 }
 
 // newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) *placing {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
-	if s.HasQuotas() {
-		p.used = map[quota]int{}
-	}
+	p.quotas = p.state.Quotas()
 	var who []int
 	var rs []Request
 	for i, c := range a.Choice {

@@ -140,6 +140,45 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
+// BenchmarkQuotas prints the processor time of solving and placing jobs of ten
+// tenants, each with a quarter of the GPUs, on nodes of uneven size, where some jobs
+// fall back.
+func BenchmarkQuotas(b *testing.B) {
+	for _, jobs := range []int{100, 1000, 4000} {
+		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {
+			pr, oracles := generate(jobs, 1)
+			var kept []data.Node
+			for i := 0; i < len(pr.Cluster.Nodes); i += 6 {
+				n := pr.Cluster.Nodes[i]
+				n.GPUs -= i / 6 % 3
+				kept = append(kept, n)
+			}
+			pr.Cluster.Nodes = kept
+			for i := range pr.Jobs {
+				pr.Jobs[i].Tenant = fmt.Sprint("tenant", i%10)
+			}
+			for i := range 10 {
+				pr.Tenants = append(pr.Tenants, data.Tenant{Name: fmt.Sprint("tenant", i), Quota: map[string]int{"t4": jobs / 4, "v100": jobs / 4, "a100": jobs / 4}})
+			}
+			p, err := prepare(pr, oracles)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var a solve.Solution
+			var placed []place.Placed
+			began := processorSeconds()
+			for b.Loop() {
+				if a, err = solve.Maximise(p.state); err != nil {
+					b.Fatal(err)
+				}
+				placed, _ = place.All(p.state, a.Assignment, p.standing, nil)
+			}
+			b.ReportMetric(1000*(processorSeconds()-began)/float64(b.N), "ms-cpu/op")
+			report(b, p, a, placed)
+		})
+	}
+}
+
 func report(b *testing.B, p *prepared, a solve.Solution, placed []place.Placed) {
 	var tasks, noted int
 	var value float64

@@ -13,11 +13,12 @@ type queue struct {
 	capacity *allocate.Capacity
 	choice   []int
 	used     []float64 // by dimension of the capacity
+	quotas   *allocate.Quotas
 }
 
 func newQueue(s allocate.State) *queue {
 	q := &queue{state: s, capacity: s.Capacity(), choice: slices.Repeat([]int{allocate.None}, len(s.Jobs))}
-	q.used = make([]float64, len(q.capacity.Limit))
+	q.used, q.quotas = make([]float64, len(q.capacity.Limit)), q.state.Quotas()
 	return q
 }
 
@@ -55,30 +56,29 @@ func (q *queue) use(i int) *allocate.Use {
 	return &q.state.Jobs[i].Options[q.choice[i]].Use
 }
 
-// set changes the choice of a job, whether it fits or not.
-func (q *queue) set(i, n int) {
+// set changes the choice of a job, and reports whether that fits.
+func (q *queue) set(i, n int) bool {
 	if use := q.use(i); use != nil {
 		q.capacity.Add(q.used, use, -1)
+		q.quotas.Add(i, use, -1)
 	}
 	q.choice[i] = n
-	if use := q.use(i); use != nil {
-		q.capacity.Add(q.used, use, 1)
+	use := q.use(i)
+	if use == nil {
+		return true
 	}
+	q.capacity.Add(q.used, use, 1)
+	return q.quotas.Add(i, use, 1) == "" && q.capacity.Exceeded(q.used) < 0
 }
 
 // try changes the choice of a job if the new one fits, and reports whether it does.
 func (q *queue) try(i, n int) bool {
 	was := q.choice[i]
-	q.set(i, n)
-	over := q.capacity.Exceeded(q.used) >= 0
-	if !over && q.state.HasQuotas() {
-		tenant, _ := q.state.Beyond(q.use)
-		over = tenant != ""
-	}
-	if over {
+	ok := q.set(i, n)
+	if !ok {
 		q.set(i, was)
 	}
-	return !over
+	return ok
 }
 
 // fits reports whether a job could change to option n.
