@@ -64,7 +64,7 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 	}
 	verdicts := p.verdicts(post, best, open)
 	var special []float64
-	if p.opts.Objective == Accuracy {
+	if p.Options.Objective == Accuracy {
 		special = p.varianceReduction(post, open)
 	}
 	c := choice{pick: -1}
@@ -84,7 +84,7 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 		}
 	}
 	c.worth = top.score
-	if p.opts.Objective != Accuracy && p.bestIndex >= 0 {
+	if p.Options.Objective != Accuracy && p.bestIndex >= 0 {
 		c.better, c.gain = p.better(post, best, open, chances)
 	}
 	return c
@@ -92,17 +92,17 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 
 // verdicts scores candidates.
 func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
-	margin := p.opts.Objective.margin(p.opts.TargetRegret)
+	margin := p.Options.Objective.margin(p.Options.TargetRegret)
 	dearness := p.dearness(post)
 	failure := 0.0 // counts only after a trial has run out of memory or time
-	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
-		failure = p.opts.Constants.FailureCost
+	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.History.Measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
+		failure = p.Options.Constants.FailureCost
 	}
 	judge := func(i int, q *predictor, moved *Predictive) verdict {
-		belief := p.shift(q.at(p.points[i]), post, i, p.offset[i], moved)
+		belief := p.shift(q.at(p.Points[i]), post, i, p.offset[i], moved)
 		v := verdict{score: math.Log(p.fits[i])}
 		_, v.sd = belief.Moments()
-		if p.opts.Objective == Accuracy {
+		if p.Options.Objective == Accuracy {
 			return v // [Problem.varianceReduction] adds the score
 		}
 		longest := p.longest(i) + p.offset[i]
@@ -120,7 +120,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		q, moved := post.predictor(), Predictive{}
 		return func(k int) { out[k] = judge(of[k], q, &moved) }
 	})
-	if p.opts.Objective == Accuracy || math.IsInf(best, 1) {
+	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
 	}
 	safest := 0.0
@@ -164,7 +164,7 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	floats.Scale(1/floats.Sum(few.weights), few.weights)
 	verdicts, order := p.verdicts(few, best, open), make([]int, len(open))
 	for k := range order {
-		if order[k] = k; p.opts.Objective == Accuracy {
+		if order[k] = k; p.Options.Objective == Accuracy {
 			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // variance reduction grows with variance
 		}
 	}
@@ -181,10 +181,11 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 // hardly count. It is 0 unless trials are whole jobs, whose costs vary by
 // orders of magnitude.
 func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
-	if !p.opts.JobTime || p.bestIndex < 0 {
+	if !p.Options.JobTime || p.bestIndex < 0 {
 		return func(int, Predictive) float64 { return 0 }
 	}
-	cost := p.costModel()
-	usual := cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
-	return func(i int, belief Predictive) float64 { return math.Log1p(cost.relative(p, i, belief) / usual) }
+	cost := p.trialCost()
+	relative := func(i int, belief Predictive) float64 { return cost.seconds(p, i, belief) * p.hourly[i] }
+	usual := relative(p.bestIndex, p.belief(post, p.bestIndex))
+	return func(i int, belief Predictive) float64 { return math.Log1p(relative(i, belief) / usual) }
 }

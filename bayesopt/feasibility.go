@@ -196,7 +196,7 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 func (p *Problem) feasibility(enc *encoder) []float64 {
 	var points [][]float64
 	var fit []bool
-	for _, m := range p.measured {
+	for _, m := range p.History.Measured {
 		if m.Status == data.Aborted || m.Status == data.Queued {
 			continue
 		}
@@ -208,28 +208,28 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 	for j, k := range enc.used {
 		columns[j] = enc.columns[k]
 	}
-	h := newHeadroom(p.opts.Constants.UsualFits, columns, p.points, points, fit)
+	h := newHeadroom(p.Options.Constants.UsualFits, columns, p.Points, points, fit)
 	if slices.Contains(fit, false) {
-		scores, some := make([]float64, len(points)), p.points
+		scores, some := make([]float64, len(points)), p.Points
 		if step := 1 + len(some)/1000; step > 1 { // a sample suffices for the average
 			some = nil
-			for i := 0; i < len(p.points); i += step {
-				some = append(some, p.points[i])
+			for i := 0; i < len(p.Points); i += step {
+				some = append(some, p.Points[i])
 			}
 		}
 		for i, x := range points {
-			scores[i] = newHeadroom(p.opts.Constants.UsualFits, columns, some, points[:i], fit[:i]).score(x)
+			scores[i] = newHeadroom(p.Options.Constants.UsualFits, columns, some, points[:i], fit[:i]).score(x)
 		}
 		h.learnBias(scores, fit)
 	}
 	var physical func(data.Config) (float64, bool)
-	if p.opts.Memory != nil {
-		physical = p.opts.Memory.Fits(p.measured)
+	if p.Options.Memory != nil {
+		physical = p.Options.Memory.Fits(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
 	inParallel(len(out), func() func(int) {
 		return func(i int) {
-			out[i] = h.fits(p.points[i])
+			out[i] = h.fits(p.Points[i])
 			if physical != nil {
 				if chance, ok := physical(p.cands[i]); ok {
 					out[i] = chance

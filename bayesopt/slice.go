@@ -54,7 +54,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 			continue
 		}
 		belief := p.belief(post, i)
-		at := SlicePoint{Value: v, Index: i, Expected: p.opts.Objective.estimate(belief)}
+		at := SlicePoint{Value: v, Index: i, Expected: p.Options.Objective.estimate(belief)}
 		if p.standing[i] == open {
 			// for small improvements ln best − ln response is the fraction
 			at.Improvement = math.Exp(belief.Average(LogEI, best))

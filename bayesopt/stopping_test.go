@@ -42,8 +42,8 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	chance := map[bool]float64{}
 	for _, noisy := range []bool{true, false} {
 		p := mustProblem(t, Options{Objective: StepTime, Noisy: noisy}, h)
-		flat.LogLength = flat.LogLength[:len(p.points[0])]
-		x = p.points[:len(y)]
+		flat.LogLength = flat.LogLength[:len(p.Points[0])]
+		x = p.Points[:len(y)]
 		g, err := condition(x, y, nil, 0, flat)
 		if err != nil {
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	if fired != "" && !m.opts.KeepGoing {
 		return p.Stopped(p.Favourite(), fired), nil
 	}
-	s := p.Suggest(i, reason)
+	s := p.Suggest(i, nil, reason)
 	s.Fired = fired
 	return s, nil
 }

@@ -18,8 +18,8 @@ import (
 func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
 	return func(p *bayesopt.Problem) (int, string, string, error) {
 		independent, relative := samplers(p)
-		h := p.History()
-		t, err := sampler.NewTracker(name, h.Candidates, p.Options(), nil, independent)
+		h := p.History
+		t, err := sampler.NewTracker(name, h.Candidates, p.Options, nil, independent)
 		for _, m := range h.Measured {
 			if err == nil && m.Status != data.Aborted {
 				err = replayed(t, relative, m)
@@ -66,7 +66,7 @@ func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measu
 // cma is the covariance matrix adaptation evolution strategy (Hansen, "The CMA
 // evolution strategy: a tutorial", 2016).
 func cma(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
-	return nil, cmaes.NewSampler(cmaes.SamplerOptionSeed(p.Options().Seed))
+	return nil, cmaes.NewSampler(cmaes.SamplerOptionSeed(p.Options.Seed))
 }
 
 // parzen is the tree-structured Parzen estimator (Bergstra et al., "Algorithms

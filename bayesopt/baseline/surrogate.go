@@ -24,7 +24,7 @@ type surrogate interface {
 func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 	return map[string]func([][]float64, []float64, *bayesopt.Problem) (surrogate, error){
 		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
-			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, p.Options().Seed)
+			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options.Noisy}, p.Options.Seed)
 		},
 		"forest": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 			return newForest(x, y, p.Rand()), nil
@@ -91,7 +91,7 @@ type pair struct {
 }
 
 func (c pair) pick(p *bayesopt.Problem) (int, string, string, error) {
-	if p.Trials() < start || p.Successes() == 0 {
+	if p.Trials < start || p.Successes == 0 {
 		return random(p)
 	}
 	i, _, err := c.best(p)
@@ -110,7 +110,7 @@ func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 	left := p.Open()
 	points := make([][]float64, len(left))
 	for k, i := range left {
-		points[k] = p.Point(i)
+		points[k] = p.Points[i]
 	}
 	best := slices.Min(y)
 	scores := c.score(s, points, best, p.Rand())
