@@ -204,11 +204,7 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout)
 		}
 	}
-	columns := make([]column, len(enc.used))
-	for j, k := range enc.used {
-		columns[j] = enc.columns[k]
-	}
-	h := newHeadroom(p.Options.Constants.UsualFits, columns, p.Points, points, fit)
+	h := newHeadroom(p.Options.Constants.UsualFits, p.columns, p.Points, points, fit)
 	if slices.Contains(fit, false) {
 		scores, some := make([]float64, len(points)), p.Points
 		if step := 1 + len(some)/1000; step > 1 { // a sample suffices for the average
@@ -218,7 +214,7 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 			}
 		}
 		for i, x := range points {
-			scores[i] = newHeadroom(p.Options.Constants.UsualFits, columns, some, points[:i], fit[:i]).score(x)
+			scores[i] = newHeadroom(p.Options.Constants.UsualFits, p.columns, some, points[:i], fit[:i]).score(x)
 		}
 		h.learnBias(scores, fit)
 	}

@@ -35,7 +35,7 @@ type Problem struct {
 	index      map[string]int // candidate by key
 	hourly     []float64      // US$/h, or workers + ps if a price is unknown
 	priced     bool           // hourly is in US$
-	width      []float64      // range of each feature, in its own unit
+	columns    []column       // of the points
 	offset     []float64      // response − ln step time
 	latest     []float64      // ln step time that just meets the deadline, +Inf without one
 	limit      float64        // least ln step time at which a trial was stopped; +Inf if none was
@@ -76,7 +76,7 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Problem{Options: o, History: h, Points: points, cands: h.Candidates, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1,
+	p := &Problem{Options: o, History: h, Points: points, columns: enc.columns, cands: h.Candidates, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1,
 		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
 	for i, c := range p.cands {
 		p.keys[i] = c.Key()
@@ -87,9 +87,6 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	}
 	if p.latest, err = o.latest(h.Candidates); err != nil {
 		return nil, err
-	}
-	for _, k := range enc.used {
-		p.width = append(p.width, enc.columns[k].width)
 	}
 	p.setPrices()
 	p.priorMeans = o.priorMeansOf(p)

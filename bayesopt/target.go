@@ -124,8 +124,8 @@ const extrapolationSD = 0.1
 // extrapolated adds to draws of some candidates a model error linear in every
 // feature outside the measured range.
 func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
-	rng, wrong := p.Rand(), make([][]float64, len(p.width)) // error per unit of the feature, in every draw
-	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.width)), slices.Repeat([]float64{math.Inf(-1)}, len(p.width))
+	rng, wrong := p.Rand(), make([][]float64, len(p.columns)) // error per unit of the feature, in every draw
+	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.columns)), slices.Repeat([]float64{math.Inf(-1)}, len(p.columns))
 	for j := range wrong {
 		wrong[j] = make([]float64, len(ln[0]))
 		for d := range wrong[j] {
@@ -139,7 +139,7 @@ func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
 	for k, i := range of {
 		out[k] = slices.Clone(ln[k])
 		for j, v := range p.Points[i] {
-			floats.AddScaled(out[k], max(0, v-high[j], low[j]-v)*p.width[j], wrong[j])
+			floats.AddScaled(out[k], max(0, v-high[j], low[j]-v)*p.columns[j].width, wrong[j])
 		}
 	}
 	return out
