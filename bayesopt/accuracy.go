@@ -60,7 +60,7 @@ type whitened struct{ scaled, v []float64 }
 func (g *GP) whiten(x []float64) (mean float64, at whitened) {
 	scratch := make([]float64, g.scratch())
 	mean, _ = g.predict(x, scratch)
-	d := g.hyper.width()
+	d := len(g.inverse)
 	return mean, whitened{scratch[:d:d], scratch[d:]}
 }
 

@@ -42,10 +42,7 @@ type Posterior struct {
 // σ² integrated out. At most keep members remain; keep ≤ 0 means 64. Empty,
 // ragged or non-finite observations are errors.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
-	if len(x) == 0 {
-		return nil, checkObservations(x, y, 0)
-	}
-	if err := checkObservations(x, y, len(x[0])); err != nil {
+	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
 	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)

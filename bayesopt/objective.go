@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
@@ -21,10 +22,7 @@ import (
 // If no candidate has a batch, the unit of work is a step. Under JobTime a
 // "step" is the whole job, and S, e and W are 1.
 func (o Options) offsets(cands []data.Config) ([]float64, error) {
-	batchKnown := false
-	for _, c := range cands {
-		batchKnown = batchKnown || c.LocalBatch > 0
-	}
+	batchKnown := slices.ContainsFunc(cands, func(c data.Config) bool { return c.LocalBatch > 0 })
 	out := make([]float64, len(cands))
 	for i, c := range cands {
 		v, err := o.offset(c, batchKnown)

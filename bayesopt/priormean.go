@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -22,7 +23,7 @@ type priorMean struct {
 	charge float64 // subtracted from its log evidence
 }
 
-// priorMeansOf returns the prior means that compete for the data. Each is
+// setPriorMeans collects the prior means that compete for the data. Each is
 // weighted by its evidence, the marginal likelihood of the residuals; a form
 // fitted to the same data is charged for its parameters as in the Bayesian
 // information criterion (Schwarz 1978). A mean undefined for some candidate is
@@ -31,53 +32,40 @@ type priorMean struct {
 // For times of whole jobs there are three means without parameters, from no
 // scaling to perfect scaling: time is constant, falls with the square root of
 // the total cores, or falls such that the cost is constant.
-func (o Options) priorMeansOf(p *Problem) []priorMean {
-	flat := priorMean{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
-	means := []priorMean{flat}
-	if o.JobTime {
-		if t, ok := newPriorMean(p.cands, rootOfCores); ok && t.varies() {
-			means = append(means, t)
-		}
-		if t, ok := newPriorMean(p.cands, o.constantCost); ok && p.priced && t.varies() {
-			means = append(means, t)
-		}
+func (p *Problem) setPriorMeans() {
+	p.addMean(func(data.Config) (float64, bool) { return 0, true }, 0, true)
+	if p.Options.JobTime {
+		p.addMean(rootOfCores, 0, false)
+	}
+	if p.Options.JobTime && p.priced {
+		p.addMean(func(c data.Config) (float64, bool) {
+			price := p.Options.Price(c)
+			return -math.Log(price), positive(price)
+		}, 0, false)
 	}
 	usable := p.succeeded()
-	for _, form := range o.Forms {
+	for _, form := range p.Options.Forms {
 		// The other means suffice if a form cannot be fitted.
-		f, parameters, err := form.Fit(usable)
-		if err != nil || f == nil {
-			continue
-		}
-		if t, ok := newPriorMean(p.cands, f); ok {
-			t.charge = 0.5 * float64(parameters) * math.Log(float64(len(usable)))
-			means = append(means, t)
+		if of, parameters, err := form.Fit(usable); err == nil && of != nil {
+			p.addMean(of, 0.5*float64(parameters)*math.Log(float64(len(usable))), true)
 		}
 	}
-	return means
 }
 
-// newPriorMean evaluates a mean at every candidate; false if a value is missing
-// or not finite.
-func newPriorMean(cands []data.Config, of func(data.Config) (float64, bool)) (priorMean, bool) {
-	t := priorMean{at: make([]float64, len(cands)), of: of}
-	for i, c := range cands {
+// addMean adds a prior mean if it is defined for every candidate, one that does
+// not vary only if constant is set.
+func (p *Problem) addMean(of func(data.Config) (float64, bool), charge float64, constant bool) {
+	t := priorMean{of: of, charge: charge}
+	for _, c := range p.cands {
 		m, ok := of(c)
-		if !ok || math.IsNaN(m) || math.IsInf(m, 0) {
-			return priorMean{}, false
+		if !ok || !finite(m) {
+			return
 		}
-		t.at[i] = m
+		t.at = append(t.at, m)
 	}
-	return t, true
-}
-
-func (t priorMean) varies() bool {
-	for _, v := range t.at {
-		if v != t.at[0] {
-			return true
-		}
+	if constant || slices.Min(t.at) < slices.Max(t.at) {
+		p.priorMeans = append(p.priorMeans, t)
 	}
-	return false
 }
 
 // rootOfCores is −½·ln(total cores), of workers if cores are unknown.
@@ -87,15 +75,6 @@ func rootOfCores(c data.Config) (float64, bool) {
 		cores *= v
 	}
 	return -0.5 * math.Log(cores), positive(cores)
-}
-
-// constantCost is −ln(price per hour).
-func (o Options) constantCost(c data.Config) (float64, bool) {
-	if o.Price == nil {
-		return 0, false
-	}
-	price := o.Price(c)
-	return -math.Log(price), positive(price)
 }
 
 // residuals returns the residuals of the observations from each prior mean, and

@@ -89,7 +89,7 @@ func NewProblem(o Options, h History) (*Problem, error) {
 		return nil, err
 	}
 	p.setPrices()
-	p.priorMeans = o.priorMeansOf(p)
+	p.setPriorMeans()
 	p.place()
 	p.fits = p.feasibility(enc)
 	p.observe(enc)
