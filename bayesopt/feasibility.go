@@ -12,14 +12,10 @@ import (
 	"knee/data"
 )
 
-// MemoryModel predicts from physics whether configurations fit in memory, such
-// as the memory model of package fit.
-type MemoryModel interface {
-	// Fits returns a function for the probability that a configuration fits in
-	// memory, given finished trials including failed ones; ok is false for a
-	// configuration that it cannot predict.
-	Fits(measured []data.Measurement) func(data.Config) (p float64, ok bool)
-}
+// MemoryModel fits a physical model of memory, such as that of package fit, to
+// finished trials, failed ones included. It returns the probability that a
+// configuration fits in memory, false if the model does not apply to it.
+type MemoryModel func(measured []data.Measurement) func(data.Config) (p float64, ok bool)
 
 // headroom is the classifier of feasibility: log2 of memory available over
 // memory needed is linear in the features,
@@ -220,7 +216,7 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 	}
 	var physical func(data.Config) (float64, bool)
 	if p.Options.Memory != nil {
-		physical = p.Options.Memory.Fits(p.History.Measured)
+		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
 	inParallel(len(out), func() func(int) {

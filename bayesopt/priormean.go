@@ -7,14 +7,11 @@ import (
 	"knee/data"
 )
 
-// MeanForm is a parametric form of the step time fitted to the trials, such as
-// a speed family of package fit. The Gaussian process models its residuals.
-type MeanForm interface {
-	// Fit returns ln step time (s) by the form fitted to measurements with
-	// status ok, and the number of parameters estimated from them. A nil
-	// function means too few measurements.
-	Fit(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
-}
+// MeanForm fits a parametric form of the step time, such as a speed family of
+// package fit, to measurements with status ok. It returns ln step time (s) and
+// the number of parameters estimated; nil if there are too few measurements.
+// The Gaussian process models its residuals.
+type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
 
 // priorMean is one prior mean of ln step time.
 type priorMean struct {
@@ -46,7 +43,7 @@ func (p *Problem) setPriorMeans() {
 	usable := p.succeeded()
 	for _, form := range p.Options.Forms {
 		// The other means suffice if a form cannot be fitted.
-		if of, parameters, err := form.Fit(usable); err == nil && of != nil {
+		if of, parameters, err := form(usable); err == nil && of != nil {
 			p.addMean(of, 0.5*float64(parameters)*math.Log(float64(len(usable))), true)
 		}
 	}

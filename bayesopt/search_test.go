@@ -105,7 +105,7 @@ func TestForms(t *testing.T) {
 		form  exact
 		limit int
 	}{{exact{}, 5}, {exact{wrong: true}, 20}} {
-		s, err := NewGuided(Options{Objective: Throughput, Seed: 1, KeepGoing: true, Forms: []MeanForm{c.form}})
+		s, err := NewGuided(Options{Objective: Throughput, Seed: 1, KeepGoing: true, Forms: []MeanForm{c.form.Fit}})
 		if err != nil {
 			t.Fatal(err)
 		}

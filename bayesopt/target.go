@@ -22,14 +22,11 @@ type Target struct {
 	Model   JointModel
 }
 
-// JointModel is a joint posterior of the step times of all configurations, such
-// as the speed model of package fit.
-type JointModel interface {
-	// Draws fits the model to measurements with status ok, at least one, and
-	// returns ln step time (s) of each configuration in every draw, and the
-	// standard deviation of one run about it.
-	Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
-}
+// JointModel fits a joint posterior of the step times of all configurations,
+// such as the speed model of package fit, to measurements with status ok, at
+// least one. It returns ln step time (s) of each configuration in every draw,
+// and the standard deviation of one run about it.
+type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 
 // outlook is the posterior of the configurations at the target.
 type outlook struct {
@@ -95,7 +92,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 // is also conditioned on a simulated result of the running trials (Matheron's
 // rule).
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
-	if ln, sd, err = p.Options.Target.Model.Draws(p.succeeded(), p.cands); err != nil {
+	if ln, sd, err = p.Options.Target.Model(p.succeeded(), p.cands); err != nil {
 		return nil, nil, err
 	}
 	rng := p.Rand()
@@ -109,7 +106,7 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 		for d, v := range ln[r] {
 			excess[d] = v + sd[r]*rng.NormFloat64() - mean
 		}
-		at := append([]float64(nil), ln[r]...)
+		at := slices.Clone(ln[r])
 		for _, row := range ln {
 			floats.AddScaled(row, -stat.Covariance(row, at, nil)/(variance+sd[r]*sd[r]), excess)
 		}
@@ -151,7 +148,7 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	o := &outlook{}
 	for i, c := range p.cands {
 		if at := p.Options.Target.At; at == nil || at(c) {
-			r := append([]float64(nil), ln[i]...)
+			r := slices.Clone(ln[i])
 			floats.AddConst(p.offset[i]-math.Log(p.fits[i]), r)
 			o.wanted, o.response = append(o.wanted, i), append(o.response, r)
 		}

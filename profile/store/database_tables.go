@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/c-bata/goptuna"
 	"github.com/c-bata/goptuna/rdb.v2"
 	"gorm.io/gorm"
 
