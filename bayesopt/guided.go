@@ -173,7 +173,7 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 
 // belief returns the posterior of the response of candidate i.
 func (p *Problem) belief(post *Posterior, i int) Predictive {
-	return p.shift(post.Predict(p.Points[i]), post, i, p.offset[i], new(Predictive))
+	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
 }
 
 // Suggest returns candidate i as a suggestion, without a prediction if post is

@@ -94,12 +94,12 @@ func (p *Problem) residuals() (x [][]float64, responses []response, noise []floa
 	return x, responses, noise
 }
 
-// shift converts the prediction of residuals into that of ln step time plus
-// constant for candidate i, written into dst.
-func (p *Problem) shift(raw Predictive, post *Posterior, i int, constant float64, dst *Predictive) Predictive {
+// shift converts the prediction of residuals into that of the response of
+// candidate i, written into dst.
+func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive) Predictive {
 	dst.Mean = dst.Mean[:0]
 	for k, m := range raw.Mean {
-		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+constant)
+		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+p.offset[i])
 	}
 	dst.SD, dst.Weight = raw.SD, raw.Weight
 	return *dst

@@ -68,8 +68,10 @@ func NewProblem(o Options, h History) (*Problem, error) {
 		return nil, &data.InputError{Found: "no candidates", Want: "a search space with at least one configuration that satisfies the constraints"}
 	}
 	for _, m := range h.Measured {
-		if err := checkMeasurement(m); err != nil {
-			return nil, err
+		if m.Status == data.OK && !positive(m.StepTime) {
+			source := m.Source
+			source.Column = "step_time_s"
+			return nil, &data.InputError{Source: source, Found: fmt.Sprintf("%v for %s", m.StepTime, m.Config), Want: "seconds > 0 for a trial with status ok"}
 		}
 	}
 	enc, points, err := newEncoder(h.Candidates)
@@ -94,16 +96,6 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	p.fits = p.feasibility(enc)
 	p.observe(enc)
 	return p, nil
-}
-
-// checkMeasurement refuses an ok trial without a positive step time.
-func checkMeasurement(m data.Measurement) error {
-	if m.Status == data.OK && !positive(m.StepTime) {
-		source := m.Source
-		source.Column = "step_time_s"
-		return &data.InputError{Source: source, Found: fmt.Sprintf("%v for %s", m.StepTime, m.Config), Want: "seconds > 0 for a trial with status ok"}
-	}
-	return nil
 }
 
 // setPrices fills hourly. Prices are used only if every candidate has one:

@@ -68,24 +68,20 @@ func shareText(share float64) string {
 	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
-// better returns the probability that any of the candidates in among is better
+// better returns the probability that any of the scored candidates is better
 // than the best by the target, and the expected gain of the best of them, in
 // nats. Responses are drawn jointly, as similar candidates correlate. If
 // measurements do not scatter, the model's noise is a property of each
 // candidate and is drawn too.
-func (p *Problem) better(post *Posterior, best float64, among []int, chances []float64) (chance, gain float64) {
-	order := make([]int, len(among))
-	for k := range order {
-		order[k] = k
+func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
+	likeliest := slices.Clone(verdicts)
+	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
+	likeliest = likeliest[:min(jointCandidates, len(likeliest))]
+	var points [][]float64
+	for _, v := range likeliest {
+		points = append(points, p.Points[v.candidate])
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(chances[b], chances[a]) })
-	order = order[:min(jointCandidates, len(order))]
 	rng, target := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret)
-	at, points := make([]int, len(order)), make([][]float64, len(order))
-	for k, o := range order {
-		at[k] = among[o]
-		points[k] = p.Points[at[k]]
-	}
 	for _, member := range post.fair {
 		g := member.gp
 		joint := g.joint(points, rng)
@@ -97,7 +93,8 @@ func (p *Problem) better(post *Posterior, best float64, among []int, chances []f
 			joint.Rand(draw)
 			width := post.record.drawWidth(p.Options.Constants.RecordTrust, rng) * g.drawScale(rng)
 			least := math.Inf(1)
-			for k, i := range at {
+			for k, v := range likeliest {
+				i := v.candidate
 				logTime := level[k] + width*(draw[k]-level[k]+own*rng.NormFloat64()) + p.priorMeans[member.form].at[i]
 				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])

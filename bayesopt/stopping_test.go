@@ -48,8 +48,8 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := []int{len(cands) - 1}
-		chance[noisy], _ = p.better(&Posterior{fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last, []float64{1})
+		last := []verdict{{candidate: len(cands) - 1, chance: 1}}
+		chance[noisy], _ = p.better(&Posterior{fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last)
 	}
 	if chance[true] > 0.05 || chance[false] < 0.1 || chance[false] > 0.4 {
 		t.Errorf("something better has a chance of %.2f with noise, of %.2f without; want next to none, and that of 0.1 nats in standard deviations of 0.1", chance[true], chance[false])
