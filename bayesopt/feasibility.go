@@ -202,12 +202,9 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 	}
 	h := newHeadroom(p.Options.Constants.UsualFits, p.columns, p.Points, points, fit)
 	if slices.Contains(fit, false) {
-		scores, some := make([]float64, len(points)), p.Points
-		if step := 1 + len(some)/1000; step > 1 { // a sample suffices for the average
-			some = nil
-			for i := 0; i < len(p.Points); i += step {
-				some = append(some, p.Points[i])
-			}
+		scores, some := make([]float64, len(points)), [][]float64(nil)
+		for i := 0; i < len(p.Points); i += 1 + len(p.Points)/1000 { // a sample suffices for the average
+			some = append(some, p.Points[i])
 		}
 		for i, x := range points {
 			scores[i] = newHeadroom(p.Options.Constants.UsualFits, p.columns, some, points[:i], fit[:i]).score(x)

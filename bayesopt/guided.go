@@ -46,7 +46,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		}
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(p.favourite(post)), nil
+		return p.Exhausted(p.Favourite(post)), nil
 	}
 	if post == nil || p.starting() {
 		i, reason := p.startPick()
@@ -112,10 +112,10 @@ func (p *Problem) next(post *Posterior, c choice) Suggestion {
 		return s
 	}
 	if fired != "" && !p.Options.KeepGoing {
-		return p.Stopped(p.favourite(post), fired)
+		return p.Stopped(p.Favourite(post), fired)
 	}
 	s := p.Suggest(c.pick, post, "")
-	s.Fired, s.Best = fired, p.favourite(post)
+	s.Fired, s.Best = fired, p.Favourite(post)
 	return s
 }
 
@@ -127,7 +127,7 @@ func (p *Problem) next(post *Posterior, c choice) Suggestion {
 func (p *Problem) incumbent(post *Posterior) float64 {
 	best := p.best
 	if p.Options.Noisy && p.bestIndex >= 0 {
-		best = p.expected(post, p.favourite(post))
+		best = p.expected(post, p.Favourite(post))
 	}
 	for i, s := range p.standing {
 		if s == inFlight && p.Options.Deadline == 0 {
@@ -144,20 +144,18 @@ func (p *Problem) incumbent(post *Posterior) float64 {
 	return best
 }
 
-// favourite returns the candidate taken for the best: the best measurement, or
+// Favourite returns the candidate taken for the best: the best measurement, or
 // with noise the measured candidate with the best posterior mean, −1 if none.
 // With a deadline only candidates measured to meet it count.
-func (p *Problem) favourite(post *Posterior) int {
+func (p *Problem) Favourite(post *Posterior) int {
 	if !p.Options.Noisy || p.bestIndex < 0 || post == nil {
 		return p.bestIndex
 	}
 	pick, least := -1, math.Inf(1)
-	looked := map[int]bool{}
 	for _, o := range p.observations {
-		if o.index < 0 || !o.feasible || looked[o.index] || o.logTime > p.latest[o.index] {
+		if o.index < 0 || !o.feasible || o.logTime > p.latest[o.index] {
 			continue
 		}
-		looked[o.index] = true
 		if m := p.expected(post, o.index); m < least {
 			pick, least = o.index, m
 		}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/floats"
-
 	"knee/data"
 )
 
@@ -65,20 +63,16 @@ func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
 // latest returns, for every candidate, ln of the step time with which Work ends
 // exactly at the deadline, +Inf without one.
 func (o Options) latest(cands []data.Config) ([]float64, error) {
-	out, steps := make([]float64, len(cands)), o
-	var err error
-	if steps.Objective = Goodput; o.Deadline > 0 && !o.JobTime {
-		if out, err = steps.offsets(cands); err != nil {
-			return nil, err
-		}
-		floats.AddConst(math.Log(o.Work), out)
+	if o.Deadline == 0 {
+		return slices.Repeat([]float64{math.Inf(1)}, len(cands)), nil
 	}
-	for i, perStep := range out {
-		if out[i] = math.Log(o.Deadline) - perStep; o.Deadline == 0 {
-			out[i] = math.Inf(1)
-		}
+	steps := o
+	steps.Objective = Goodput
+	out, err := steps.offsets(cands)
+	for i := range out {
+		out[i] = math.Log(o.Deadline) - (out[i] + math.Log(o.Work))
 	}
-	return out, nil
+	return out, err
 }
 
 func badValue(column string, c data.Config, found float64, want string) error {

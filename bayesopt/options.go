@@ -64,8 +64,8 @@ type Options struct {
 	Work, Deadline float64
 
 	// JobTime says that StepTime of measurements is the time of the whole job,
-	// as in recorded tables. The batch is then an ordinary knob, and Efficiency
-	// and Work are ignored.
+	// as in recorded tables. The batch is then an ordinary knob, Efficiency is
+	// ignored, and Work stays 1.
 	JobTime bool
 
 	Forms  []MeanForm  // parametric forms of ln step time that compete as prior mean

@@ -45,7 +45,7 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 
 func (p *Problem) repeat(i int, post *Posterior, why string) Suggestion {
 	s := p.Suggest(i, post, why)
-	s.Remeasure, s.Best = true, p.favourite(post)
+	s.Remeasure, s.Best = true, p.Favourite(post)
 	return s
 }
 
@@ -58,7 +58,7 @@ func (p *Problem) repeat(i int, post *Posterior, why string) Suggestion {
 // for independent candidates (Frazier, Powell and Dayanik 2008, section 4). A
 // clear winner is not repeated, and nearly equal rivals seldom.
 func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
-	favourite, noise := p.favourite(post), post.NoiseSD()
+	favourite, noise := p.Favourite(post), post.NoiseSD()
 	best, second := p.expected(post, favourite), math.Inf(1)
 	var looked []int
 	var behind, moves []float64
@@ -90,7 +90,7 @@ func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 	if !p.mayRepeat() {
 		return Suggestion{}, false
 	}
-	favourite := p.favourite(post)
+	favourite := p.Favourite(post)
 	best := p.expected(post, favourite)
 	margin := p.Options.Objective.margin(p.Options.TargetRegret)
 	pick, worst := -1, distuv.UnitNormal.Quantile(1-outlierChance/(2*float64(len(p.observations))))

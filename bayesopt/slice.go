@@ -42,7 +42,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	if post == nil || p.bestIndex < 0 {
 		return Slice{}, &data.InputError{Found: "no candidate that was measured", Want: "at least one measurement with status ok"}
 	}
-	centre := p.favourite(post)
+	centre := p.Favourite(post)
 	s := Slice{Through: p.cands[centre]}
 	best := p.incumbent(post)
 	for i, c := range p.cands {

@@ -168,6 +168,3 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 	}
 	return s
 }
-
-// Favourite returns the candidate of the best measurement, −1 if none.
-func (p *Problem) Favourite() int { return p.bestIndex }

@@ -31,14 +31,14 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 		return bayesopt.Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(p.Favourite()), nil
+		return p.Exhausted(p.Favourite(nil)), nil
 	}
 	i, reason, fired, err := m.pick(p)
 	if err != nil {
 		return bayesopt.Suggestion{}, err
 	}
 	if fired != "" && !m.opts.KeepGoing {
-		return p.Stopped(p.Favourite(), fired), nil
+		return p.Stopped(p.Favourite(nil), fired), nil
 	}
 	s := p.Suggest(i, nil, reason)
 	s.Fired = fired
