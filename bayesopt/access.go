@@ -11,24 +11,19 @@ import (
 	"knee/data"
 )
 
-// Options returns the problem's options.
-func (p *Problem) Options() Options { return p.opts }
-
-// History returns the problem's history.
-func (p *Problem) History() History { return p.history }
-
-// Trials returns the number of trials, running and failed ones included,
-// aborted ones excluded.
-func (p *Problem) Trials() int { return p.trials }
-
-// Point returns candidate i as a point of the unit cube.
-func (p *Problem) Point(i int) []float64 { return p.points[i] }
-
 // Open returns the indices of the candidates neither tried, running nor barred.
-func (p *Problem) Open() []int { return p.openWhere(func(int) bool { return true }) }
+func (p *Problem) Open() []int {
+	var out []int
+	for i, s := range p.standing {
+		if s == open {
+			out = append(out, i)
+		}
+	}
+	return out
+}
 
 // Rand returns a random source for this decision.
-func (p *Problem) Rand() *rand.Rand { return NewRand(p.opts.Seed, p.trials) }
+func (p *Problem) Rand() *rand.Rand { return NewRand(p.Options.Seed, p.Trials) }
 
 // Objectives returns the points and objectives of the trials of candidates;
 // maximised objectives are negated, so smaller is better. A trial without an
@@ -36,23 +31,23 @@ func (p *Problem) Rand() *rand.Rand { return NewRand(p.opts.Seed, p.trials) }
 // point with value 0, so that a model can be fitted.
 func (p *Problem) Objectives() (x [][]float64, y []float64) {
 	worst := math.Inf(-1)
-	for _, m := range p.measured {
+	for _, m := range p.History.Measured {
 		i, ok := p.index[m.Key()]
 		if !ok || m.Status == data.Aborted {
 			continue
 		}
 		v := math.Inf(1)
 		if m.Status == data.OK {
-			v = p.opts.Objective.natural(math.Log(m.StepTime) + p.offset[i])
-			if p.opts.Objective.Maximised() {
+			v = p.Options.Objective.natural(math.Log(m.StepTime) + p.offset[i])
+			if p.Options.Objective.Maximised() {
 				v = -v
 			}
 			worst = max(worst, v)
 		}
-		x, y = append(x, p.points[i]), append(y, v)
+		x, y = append(x, p.Points[i]), append(y, v)
 	}
 	if math.IsInf(worst, -1) {
-		return [][]float64{p.points[0]}, []float64{0}
+		return [][]float64{p.Points[0]}, []float64{0}
 	}
 	for k := range y {
 		y[k] = min(y[k], worst)
@@ -71,9 +66,6 @@ func (p *Problem) Best(candidates []int, scores []float64) int {
 	}
 	return best
 }
-
-// Suggest returns candidate i as a suggestion without a prediction.
-func (p *Problem) Suggest(i int, reason string) Suggestion { return p.suggest(i, nil, reason) }
 
 // QuasiRandom returns the n-th point of Halton's sequence in the unit cube of d
 // dimensions, scrambled by the seed (Owen 2017).

@@ -39,10 +39,10 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	for m, g := range post.members {
 		at := make([]whitened, len(targets))
 		for k, j := range targets {
-			_, at[k] = g.whiten(p.points[j])
+			_, at[k] = g.whiten(p.Points[j])
 		}
 		for k, i := range open {
-			_, x := g.whiten(p.points[i])
+			_, x := g.whiten(p.Points[i])
 			gain[k] += post.weights[m] * g.reduction(x, at)
 		}
 	}
@@ -60,7 +60,7 @@ type whitened struct{ scaled, v []float64 }
 func (g *GP) whiten(x []float64) (mean float64, at whitened) {
 	scratch := make([]float64, g.scratch())
 	mean, _ = g.predict(x, scratch)
-	d := g.hyper.width()
+	d := len(g.inverse)
 	return mean, whitened{scratch[:d:d], scratch[d:]}
 }
 

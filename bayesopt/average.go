@@ -42,10 +42,7 @@ type Posterior struct {
 // σ² integrated out. At most keep members remain; keep ≤ 0 means 64. Empty,
 // ragged or non-finite observations are errors.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
-	if len(x) == 0 {
-		return nil, checkObservations(x, y, 0)
-	}
-	if err := checkObservations(x, y, len(x[0])); err != nil {
+	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
 	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)
@@ -180,7 +177,7 @@ func normalised(draws []weighted, keep int) *Posterior {
 
 // Predict returns the posterior of the noise-free response at x.
 func (p *Posterior) Predict(x []float64) Predictive {
-	return p.predictor().at(x)
+	return p.predictor()(x)
 }
 
 // NoiseSD returns the standard deviation of one observation about the response,
@@ -193,26 +190,20 @@ func (p *Posterior) NoiseSD() float64 {
 	return math.Sqrt(v)
 }
 
-// predictor predicts at many points without allocating. Every result overwrites
-// the previous one; it is not safe for concurrent use.
-type predictor struct {
-	posterior *Posterior
-	scratch   []float64
-	out       Predictive
-}
-
-func (p *Posterior) predictor() *predictor {
+// predictor returns a prediction at many points without allocating. Every
+// result overwrites the previous one; it is not safe for concurrent use.
+func (p *Posterior) predictor() func(x []float64) Predictive {
+	var scratch []float64
 	m := len(p.members)
-	return &predictor{posterior: p, out: Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights}}
-}
-
-func (q *predictor) at(x []float64) Predictive {
-	for i, g := range q.posterior.members {
-		if need := g.scratch(); len(q.scratch) < need {
-			q.scratch = make([]float64, need)
+	out := Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights}
+	return func(x []float64) Predictive {
+		for i, g := range p.members {
+			if need := g.scratch(); len(scratch) < need {
+				scratch = make([]float64, need)
+			}
+			m, v := g.predict(x, scratch)
+			out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
 		}
-		m, v := g.predict(x, q.scratch)
-		q.out.Mean[i], q.out.SD[i] = m, q.posterior.width*math.Sqrt(v)
+		return out
 	}
-	return q.out
 }

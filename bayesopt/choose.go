@@ -34,13 +34,14 @@ type choice struct {
 
 // verdict is the score of one candidate.
 type verdict struct {
-	score  float64 // ln value of the trial, −Inf if 0
-	worth  float64 // value of the trial, negative if the cost of failure exceeds the gain
-	chance float64 // probability of being better than the best by the target
-	sd     float64 // of ln step time
-	meets  float64 // probability of being in time, see [Problem.longest]
-	works  float64 // probability that the trial neither runs out of memory nor is stopped
-	dear   float64 // ln of the divisor of the score, see [Problem.dearness]
+	candidate int
+	score     float64 // ln value of the trial, −Inf if 0
+	worth     float64 // value of the trial, negative if the cost of failure exceeds the gain
+	chance    float64 // probability of being better than the best by the target
+	sd        float64 // of ln step time
+	meets     float64 // probability of being in time, see [Problem.longest]
+	works     float64 // probability that the trial neither runs out of memory nor is stopped
+	dear      float64 // ln of the divisor of the score, see [Problem.dearness]
 }
 
 // compare orders verdicts by score.
@@ -49,11 +50,11 @@ func (v verdict) compare(w verdict) int {
 }
 
 // prefer orders candidates by verdict; ties are broken by seed.
-func (p *Problem) prefer(i int, v verdict, j int, w verdict) int {
+func (p *Problem) prefer(v, w verdict) int {
 	if c := v.compare(w); c != 0 {
 		return c
 	}
-	return cmp.Compare(p.priority(i), p.priority(j))
+	return cmp.Compare(p.priority(v.candidate), p.priority(w.candidate))
 }
 
 // choose scores the open candidates, at least one.
@@ -63,46 +64,36 @@ func (p *Problem) choose(post *Posterior, best float64) choice {
 		open = p.screen(post, best, open)
 	}
 	verdicts := p.verdicts(post, best, open)
-	var special []float64
-	if p.opts.Objective == Accuracy {
-		special = p.varianceReduction(post, open)
-	}
-	c := choice{pick: -1}
-	var top verdict
-	chances := make([]float64, len(verdicts))
-	for k, v := range verdicts {
-		if special != nil {
-			v.score += special[k]
+	if p.Options.Objective == Accuracy {
+		for k, reduction := range p.varianceReduction(post, open) {
+			verdicts[k].score += reduction
 		}
-		i := open[k]
-		chances[k], c.meets = v.chance, max(c.meets, v.meets)
-		if p.fits[i] >= probable {
+	}
+	top := slices.MaxFunc(verdicts, p.prefer)
+	c := choice{pick: top.candidate, worth: top.score}
+	for _, v := range verdicts {
+		if c.meets = max(c.meets, v.meets); p.fits[v.candidate] >= probable {
 			c.widest = max(c.widest, v.sd)
 		}
-		if c.pick < 0 || p.prefer(i, v, c.pick, top) > 0 {
-			c.pick, top = i, v
-		}
 	}
-	c.worth = top.score
-	if p.opts.Objective != Accuracy && p.bestIndex >= 0 {
-		c.better, c.gain = p.better(post, best, open, chances)
+	if p.Options.Objective != Accuracy && p.bestIndex >= 0 {
+		c.better, c.gain = p.better(post, best, verdicts)
 	}
 	return c
 }
 
 // verdicts scores candidates.
 func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
-	margin := p.opts.Objective.margin(p.opts.TargetRegret)
+	margin := p.Options.Objective.margin(p.Options.TargetRegret)
 	dearness := p.dearness(post)
 	failure := 0.0 // counts only after a trial has run out of memory or time
-	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
-		failure = p.opts.Constants.FailureCost
+	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.History.Measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
+		failure = p.Options.Constants.FailureCost
 	}
-	judge := func(i int, q *predictor, moved *Predictive) verdict {
-		belief := p.shift(q.at(p.points[i]), post, i, p.offset[i], moved)
-		v := verdict{score: math.Log(p.fits[i])}
+	judge := func(i int, belief Predictive) verdict {
+		v := verdict{candidate: i, score: math.Log(p.fits[i])}
 		_, v.sd = belief.Moments()
-		if p.opts.Objective == Accuracy {
+		if p.Options.Objective == Accuracy {
 			return v // [Problem.varianceReduction] adds the score
 		}
 		longest := p.longest(i) + p.offset[i]
@@ -117,10 +108,10 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	}
 	out := make([]verdict, len(of))
 	inParallel(len(of), func() func(k int) {
-		q, moved := post.predictor(), Predictive{}
-		return func(k int) { out[k] = judge(of[k], q, &moved) }
+		predict, moved := post.predictor(), Predictive{}
+		return func(k int) { out[k] = judge(of[k], p.shift(predict(p.Points[of[k]]), post, of[k], &moved)) }
 	})
-	if p.opts.Objective == Accuracy || math.IsInf(best, 1) {
+	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
 	}
 	safest := 0.0
@@ -162,16 +153,16 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	n := min(screenMembers, len(post.members))
 	few := &Posterior{members: post.members[:n], form: post.form[:n], weights: slices.Clone(post.weights[:n]), width: post.width}
 	floats.Scale(1/floats.Sum(few.weights), few.weights)
-	verdicts, order := p.verdicts(few, best, open), make([]int, len(open))
-	for k := range order {
-		if order[k] = k; p.opts.Objective == Accuracy {
+	verdicts := p.verdicts(few, best, open)
+	for k := range verdicts {
+		if p.Options.Objective == Accuracy {
 			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // variance reduction grows with variance
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return p.prefer(open[b], verdicts[b], open[a], verdicts[a]) })
-	kept := make([]int, min(screenKeep, len(open)))
-	for k := range kept {
-		kept[k] = open[order[k]]
+	slices.SortFunc(verdicts, func(a, b verdict) int { return p.prefer(b, a) })
+	var kept []int
+	for _, v := range verdicts[:min(screenKeep, len(open))] {
+		kept = append(kept, v.candidate)
 	}
 	return kept
 }
@@ -181,10 +172,11 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 // hardly count. It is 0 unless trials are whole jobs, whose costs vary by
 // orders of magnitude.
 func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
-	if !p.opts.JobTime || p.bestIndex < 0 {
+	if !p.Options.JobTime || p.bestIndex < 0 {
 		return func(int, Predictive) float64 { return 0 }
 	}
-	cost := p.costModel()
-	usual := cost.relative(p, p.bestIndex, p.belief(post, p.bestIndex))
-	return func(i int, belief Predictive) float64 { return math.Log1p(cost.relative(p, i, belief) / usual) }
+	cost := p.trialCost()
+	relative := func(i int, belief Predictive) float64 { return cost.seconds(p, i, belief) * p.hourly[i] }
+	usual := relative(p.bestIndex, p.belief(post, p.bestIndex))
+	return func(i int, belief Predictive) float64 { return math.Log1p(relative(i, belief) / usual) }
 }

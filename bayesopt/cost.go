@@ -16,16 +16,17 @@ type trialCost struct {
 	steps float64 // median trial seconds ÷ step seconds; 0 if wall is used
 }
 
-func newTrialCost(measured []data.Measurement, fallback float64) trialCost {
+// trialCost fits the duration of trials to those measured.
+func (p *Problem) trialCost() trialCost {
 	var walls, ratios []float64
-	for _, m := range measured {
+	for _, m := range p.History.Measured {
 		if m.Status == data.OK && positive(m.Wall) {
 			walls = append(walls, math.Log(m.Wall))
 			ratios = append(ratios, math.Log(m.Wall/m.StepTime))
 		}
 	}
 	if len(walls) == 0 {
-		return trialCost{wall: fallback}
+		return trialCost{wall: p.Options.TrialSeconds}
 	}
 	c := trialCost{wall: math.Exp(quantile.Median(walls))}
 	if len(walls) > 1 && spanOf(ratios) < spanOf(walls) {
@@ -42,12 +43,6 @@ func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
 	}
 	m, _ := belief.Moments()
 	return c.steps * math.Exp(min(m-p.offset[i], p.limit))
-}
-
-// relative returns seconds × price per hour, or × workers and ps if prices are
-// unknown: comparable between candidates.
-func (c trialCost) relative(p *Problem, i int, belief Predictive) float64 {
-	return c.seconds(p, i, belief) * p.hourly[i]
 }
 
 func spanOf(v []float64) float64 { return slices.Max(v) - slices.Min(v) }

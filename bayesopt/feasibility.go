@@ -12,14 +12,10 @@ import (
 	"knee/data"
 )
 
-// MemoryModel predicts from physics whether configurations fit in memory, such
-// as the memory model of package fit.
-type MemoryModel interface {
-	// Fits returns a function for the probability that a configuration fits in
-	// memory, given finished trials including failed ones; ok is false for a
-	// configuration that it cannot predict.
-	Fits(measured []data.Measurement) func(data.Config) (p float64, ok bool)
-}
+// MemoryModel fits a physical model of memory, such as that of package fit, to
+// finished trials, failed ones included. It returns the probability that a
+// configuration fits in memory, false if the model does not apply to it.
+type MemoryModel func(measured []data.Measurement) func(data.Config) (p float64, ok bool)
 
 // headroom is the classifier of feasibility: log2 of memory available over
 // memory needed is linear in the features,
@@ -196,7 +192,7 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 func (p *Problem) feasibility(enc *encoder) []float64 {
 	var points [][]float64
 	var fit []bool
-	for _, m := range p.measured {
+	for _, m := range p.History.Measured {
 		if m.Status == data.Aborted || m.Status == data.Queued {
 			continue
 		}
@@ -204,32 +200,25 @@ func (p *Problem) feasibility(enc *encoder) []float64 {
 			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout)
 		}
 	}
-	columns := make([]column, len(enc.used))
-	for j, k := range enc.used {
-		columns[j] = enc.columns[k]
-	}
-	h := newHeadroom(p.opts.Constants.UsualFits, columns, p.points, points, fit)
+	h := newHeadroom(p.Options.Constants.UsualFits, p.columns, p.Points, points, fit)
 	if slices.Contains(fit, false) {
-		scores, some := make([]float64, len(points)), p.points
-		if step := 1 + len(some)/1000; step > 1 { // a sample suffices for the average
-			some = nil
-			for i := 0; i < len(p.points); i += step {
-				some = append(some, p.points[i])
-			}
+		scores, some := make([]float64, len(points)), [][]float64(nil)
+		for i := 0; i < len(p.Points); i += 1 + len(p.Points)/1000 { // a sample suffices for the average
+			some = append(some, p.Points[i])
 		}
 		for i, x := range points {
-			scores[i] = newHeadroom(p.opts.Constants.UsualFits, columns, some, points[:i], fit[:i]).score(x)
+			scores[i] = newHeadroom(p.Options.Constants.UsualFits, p.columns, some, points[:i], fit[:i]).score(x)
 		}
 		h.learnBias(scores, fit)
 	}
 	var physical func(data.Config) (float64, bool)
-	if p.opts.Memory != nil {
-		physical = p.opts.Memory.Fits(p.measured)
+	if p.Options.Memory != nil {
+		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
 	inParallel(len(out), func() func(int) {
 		return func(i int) {
-			out[i] = h.fits(p.points[i])
+			out[i] = h.fits(p.Points[i])
 			if physical != nil {
 				if chance, ok := physical(p.cands[i]); ok {
 					out[i] = chance

@@ -62,9 +62,7 @@ func TestNothingFailed(t *testing.T) {
 
 // half predicts that batches up to 4 fit, except for tp 8, of which it knows
 // nothing.
-type half struct{}
-
-func (half) Fits([]data.Measurement) func(data.Config) (float64, bool) {
+func half([]data.Measurement) func(data.Config) (float64, bool) {
 	return func(c data.Config) (float64, bool) {
 		if c.LocalBatch <= 4 {
 			return 1, c.TP != 8
@@ -77,10 +75,10 @@ func (half) Fits([]data.Measurement) func(data.Config) (float64, bool) {
 // covers the rest.
 func TestMemoryModelSpeaksFirst(t *testing.T) {
 	cands := layouts()
-	p := mustProblem(t, Options{Memory: half{}}, History{Candidates: cands})
+	p := mustProblem(t, Options{Memory: half}, History{Candidates: cands})
 	plain := mustProblem(t, Options{}, History{Candidates: cands})
 	for i, c := range cands {
-		want, ok := half{}.Fits(nil)(c)
+		want, ok := half(nil)(c)
 		if !ok {
 			want = plain.fits[i]
 		}

@@ -21,10 +21,10 @@ type column struct {
 }
 
 // encoder maps configurations to points of the unit cube, for one set of
-// candidates; constant columns are left out.
+// candidates.
 type encoder struct {
-	columns []column // constant ones included, to detect configurations outside the space
-	used    []int    // indices of the columns of a point
+	columns []column // of a point
+	others  []column // constant or redundant, to detect configurations outside the space
 }
 
 // newEncoder chooses and scales the columns and returns one point per
@@ -33,24 +33,23 @@ type encoder struct {
 // fails with a *data.InputError that names two candidates with equal points:
 // the model cannot tell them apart.
 func newEncoder(cands []data.Config) (*encoder, [][]float64, error) {
-	e := &encoder{columns: columnsFor(cands)}
-	values := make([][]float64, len(e.columns))
-	for k := range e.columns {
-		var err error
-		if values[k], err = e.columns[k].measure(cands); err != nil {
+	e, points := &encoder{}, make([][]float64, len(cands))
+	var values [][]float64
+	for _, c := range columnsFor(cands) {
+		v, err := c.measure(cands)
+		if err != nil {
 			return nil, nil, err
 		}
-		same := func(u int) bool {
-			return slices.EqualFunc(values[k], values[u], func(a, b float64) bool { return math.Abs(a-b) <= 1e-9 })
+		same := func(w []float64) bool {
+			return slices.EqualFunc(v, w, func(a, b float64) bool { return math.Abs(a-b) <= 1e-9 })
 		}
-		if !e.columns[k].constant && !slices.ContainsFunc(e.used, same) {
-			e.used = append(e.used, k)
+		if c.constant || slices.ContainsFunc(values, same) {
+			e.others = append(e.others, c)
+			continue
 		}
-	}
-	points := make([][]float64, len(cands))
-	for i := range cands {
-		for _, k := range e.used {
-			points[i] = append(points[i], values[k][i])
+		e.columns, values = append(e.columns, c), append(values, v)
+		for i := range points {
+			points[i] = append(points[i], v[i])
 		}
 	}
 	return e, points, distinct(cands, points)
@@ -70,35 +69,25 @@ func (c *column) measure(cands []data.Config) ([]float64, error) {
 	c.width = high - c.low
 	c.constant = !(c.width > 1e-12*max(math.Abs(c.low), math.Abs(high)))
 	for i := range v {
-		v[i] = c.scale(v[i])
+		v[i] = (v[i] - c.low) / c.width
 	}
 	return v, nil
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-func (c *column) scale(x float64) float64 {
-	if c.constant {
-		return 0
-	}
-	return (x - c.low) / c.width
-}
-
 // encode returns the point of any configuration; false if it differs from all
 // candidates in a constant column, where the model does not apply.
-func (e *encoder) encode(c data.Config) ([]float64, bool) {
-	x := make([]float64, 0, len(e.used))
-	for k := range e.columns {
-		col := &e.columns[k]
-		v := col.value(c)
-		if !finite(v) || col.constant && math.Abs(v-col.low) > 1e-9*max(1, math.Abs(col.low)) {
+func (e *encoder) encode(c data.Config) (x []float64, ok bool) {
+	for _, col := range e.others {
+		if v := col.value(c); !finite(v) || col.constant && math.Abs(v-col.low) > 1e-9*max(1, math.Abs(col.low)) {
 			return nil, false
 		}
-		if slices.Contains(e.used, k) {
-			x = append(x, col.scale(v))
-		}
 	}
-	return x, true
+	for _, col := range e.columns {
+		x = append(x, (col.value(c)-col.low)/col.width)
+	}
+	return x, !slices.ContainsFunc(x, func(v float64) bool { return !finite(v) })
 }
 
 // distinct returns an error for the first two candidates with equal points.

@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -13,47 +14,46 @@ import (
 // known types, every type is a category.
 func gpuColumns(cands []data.Config) []column {
 	typeOf := func(c data.Config) string { return c.GPUType }
-	known := map[string][3]float64{}
-	taken := map[[3]float64]bool{}
-	own := map[string]bool{} // types with a 0/1 column
-	var mean [3]float64
-	types := levelsOf(cands, typeOf)
+	types, numbers := levelsOf(cands, typeOf), map[string][3]float64{}
+	var different [][3]float64
+	var own []string // types with a 0/1 column
 	for _, name := range types {
 		g, ok := data.FindGPU(name)
 		v := [3]float64{math.Log2(g.TFLOPS), math.Log2(g.Memory), math.Log2(g.Bandwidth)}
-		if own[name] = !ok || taken[v]; ok {
-			known[name], taken[v] = v, true
+		if !ok || slices.Contains(different, v) {
+			own = append(own, name)
+		} else {
+			different = append(different, v)
+		}
+		if ok {
+			numbers[name] = v
 		}
 	}
-	if len(taken) < 2 {
+	if len(different) < 2 {
 		return oneHot("gpu_type", cands, typeOf)
-	}
-	for _, v := range known {
-		for k := range mean {
-			mean[k] += v[k] / float64(len(known))
-		}
 	}
 	var cols []column
 	for k, name := range []string{"gpu_tflops", "gpu_memory", "gpu_bandwidth"} {
+		mean := 0.0
+		for _, name := range types {
+			mean += numbers[name][k] / float64(len(numbers))
+		}
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
-			if v, ok := known[c.GPUType]; ok {
+			if v, ok := numbers[c.GPUType]; ok {
 				return v[k]
-			}
-			if _, ok := own[c.GPUType]; ok {
-				return mean[k]
+			} else if slices.Contains(own, c.GPUType) {
+				return mean
 			}
 			return math.NaN()
 		}})
 	}
-	for _, name := range types {
-		if own[name] {
-			cols = append(cols, column{name: "gpu_type", value: func(c data.Config) float64 {
-				if c.GPUType == name {
-					return 1
-				}
-				return 0
-			}})
-		}
+	for _, name := range own {
+		cols = append(cols, column{name: "gpu_type", value: func(c data.Config) float64 {
+			if c.GPUType == name {
+				return 1
+			}
+			return 0
+		}})
 	}
 	return cols
 }

@@ -15,32 +15,32 @@ import (
 // GP is a Gaussian process conditioned on observations. It is immutable and
 // safe for concurrent use.
 type GP struct {
-	hyper  Hyper
-	sigma2 float64
-	centre float64 // subtracted from the responses
-	scale  scale
-	x      [][]float64 // n inputs, scaled
-	y      []float64   // n responses, centred
-	factor *gp.Factor  // L, L·Lᵀ = K/σ²
-	white  []float64   // L⁻¹y
-	quad   float64     // yᵀ·(K/σ²)⁻¹·y
+	hyper   Hyper
+	sigma2  float64
+	centre  float64     // subtracted from the responses
+	inverse []float64   // factors of the inputs
+	x       [][]float64 // n inputs, scaled
+	y       []float64   // n responses, centred
+	factor  *gp.Factor  // L, L·Lᵀ = K/σ²
+	white   []float64   // L⁻¹y
+	quad    float64     // yᵀ·(K/σ²)⁻¹·y
 }
 
 // checkObservations refuses empty, ragged or non-finite observations.
-func checkObservations(x [][]float64, y []float64, d int) error {
+func checkObservations(x [][]float64, y []float64) error {
 	if len(x) == 0 || len(x) != len(y) {
 		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want equal numbers, at least one", len(x), len(y))
 	}
 	for i, row := range x {
-		if len(row) != d {
+		if d := len(x[0]); len(row) != d {
 			return fmt.Errorf("gaussian process: input %d has %d columns, want %d", i, len(row), d)
 		}
 		for j, v := range row {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			if !finite(v) {
 				return fmt.Errorf("gaussian process: input %d column %d is %v, want a finite number", i, j, v)
 			}
 		}
-		if math.IsNaN(y[i]) || math.IsInf(y[i], 0) {
+		if !finite(y[i]) {
 			return fmt.Errorf("gaussian process: response %d is %v, want a finite number", i, y[i])
 		}
 	}
@@ -51,10 +51,10 @@ func checkObservations(x [][]float64, y []float64, d int) error {
 // each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), scale: h.scale(), x: make([][]float64, n)}
+	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), inverse: h.inverse(), x: make([][]float64, n)}
 	for i := range x {
-		g.x[i] = make([]float64, h.width())
-		g.scale.into(g.x[i], x[i])
+		g.x[i] = make([]float64, len(g.inverse))
+		g.scale(g.x[i], x[i])
 	}
 	corr := mat.NewSymDense(n, nil)
 	nugget := math.Exp(h.LogNugget) + minNugget
@@ -72,7 +72,7 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 		return nil, fmt.Errorf("%w; the hyperparameters are out of range", err)
 	}
 	g = g.responding(y, centre)
-	if math.IsNaN(g.quad) || math.IsInf(g.quad, 0) {
+	if !finite(g.quad) {
 		return nil, errors.New("gaussian process: solution is not finite; the hyperparameters are out of range")
 	}
 	return g, nil
@@ -100,16 +100,16 @@ func (g *GP) Predict(x []float64) (mean, variance float64) {
 }
 
 // scratch returns the length of the scratch space of a prediction.
-func (g *GP) scratch() int { return g.hyper.width() + len(g.y) }
+func (g *GP) scratch() int { return len(g.inverse) + len(g.y) }
 
 // NoiseVariance returns the variance of one observation about the response.
 func (g *GP) NoiseVariance() float64 { return g.sigma2 * (math.Exp(g.hyper.LogNugget) + minNugget) }
 
 // predict is Predict with scratch space.
 func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
-	d := g.hyper.width()
+	d := len(g.inverse)
 	s, v := scratch[:d], scratch[d:d+len(g.y)]
-	g.scale.into(s, x)
+	g.scale(s, x)
 	for i := range v {
 		v[i] = g.hyper.prior(distance(g.x[i], s))
 	}

@@ -79,7 +79,7 @@ func TestFitGPRobust(t *testing.T) {
 					t.Errorf("prediction %g, %g, %g, %g is not finite", m, v, pm, ps)
 				}
 			}
-			start, err := condition(c.x, c.y, nil, stat.Mean(c.y, nil), Prior{}.centre(len(c.x[0])))
+			start, err := condition(c.x, c.y, nil, stat.Mean(c.y, nil), Prior{}.at(make([]float64, len(c.x[0])+1)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
 // inputs without columns are allowed. Non-finite numbers and ragged or empty
 // inputs are errors.
 func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
-	if err := checkObservations(x, y, len(h.LogLength)); err != nil {
+	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
 	return condition(x, y, nil, stat.Mean(y, nil), h)

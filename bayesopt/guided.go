@@ -33,7 +33,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	if p.opts.Target != nil {
+	if p.Options.Target != nil {
 		return p.decideTarget()
 	}
 	post, err := p.learn()
@@ -46,11 +46,11 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		}
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(p.favourite(post)), nil
+		return p.Exhausted(p.Favourite(post)), nil
 	}
 	if post == nil || p.starting() {
 		i, reason := p.startPick()
-		return p.suggest(i, post, reason), nil
+		return p.Suggest(i, post, reason), nil
 	}
 	return p.decide(post), nil
 }
@@ -65,13 +65,13 @@ func (p *Problem) learn() (*Posterior, error) {
 	}
 	fit := func() (*Posterior, error) {
 		x, responses, noise := p.residuals()
-		return averageOver(x, responses, noise, Prior{Noisy: p.opts.Noisy, Jumps: true, LengthSD: p.opts.Constants.LengthSD}, averageKeep, p.opts.Seed)
+		return averageOver(x, responses, noise, Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
 	}
 	post, err := fit()
 	if err != nil {
 		return nil, err
 	}
-	if !math.IsInf(p.limit, 1) && p.Successes() > 0 {
+	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
 		p.impute(post)
 		if post, err = fit(); err != nil {
 			return nil, err
@@ -80,17 +80,15 @@ func (p *Problem) learn() (*Posterior, error) {
 	record := post.record
 	if len(p.running) > 0 {
 		for _, i := range p.running {
-			o := observation{x: p.points[i], logTime: p.expected(post, i) - p.offset[i], index: -1}
-			for _, t := range p.priorMeans {
-				o.priorMeans = append(o.priorMeans, t.at[i])
-			}
+			o := p.observationAt(i)
+			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
 			p.observations = append(p.observations, o)
 		}
 		if post, err = fit(); err != nil {
 			return nil, err
 		}
 	}
-	post.record, post.width = record, record.width(p.opts.Constants.RecordTrust)
+	post.record, post.width = record, record.width(p.Options.Constants.RecordTrust)
 	return post, nil
 }
 
@@ -99,7 +97,7 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	c := p.choose(post, p.incumbent(post))
 	s := p.next(post, c)
 	s.Better = c.better
-	if p.bestIndex >= 0 && p.opts.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
+	if p.bestIndex >= 0 && p.Options.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
 		s.Reason += "; " + p.claim(c)
 	}
 	return s
@@ -108,16 +106,16 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
 	if fired != "" { // new candidates are not worth a trial, but a repetition may be
-		worth, least = math.Inf(-1), p.opts.Constants.StopChance*p.opts.TargetRegret
+		worth, least = math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret
 	}
-	if s, again := p.again(post, worth, least); again && p.opts.Objective != Accuracy {
+	if s, again := p.again(post, worth, least); again && p.Options.Objective != Accuracy {
 		return s
 	}
-	if fired != "" && !p.opts.KeepGoing {
-		return p.Stopped(p.favourite(post), fired)
+	if fired != "" && !p.Options.KeepGoing {
+		return p.Stopped(p.Favourite(post), fired)
 	}
-	s := p.suggest(c.pick, post, "")
-	s.Fired, s.Best = fired, p.favourite(post)
+	s := p.Suggest(c.pick, post, "")
+	s.Fired, s.Best = fired, p.Favourite(post)
 	return s
 }
 
@@ -128,15 +126,15 @@ func (p *Problem) next(post *Posterior, c choice) Suggestion {
 // measured meets the deadline, or all trials met a time limit.
 func (p *Problem) incumbent(post *Posterior) float64 {
 	best := p.best
-	if p.opts.Noisy && p.bestIndex >= 0 {
-		best = p.expected(post, p.favourite(post))
+	if p.Options.Noisy && p.bestIndex >= 0 {
+		best = p.expected(post, p.Favourite(post))
 	}
 	for i, s := range p.standing {
-		if s == inFlight && p.opts.Deadline == 0 {
+		if s == inFlight && p.Options.Deadline == 0 {
 			best = min(best, p.expected(post, i))
 		}
 	}
-	if math.IsInf(best, 1) && p.opts.Deadline == 0 && p.Successes() > 0 {
+	if math.IsInf(best, 1) && p.Options.Deadline == 0 && p.Successes > 0 {
 		// Only configurations outside the table were measured: use the best
 		// posterior mean in the table.
 		for i := range p.cands {
@@ -146,20 +144,18 @@ func (p *Problem) incumbent(post *Posterior) float64 {
 	return best
 }
 
-// favourite returns the candidate taken for the best: the best measurement, or
+// Favourite returns the candidate taken for the best: the best measurement, or
 // with noise the measured candidate with the best posterior mean, −1 if none.
 // With a deadline only candidates measured to meet it count.
-func (p *Problem) favourite(post *Posterior) int {
-	if !p.opts.Noisy || p.bestIndex < 0 || post == nil {
+func (p *Problem) Favourite(post *Posterior) int {
+	if !p.Options.Noisy || p.bestIndex < 0 || post == nil {
 		return p.bestIndex
 	}
 	pick, least := -1, math.Inf(1)
-	looked := map[int]bool{}
 	for _, o := range p.observations {
-		if o.index < 0 || !o.feasible || looked[o.index] || o.logTime > p.latest[o.index] {
+		if o.index < 0 || !o.feasible || o.logTime > p.latest[o.index] {
 			continue
 		}
-		looked[o.index] = true
 		if m := p.expected(post, o.index); m < least {
 			pick, least = o.index, m
 		}
@@ -175,24 +171,22 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 
 // belief returns the posterior of the response of candidate i.
 func (p *Problem) belief(post *Posterior, i int) Predictive {
-	return p.shift(post.Predict(p.points[i]), post, i, p.offset[i], new(Predictive))
+	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
 }
 
-// suggest returns candidate i as a suggestion.
-func (p *Problem) suggest(i int, post *Posterior, why string) Suggestion {
+// Suggest returns candidate i as a suggestion, without a prediction if post is
+// nil.
+func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1, Best: p.bestIndex}
 	var belief Predictive
 	if post != nil {
 		belief = p.belief(post, i)
-		s.Expected = p.opts.Objective.estimate(belief)
+		s.Expected = p.Options.Objective.estimate(belief)
 		s.PFeasible = p.fits[i] * belief.Below(p.limit+p.offset[i])
 	}
 	if p.priced {
-		s.Cost = p.costModel().seconds(p, i, belief) * p.hourly[i] / 3600
+		s.Cost = p.trialCost().seconds(p, i, belief) * p.hourly[i] / 3600
 	}
 	s.Reason = p.reason(i, belief, why, s)
 	return s
 }
-
-// costModel fits the duration of trials.
-func (p *Problem) costModel() trialCost { return newTrialCost(p.measured, p.opts.TrialSeconds) }

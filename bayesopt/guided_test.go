@@ -74,16 +74,14 @@ func TestGuidedFindsBestAndStops(t *testing.T) {
 }
 
 // known is a form without parameters.
-type known struct{}
-
-func (known) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+func known([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	return func(c data.Config) (float64, bool) { return math.Log(stepTime(c)), true }, 0, nil
 }
 
 // With an exact prior mean the first guided trial is the best candidate.
 func TestParametricMean(t *testing.T) {
 	cands := table("a100")
-	o := Options{Seed: 1, Forms: []MeanForm{known{}}}
+	o := Options{Seed: 1, Forms: []MeanForm{known}}
 	s, err := NewGuided(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package bayesopt
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -31,44 +32,9 @@ const (
 	jumpLogLength = -0.5
 )
 
-// meanLogLength is the prior mean of every ln ℓ with d input columns: the
-// typical distance of two points, and with it the length scale, grows with √d
-// (Hvarfner, Hellsten and Nardi 2024, section 4.1).
-func (Prior) meanLogLength(d int) float64 { return 0.5 * math.Log(float64(max(d, 1))) }
-
-func (p Prior) meanLogNugget() float64 {
-	switch {
-	case p.Noisy:
-		return -3
-	case p.Exact:
-		return -8
-	}
-	return -4
-}
-
-func (p Prior) lengthSD() float64 {
-	if p.LengthSD > 0 {
-		return p.LengthSD
-	}
-	return LearnedConstants().LengthSD
-}
-
-// centre returns the hyperparameters at the prior means.
-func (p Prior) centre(d int) Hyper {
-	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: p.meanLogNugget()}
-	for j := range h.LogLength {
-		h.LogLength[j] = p.meanLogLength(d)
-	}
-	return h
-}
-
-// draw returns hyperparameters drawn from the prior, with the default σ².
+// draw returns hyperparameters drawn from the prior.
 func (p Prior) draw(d int, rng *rand.Rand) Hyper {
-	theta := make([]float64, d+1)
-	for j := range theta {
-		theta[j] = rng.NormFloat64()
-	}
-	h := p.at(theta)
+	h := p.at(normals(d+1, rng))
 	for p.Jumps && d > 0 && len(h.Jumps) < maxJumps && rng.Float64() < 0.5 {
 		j := Jump{Column: rng.IntN(d), At: rng.Float64(), LogLength: jumpLogLength + rng.NormFloat64()}
 		if j.Second = j.Column; rng.Float64() < 0.5 {
@@ -84,13 +50,10 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 // draws from the prior, improved by the Nelder-Mead simplex method. Empty,
 // ragged or non-finite observations are errors.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
-	if len(x) == 0 {
-		return nil, checkObservations(x, y, 0)
-	}
-	d, level := len(x[0]), stat.Mean(y, nil)
-	if err := checkObservations(x, y, d); err != nil {
+	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
+	d, level := len(x[0]), stat.Mean(y, nil)
 	loss := func(theta []float64) float64 {
 		g, err := condition(x, y, nil, level, p.at(theta))
 		if err != nil {
@@ -105,10 +68,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	rng := NewRand(seed, len(y))
 	best := make([]float64, d+1)
 	for least, k := loss(best), 0; k < averageDraws; k++ {
-		theta := make([]float64, d+1)
-		for j := range theta {
-			theta[j] = rng.NormFloat64()
-		}
+		theta := normals(d+1, rng)
 		if l := loss(theta); l < least {
 			best, least = theta, l
 		}
@@ -126,15 +86,30 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 }
 
 // at returns the hyperparameters theta standard deviations from the prior
-// means: of every ln ℓ, then of ln ν.
+// means, of every ln ℓ and then of ln ν, with the default σ². The typical
+// distance of two points, and with it the length scale, grows with √d (Hvarfner,
+// Hellsten and Nardi 2024, section 4.1).
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
-	h := p.centre(d)
+	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: -4}
+	if p.Noisy {
+		h.LogNugget = -3
+	} else if p.Exact {
+		h.LogNugget = -8
+	}
 	for j := range d {
-		h.LogLength[j] += p.lengthSD() * theta[j]
+		h.LogLength[j] = 0.5*math.Log(float64(d)) + cmp.Or(p.LengthSD, LearnedConstants().LengthSD)*theta[j]
 	}
 	h.LogNugget += theta[d]
 	return h
+}
+
+func normals(n int, rng *rand.Rand) []float64 {
+	out := make([]float64, n)
+	for j := range out {
+		out[j] = rng.NormFloat64()
+	}
+	return out
 }
 
 // NewRand returns the random source of one decision. It depends on the seed and

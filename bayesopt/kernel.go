@@ -34,46 +34,35 @@ type Jump struct {
 // beyond reports whether x is above the step.
 func (j Jump) beyond(x []float64) bool { return (x[j.Column]+x[j.Second])/2 > j.At }
 
-// matern52 returns (1 + r + r²/3)·e^−r for r ≥ 0.
-func matern52(r float64) float64 { return (1 + r + r*r/3) * math.Exp(-r) }
-
 // prior returns the covariance of the responses at two inputs at scaled
 // distance r, relative to σ².
 func (h *Hyper) prior(r float64) float64 {
-	return matern52(r) + constantRatio
+	return (1+r+r*r/3)*math.Exp(-r) + constantRatio
 }
 
-// width returns the number of scaled inputs.
-func (h *Hyper) width() int { return len(h.LogLength) + len(h.Jumps) }
-
-// scale holds the factors by which a process scales its inputs.
-type scale struct {
-	inverse []float64 // √5/ℓ_j, of the columns and then the jumps
-	jumps   []Jump
-}
-
-func (h *Hyper) scale() scale {
-	s := scale{make([]float64, 0, h.width()), h.Jumps}
+// inverse returns √5/ℓ of the columns and then the jumps.
+func (h *Hyper) inverse() []float64 {
+	var out []float64
 	for _, l := range h.LogLength {
-		s.inverse = append(s.inverse, math.Sqrt(5)*math.Exp(-l))
+		out = append(out, math.Sqrt(5)*math.Exp(-l))
 	}
 	for _, j := range h.Jumps {
-		s.inverse = append(s.inverse, math.Sqrt(5)*math.Exp(-j.LogLength))
+		out = append(out, math.Sqrt(5)*math.Exp(-j.LogLength))
 	}
-	return s
+	return out
 }
 
-// into stores √5·x/ℓ, so that the Euclidean distance of two results is the r of
+// scale stores √5·x/ℓ, so that the Euclidean distance of two results is the r of
 // the kernel. Equal inputs give bitwise equal results.
-func (s scale) into(dst, x []float64) {
+func (g *GP) scale(dst, x []float64) {
 	d := len(x)
 	for j, v := range x {
-		dst[j] = v * s.inverse[j]
+		dst[j] = v * g.inverse[j]
 	}
-	for k, jump := range s.jumps {
+	for k, jump := range g.hyper.Jumps {
 		dst[d+k] = 0
 		if jump.beyond(x) {
-			dst[d+k] = s.inverse[d+k]
+			dst[d+k] = g.inverse[d+k]
 		}
 	}
 }

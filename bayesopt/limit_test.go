@@ -33,7 +33,7 @@ func TestTimeLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range cands {
-		s := p.suggest(i, post, "")
+		s := p.Suggest(i, post, "")
 		if p.fits[i] < 0.85 {
 			t.Errorf("%s fits with probability %.2f, though nothing ran out of memory", c, p.fits[i])
 		}

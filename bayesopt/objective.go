@@ -2,9 +2,8 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 	"strconv"
-
-	"gonum.org/v1/gonum/floats"
 
 	"knee/data"
 )
@@ -21,10 +20,7 @@ import (
 // If no candidate has a batch, the unit of work is a step. Under JobTime a
 // "step" is the whole job, and S, e and W are 1.
 func (o Options) offsets(cands []data.Config) ([]float64, error) {
-	batchKnown := false
-	for _, c := range cands {
-		batchKnown = batchKnown || c.LocalBatch > 0
-	}
+	batchKnown := slices.ContainsFunc(cands, func(c data.Config) bool { return c.LocalBatch > 0 })
 	out := make([]float64, len(cands))
 	for i, c := range cands {
 		v, err := o.offset(c, batchKnown)
@@ -67,20 +63,16 @@ func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
 // latest returns, for every candidate, ln of the step time with which Work ends
 // exactly at the deadline, +Inf without one.
 func (o Options) latest(cands []data.Config) ([]float64, error) {
-	out, steps := make([]float64, len(cands)), o
-	var err error
-	if steps.Objective = Goodput; o.Deadline > 0 && !o.JobTime {
-		if out, err = steps.offsets(cands); err != nil {
-			return nil, err
-		}
-		floats.AddConst(math.Log(o.Work), out)
+	if o.Deadline == 0 {
+		return slices.Repeat([]float64{math.Inf(1)}, len(cands)), nil
 	}
-	for i, perStep := range out {
-		if out[i] = math.Log(o.Deadline) - perStep; o.Deadline == 0 {
-			out[i] = math.Inf(1)
-		}
+	steps := o
+	steps.Objective = Goodput
+	out, err := steps.offsets(cands)
+	for i := range out {
+		out[i] = math.Log(o.Deadline) - (out[i] + math.Log(o.Work))
 	}
-	return out, nil
+	return out, err
 }
 
 func badValue(column string, c data.Config, found float64, want string) error {

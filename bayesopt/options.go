@@ -1,6 +1,7 @@
 package bayesopt
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -63,8 +64,8 @@ type Options struct {
 	Work, Deadline float64
 
 	// JobTime says that StepTime of measurements is the time of the whole job,
-	// as in recorded tables. The batch is then an ordinary knob, and Efficiency
-	// and Work are ignored.
+	// as in recorded tables. The batch is then an ordinary knob, Efficiency is
+	// ignored, and Work stays 1.
 	JobTime bool
 
 	Forms  []MeanForm  // parametric forms of ln step time that compete as prior mean
@@ -101,9 +102,7 @@ type Options struct {
 
 // Validate fills in defaults; it fails for invalid options.
 func (o Options) Validate() (Options, error) {
-	if o.Objective == "" {
-		o.Objective = Throughput
-	}
+	o.Objective = cmp.Or(o.Objective, Throughput)
 	switch {
 	case !slices.Contains(Objectives(), o.Objective):
 		return o, fmt.Errorf("objective %q is unknown; want one of %v", o.Objective, Objectives())
@@ -123,13 +122,6 @@ func (o Options) Validate() (Options, error) {
 		learned := LearnedConstants()
 		o.Constants = &learned
 	}
-	for _, d := range []struct {
-		value     *float64
-		otherwise float64
-	}{{&o.TargetRegret, 0.05}, {&o.Work, 1}, {&o.TrialSeconds, 60}} {
-		if *d.value == 0 {
-			*d.value = d.otherwise
-		}
-	}
+	o.TargetRegret, o.Work, o.TrialSeconds = cmp.Or(o.TargetRegret, 0.05), cmp.Or(o.Work, 1), cmp.Or(o.TrialSeconds, 60)
 	return o, o.Target.check(o)
 }

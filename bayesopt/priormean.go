@@ -2,18 +2,16 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 
 	"knee/data"
 )
 
-// MeanForm is a parametric form of the step time fitted to the trials, such as
-// a speed family of package fit. The Gaussian process models its residuals.
-type MeanForm interface {
-	// Fit returns ln step time (s) by the form fitted to measurements with
-	// status ok, and the number of parameters estimated from them. A nil
-	// function means too few measurements.
-	Fit(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
-}
+// MeanForm fits a parametric form of the step time, such as a speed family of
+// package fit, to measurements with status ok. It returns ln step time (s) and
+// the number of parameters estimated; nil if there are too few measurements.
+// The Gaussian process models its residuals.
+type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
 
 // priorMean is one prior mean of ln step time.
 type priorMean struct {
@@ -22,7 +20,7 @@ type priorMean struct {
 	charge float64 // subtracted from its log evidence
 }
 
-// priorMeansOf returns the prior means that compete for the data. Each is
+// setPriorMeans collects the prior means that compete for the data. Each is
 // weighted by its evidence, the marginal likelihood of the residuals; a form
 // fitted to the same data is charged for its parameters as in the Bayesian
 // information criterion (Schwarz 1978). A mean undefined for some candidate is
@@ -31,53 +29,40 @@ type priorMean struct {
 // For times of whole jobs there are three means without parameters, from no
 // scaling to perfect scaling: time is constant, falls with the square root of
 // the total cores, or falls such that the cost is constant.
-func (o Options) priorMeansOf(p *Problem) []priorMean {
-	flat := priorMean{at: make([]float64, len(p.cands)), of: func(data.Config) (float64, bool) { return 0, true }}
-	means := []priorMean{flat}
-	if o.JobTime {
-		if t, ok := newPriorMean(p.cands, rootOfCores); ok && t.varies() {
-			means = append(means, t)
-		}
-		if t, ok := newPriorMean(p.cands, o.constantCost); ok && p.priced && t.varies() {
-			means = append(means, t)
-		}
+func (p *Problem) setPriorMeans() {
+	p.addMean(func(data.Config) (float64, bool) { return 0, true }, 0, true)
+	if p.Options.JobTime {
+		p.addMean(rootOfCores, 0, false)
+	}
+	if p.Options.JobTime && p.priced {
+		p.addMean(func(c data.Config) (float64, bool) {
+			price := p.Options.Price(c)
+			return -math.Log(price), positive(price)
+		}, 0, false)
 	}
 	usable := p.succeeded()
-	for _, form := range o.Forms {
+	for _, form := range p.Options.Forms {
 		// The other means suffice if a form cannot be fitted.
-		f, parameters, err := form.Fit(usable)
-		if err != nil || f == nil {
-			continue
-		}
-		if t, ok := newPriorMean(p.cands, f); ok {
-			t.charge = 0.5 * float64(parameters) * math.Log(float64(len(usable)))
-			means = append(means, t)
+		if of, parameters, err := form(usable); err == nil && of != nil {
+			p.addMean(of, 0.5*float64(parameters)*math.Log(float64(len(usable))), true)
 		}
 	}
-	return means
 }
 
-// newPriorMean evaluates a mean at every candidate; false if a value is missing
-// or not finite.
-func newPriorMean(cands []data.Config, of func(data.Config) (float64, bool)) (priorMean, bool) {
-	t := priorMean{at: make([]float64, len(cands)), of: of}
-	for i, c := range cands {
+// addMean adds a prior mean if it is defined for every candidate, one that does
+// not vary only if constant is set.
+func (p *Problem) addMean(of func(data.Config) (float64, bool), charge float64, constant bool) {
+	t := priorMean{of: of, charge: charge}
+	for _, c := range p.cands {
 		m, ok := of(c)
-		if !ok || math.IsNaN(m) || math.IsInf(m, 0) {
-			return priorMean{}, false
+		if !ok || !finite(m) {
+			return
 		}
-		t.at[i] = m
+		t.at = append(t.at, m)
 	}
-	return t, true
-}
-
-func (t priorMean) varies() bool {
-	for _, v := range t.at {
-		if v != t.at[0] {
-			return true
-		}
+	if constant || slices.Min(t.at) < slices.Max(t.at) {
+		p.priorMeans = append(p.priorMeans, t)
 	}
-	return false
 }
 
 // rootOfCores is −½·ln(total cores), of workers if cores are unknown.
@@ -87,15 +72,6 @@ func rootOfCores(c data.Config) (float64, bool) {
 		cores *= v
 	}
 	return -0.5 * math.Log(cores), positive(cores)
-}
-
-// constantCost is −ln(price per hour).
-func (o Options) constantCost(c data.Config) (float64, bool) {
-	if o.Price == nil {
-		return 0, false
-	}
-	price := o.Price(c)
-	return -math.Log(price), positive(price)
 }
 
 // residuals returns the residuals of the observations from each prior mean, and
@@ -118,12 +94,12 @@ func (p *Problem) residuals() (x [][]float64, responses []response, noise []floa
 	return x, responses, noise
 }
 
-// shift converts the prediction of residuals into that of ln step time plus
-// constant for candidate i, written into dst.
-func (p *Problem) shift(raw Predictive, post *Posterior, i int, constant float64, dst *Predictive) Predictive {
+// shift converts the prediction of residuals into that of the response of
+// candidate i, written into dst.
+func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive) Predictive {
 	dst.Mean = dst.Mean[:0]
 	for k, m := range raw.Mean {
-		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+constant)
+		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+p.offset[i])
 	}
 	dst.SD, dst.Weight = raw.SD, raw.Weight
 	return *dst

@@ -22,29 +22,32 @@ const (
 // Problem is one decision: the history in terms of features, objective and
 // feasibility.
 type Problem struct {
-	opts       Options
-	history    History
+	Options Options
+	History History
+	// Trials counts measured and running trials, failed ones included, aborted
+	// ones excluded.
+	Trials    int
+	Successes int         // measurements with a time
+	Points    [][]float64 // candidates as points of the unit cube
+
 	cands      []data.Config
 	keys       []string       // of the candidates
 	index      map[string]int // candidate by key
 	hourly     []float64      // US$/h, or workers + ps if a price is unknown
 	priced     bool           // hourly is in US$
-	points     [][]float64
-	width      []float64   // range of each feature, in its own unit
-	offset     []float64   // response − ln step time
-	latest     []float64   // ln step time that just meets the deadline, +Inf without one
-	limit      float64     // least ln step time at which a trial was stopped; +Inf if none was
-	priorMeans []priorMean // at least one
+	columns    []column       // of the points
+	offset     []float64      // response − ln step time
+	latest     []float64      // ln step time that just meets the deadline, +Inf without one
+	limit      float64        // least ln step time at which a trial was stopped; +Inf if none was
+	priorMeans []priorMean    // at least one
 	standing   []standing
 	looks      []int     // successful measurements of each candidate
-	trials     int       // measured and running, failed ones included, aborted ones excluded
 	fits       []float64 // probability that the candidate fits
 
 	observations []observation
 	running      []int   // candidates of the running trials
 	best         float64 // best response of candidates that meet the deadline, +Inf if none
 	bestIndex    int     // its candidate, −1 if none
-	measured     []data.Measurement
 }
 
 // observation is one trial in the terms of the model.
@@ -65,15 +68,17 @@ func NewProblem(o Options, h History) (*Problem, error) {
 		return nil, &data.InputError{Found: "no candidates", Want: "a search space with at least one configuration that satisfies the constraints"}
 	}
 	for _, m := range h.Measured {
-		if err := checkMeasurement(m); err != nil {
-			return nil, err
+		if m.Status == data.OK && !positive(m.StepTime) {
+			source := m.Source
+			source.Column = "step_time_s"
+			return nil, &data.InputError{Source: source, Found: fmt.Sprintf("%v for %s", m.StepTime, m.Config), Want: "seconds > 0 for a trial with status ok"}
 		}
 	}
 	enc, points, err := newEncoder(h.Candidates)
 	if err != nil {
 		return nil, err
 	}
-	p := &Problem{opts: o, history: h, cands: h.Candidates, points: points, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1, measured: h.Measured,
+	p := &Problem{Options: o, History: h, Points: points, columns: enc.columns, cands: h.Candidates, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1,
 		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
 	for i, c := range p.cands {
 		p.keys[i] = c.Key()
@@ -85,60 +90,47 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	if p.latest, err = o.latest(h.Candidates); err != nil {
 		return nil, err
 	}
-	for _, k := range enc.used {
-		p.width = append(p.width, enc.columns[k].width)
-	}
 	p.setPrices()
-	p.priorMeans = o.priorMeansOf(p)
-	p.place(h)
+	p.setPriorMeans()
+	p.place()
 	p.fits = p.feasibility(enc)
 	p.observe(enc)
 	return p, nil
-}
-
-// checkMeasurement refuses an ok trial without a positive step time.
-func checkMeasurement(m data.Measurement) error {
-	if m.Status == data.OK && !positive(m.StepTime) {
-		source := m.Source
-		source.Column = "step_time_s"
-		return &data.InputError{Source: source, Found: fmt.Sprintf("%v for %s", m.StepTime, m.Config), Want: "seconds > 0 for a trial with status ok"}
-	}
-	return nil
 }
 
 // setPrices fills hourly. Prices are used only if every candidate has one:
 // dollars and worker counts are not comparable.
 func (p *Problem) setPrices() {
 	p.hourly = make([]float64, len(p.cands))
-	p.priced = p.opts.Price != nil
-	for i, c := range p.cands {
-		if p.priced {
-			p.hourly[i] = p.opts.Price(c)
-			p.priced = positive(p.hourly[i])
-		}
-	}
-	if p.priced {
-		return
-	}
 	for i, c := range p.cands {
 		p.hourly[i] = float64(c.Workers + c.PS)
 	}
+	if p.Options.Price == nil {
+		return
+	}
+	prices := make([]float64, len(p.cands))
+	for i, c := range p.cands {
+		if prices[i] = p.Options.Price(c); !positive(prices[i]) {
+			return
+		}
+	}
+	p.hourly, p.priced = prices, true
 }
 
 // place sets the standing of every candidate. Trials aborted by the user count
 // as untried.
-func (p *Problem) place(h History) {
+func (p *Problem) place() {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
 	for i, c := range p.cands {
-		if t := p.opts.Target; t != nil && t.Measure != nil && !t.Measure(c) {
+		if t := p.Options.Target; t != nil && t.Measure != nil && !t.Measure(c) {
 			p.standing[i] = barred
 		}
 	}
-	for _, m := range h.Measured {
+	for _, m := range p.History.Measured {
 		if m.Status == data.Aborted {
 			continue
 		}
-		p.trials++
+		p.Trials++
 		if i, ok := p.index[m.Key()]; ok {
 			p.standing[i] = tried
 			if m.Status == data.OK {
@@ -146,8 +138,8 @@ func (p *Problem) place(h History) {
 			}
 		}
 	}
-	for _, c := range h.Running {
-		p.trials++
+	for _, c := range p.History.Running {
+		p.Trials++
 		if i, ok := p.index[c.Key()]; ok {
 			// counts as measured, to avoid a second repetition for the same
 			// reason
@@ -167,11 +159,11 @@ func (p *Problem) place(h History) {
 // and a penalty would keep the search away.
 func (p *Problem) observe(enc *encoder) {
 	longest := math.Inf(-1)
-	for _, m := range p.measured {
+	for _, m := range p.History.Measured {
 		if m.Status != data.OK && (m.Status != data.Timeout || !positive(m.StepTime)) {
 			continue
 		}
-		o, ok := p.observation(enc, m)
+		o, ok := p.observation(enc, m.Config)
 		if !ok {
 			continue
 		}
@@ -179,9 +171,12 @@ func (p *Problem) observe(enc *encoder) {
 		if !o.feasible {
 			p.limit = min(p.limit, o.logTime)
 		} else {
+			p.Successes++
 			longest = max(longest, o.logTime)
 			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
-			p.consider(o)
+			if i := o.index; i >= 0 && o.logTime <= p.latest[i] && o.logTime+p.offset[i] < p.best {
+				p.best, p.bestIndex = o.logTime+p.offset[i], i
+			}
 		}
 		p.observations = append(p.observations, o)
 	}
@@ -194,54 +189,33 @@ func (p *Problem) observe(enc *encoder) {
 	}
 }
 
-// observation returns the observation of a measurement; false for a
-// configuration outside the space of the features or of a prior mean.
-func (p *Problem) observation(enc *encoder, m data.Measurement) (observation, bool) {
-	o := observation{index: -1, priorMeans: make([]float64, len(p.priorMeans))}
-	if i, ok := p.index[m.Key()]; ok {
-		o.index, o.x = i, p.points[i]
-		for k, t := range p.priorMeans {
-			o.priorMeans[k] = t.at[i]
-		}
-		return o, true
+// observationAt returns an observation of candidate i without a time.
+func (p *Problem) observationAt(i int) observation {
+	o := observation{index: i, x: p.Points[i]}
+	for _, t := range p.priorMeans {
+		o.priorMeans = append(o.priorMeans, t.at[i])
 	}
-	x, ok := enc.encode(m.Config)
-	if !ok {
-		return o, false
-	}
-	o.x = x
-	for k, t := range p.priorMeans {
-		if o.priorMeans[k], ok = t.of(m.Config); !ok || math.IsNaN(o.priorMeans[k]) || math.IsInf(o.priorMeans[k], 0) {
-			return o, false
-		}
-	}
-	return o, true
+	return o
 }
 
-// consider updates the best measured candidate that meets the deadline.
-func (p *Problem) consider(o observation) {
-	if o.index < 0 || o.logTime > p.latest[o.index] {
-		return
+// observation returns the observation of a configuration without a time; false
+// outside the space of the features or of a prior mean.
+func (p *Problem) observation(enc *encoder, c data.Config) (observation, bool) {
+	if i, ok := p.index[c.Key()]; ok {
+		return p.observationAt(i), true
 	}
-	if r := o.logTime + p.offset[o.index]; r < p.best {
-		p.best, p.bestIndex = r, o.index
+	x, ok := enc.encode(c)
+	o := observation{index: -1, x: x}
+	for _, t := range p.priorMeans {
+		m, defined := t.of(c)
+		o.priorMeans, ok = append(o.priorMeans, m), ok && defined && finite(m)
 	}
+	return o, ok
 }
 
 // succeeded returns the measurements with status ok.
 func (p *Problem) succeeded() []data.Measurement {
-	return slices.DeleteFunc(slices.Clone(p.measured), func(m data.Measurement) bool { return m.Status != data.OK })
-}
-
-// Successes returns the number of measurements with a time.
-func (p *Problem) Successes() int {
-	n := 0
-	for _, o := range p.observations {
-		if o.feasible {
-			n++
-		}
-	}
-	return n
+	return slices.DeleteFunc(slices.Clone(p.History.Measured), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
 // priority breaks ties by a hash of the seed and the candidate's key,
@@ -250,7 +224,7 @@ func (p *Problem) Successes() int {
 func (p *Problem) priority(i int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.keys[i]))
-	z := uint64(p.opts.Seed)*0x9e3779b97f4a7c15 + h.Sum64()
+	z := uint64(p.Options.Seed)*0x9e3779b97f4a7c15 + h.Sum64()
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)

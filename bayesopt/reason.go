@@ -16,7 +16,7 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 	}
 	switch {
 	case len(belief.Mean) == 0:
-	case p.opts.Objective == Accuracy:
+	case p.Options.Objective == Accuracy:
 		_, sd := belief.Moments()
 		known := fmt.Sprintf("±%.0f %%", 100*math.Expm1(1.645*sd))
 		if factor := math.Exp(1.645 * sd); factor > 2 {
@@ -24,9 +24,12 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 		}
 		parts = append(parts, fmt.Sprintf("step time expected %.4g s, known to %s", s.Expected.Mean, known))
 	case p.bestIndex >= 0:
-		base := p.opts.Objective.natural(p.best)
-		parts = append(parts, fmt.Sprintf("expected %s %s %s the best so far (%s to %s)", strings.ReplaceAll(string(p.opts.Objective), "_", " "),
-			percent(s.Expected.Mean/base), p.preposition(), percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
+		base, relation := p.Options.Objective.natural(p.best), "against"
+		if p.Options.Objective.Maximised() {
+			relation = "over"
+		}
+		parts = append(parts, fmt.Sprintf("expected %s %s %s the best so far (%s to %s)", strings.ReplaceAll(string(p.Options.Objective), "_", " "),
+			percent(s.Expected.Mean/base), relation, percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
 	}
 	if s.Cost > 0 {
 		parts = append(parts, "costs "+dollars(s.Cost))
@@ -34,13 +37,6 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 		parts = append(parts, fmt.Sprintf("uses %d workers", p.cands[i].Workers))
 	}
 	return p.cands[i].String() + ": " + strings.Join(parts, ", ")
-}
-
-func (p *Problem) preposition() string {
-	if p.opts.Objective.Maximised() {
-		return "over"
-	}
-	return "against"
 }
 
 // percent formats a ratio as a signed change.

@@ -19,14 +19,14 @@ const repeatShare = 4
 
 // mayRepeat reports whether a repetition is allowed.
 func (p *Problem) mayRepeat() bool {
-	if !p.opts.Noisy || p.opts.Once || p.bestIndex < 0 {
+	if !p.Options.Noisy || p.Options.Once || p.bestIndex < 0 {
 		return false
 	}
 	repeats := 0
 	for _, n := range p.looks {
 		repeats += max(0, n-1)
 	}
-	return p.opts.Trials == 0 || repeatShare*(repeats+1) <= p.opts.Trials
+	return p.Options.Trials == 0 || repeatShare*(repeats+1) <= p.Options.Trials
 }
 
 // again suggests a repetition if its expected improvement of the choice of the
@@ -37,54 +37,50 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 		return Suggestion{}, false
 	}
 	pick, gain := p.mostTelling(post)
-	if pick < 0 || gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
+	if gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 		return Suggestion{}, false
 	}
 	return p.repeat(pick, post, "again: a repetition is expected to improve the choice of the best by "+shareText(gain)), true
 }
 
 func (p *Problem) repeat(i int, post *Posterior, why string) Suggestion {
-	s := p.suggest(i, post, why)
-	s.Remeasure, s.Best = true, p.favourite(post)
+	s := p.Suggest(i, post, why)
+	s.Remeasure, s.Best = true, p.Favourite(post)
 	return s
 }
 
 // mostTelling returns the measured candidate whose repetition is expected to
 // improve the choice of the best most, and that improvement as a fraction of
-// the objective; −1 and 0 if there is none. A repetition changes the posterior
+// the objective. A repetition changes the posterior
 // mean of a candidate of variance v by a normal amount of variance v²/(v +
 // noise); the choice improves by the amount by which a rival passes the
 // favourite, or the favourite falls behind the second: the knowledge gradient
 // for independent candidates (Frazier, Powell and Dayanik 2008, section 4). A
 // clear winner is not repeated, and nearly equal rivals seldom.
 func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
-	favourite := p.favourite(post)
+	favourite, noise := p.Favourite(post), post.NoiseSD()
 	best, second := p.expected(post, favourite), math.Inf(1)
-	type outlook struct{ mean, moves float64 }
-	seen := map[int]outlook{}
-	noise := post.NoiseSD()
+	var looked []int
+	var behind, moves []float64
 	for i := range p.cands {
 		if p.standing[i] != tried || p.looks[i] == 0 {
 			continue
 		}
 		m, sd := p.belief(post, i).Moments()
-		seen[i] = outlook{m, sd * sd / math.Hypot(sd, noise)}
+		looked, behind, moves = append(looked, i), append(behind, m-best), append(moves, sd*sd/math.Hypot(sd, noise))
 		if i != favourite {
 			second = min(second, m)
 		}
 	}
-	pick = -1
-	for i, s := range seen {
-		behind := s.mean - best
+	gains := make([]float64, len(looked))
+	for k, i := range looked {
 		if i == favourite {
-			behind = second - best
+			behind[k] = second - best
 		}
-		g := math.Exp(LogEI(behind, s.moves, 0))
-		if g > gain || g == gain && pick >= 0 && p.priority(i) > p.priority(pick) {
-			pick, gain = i, g
-		}
+		gains[k] = math.Exp(LogEI(behind[k], moves[k], 0))
 	}
-	return pick, gain
+	k := p.Best(looked, gains)
+	return looked[k], gains[k]
 }
 
 // contradicted suggests to repeat a candidate whose result disagrees with the
@@ -94,9 +90,9 @@ func (p *Problem) contradicted(post *Posterior) (Suggestion, bool) {
 	if !p.mayRepeat() {
 		return Suggestion{}, false
 	}
-	favourite := p.favourite(post)
+	favourite := p.Favourite(post)
 	best := p.expected(post, favourite)
-	margin := p.opts.Objective.margin(p.opts.TargetRegret)
+	margin := p.Options.Objective.margin(p.Options.TargetRegret)
 	pick, worst := -1, distuv.UnitNormal.Quantile(1-outlierChance/(2*float64(len(p.observations))))
 	for k, o := range p.observations {
 		if o.index < 0 || !o.feasible || p.looks[o.index] >= maxLooks {

@@ -105,7 +105,7 @@ func TestForms(t *testing.T) {
 		form  exact
 		limit int
 	}{{exact{}, 5}, {exact{wrong: true}, 20}} {
-		s, err := NewGuided(Options{Objective: Throughput, Seed: 1, KeepGoing: true, Forms: []MeanForm{c.form}})
+		s, err := NewGuided(Options{Objective: Throughput, Seed: 1, KeepGoing: true, Forms: []MeanForm{c.form.Fit}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,8 +216,8 @@ func TestGPUColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out []string
-		for _, k := range e.used {
-			out = append(out, e.columns[k].name)
+		for _, c := range e.columns {
+			out = append(out, c.name)
 		}
 		return fmt.Sprint(out, len(points[0]))
 	}
@@ -246,8 +246,8 @@ func TestLayoutColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, k := range e.used {
-		names = append(names, e.columns[k].name)
+	for _, c := range e.columns {
+		names = append(names, c.name)
 	}
 	if got := fmt.Sprint(names); got != "[tp pp sharding recompute replicas]" || points[1][0] != .5 || points[2][0] != 1 {
 		t.Errorf("columns %s; tp 2 and 4 of at most 4 are at %g and %g, want 0.5 and 1", got, points[1][0], points[2][0])

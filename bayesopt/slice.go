@@ -42,7 +42,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	if post == nil || p.bestIndex < 0 {
 		return Slice{}, &data.InputError{Found: "no candidate that was measured", Want: "at least one measurement with status ok"}
 	}
-	centre := p.favourite(post)
+	centre := p.Favourite(post)
 	s := Slice{Through: p.cands[centre]}
 	best := p.incumbent(post)
 	for i, c := range p.cands {
@@ -54,7 +54,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 			continue
 		}
 		belief := p.belief(post, i)
-		at := SlicePoint{Value: v, Index: i, Expected: p.opts.Objective.estimate(belief)}
+		at := SlicePoint{Value: v, Index: i, Expected: p.Options.Objective.estimate(belief)}
 		if p.standing[i] == open {
 			// for small improvements ln best − ln response is the fraction
 			at.Improvement = math.Exp(belief.Average(LogEI, best))

@@ -33,31 +33,31 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 		return ""
 	}
 	switch {
-	case p.opts.Objective == Accuracy:
+	case p.Options.Objective == Accuracy:
 		if c.widest >= coveredSD {
 			return ""
 		}
 		return fmt.Sprintf("stop after %d trials: the step time of every candidate is known to ±%.1f %% or better (90 %% interval)",
-			p.trials, 100*math.Expm1(1.645*c.widest))
+			p.Trials, 100*math.Expm1(1.645*c.widest))
 	case p.bestIndex < 0:
-		if p.opts.Deadline == 0 || c.meets >= p.opts.Constants.StopChance {
+		if p.Options.Deadline == 0 || c.meets >= p.Options.Constants.StopChance {
 			return ""
 		}
 		return fmt.Sprintf("stop after %d trials: none meets the deadline of %.4g s, and no candidate has a chance of %.2g %% to (largest: %.2g %%)",
-			p.trials, p.opts.Deadline, 100*p.opts.Constants.StopChance, 100*c.meets)
-	case c.better >= p.opts.Constants.StopChance:
+			p.Trials, p.Options.Deadline, 100*p.Options.Constants.StopChance, 100*c.meets)
+	case c.better >= p.Options.Constants.StopChance:
 		return ""
 	}
-	return fmt.Sprintf("stop after %d trials: %s", p.trials, p.claim(c))
+	return fmt.Sprintf("stop after %d trials: %s", p.Trials, p.claim(c))
 }
 
 // claim formats the probability and size of an improvement.
 func (p *Problem) claim(c choice) string {
 	gain := math.Expm1(c.gain)
-	if !p.opts.Objective.Maximised() {
+	if !p.Options.Objective.Maximised() {
 		gain = -math.Expm1(-c.gain)
 	}
-	return fmt.Sprintf("something is better by %s with probability %s; estimated remaining regret %s", shareText(p.opts.TargetRegret), shareText(c.better), shareText(gain))
+	return fmt.Sprintf("something is better by %s with probability %s; estimated remaining regret %s", shareText(p.Options.TargetRegret), shareText(c.better), shareText(gain))
 }
 
 // shareText formats a share in per cent, below 10 % with two digits.
@@ -68,36 +68,33 @@ func shareText(share float64) string {
 	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
-// better returns the probability that any of the candidates in among is better
+// better returns the probability that any of the scored candidates is better
 // than the best by the target, and the expected gain of the best of them, in
 // nats. Responses are drawn jointly, as similar candidates correlate. If
 // measurements do not scatter, the model's noise is a property of each
 // candidate and is drawn too.
-func (p *Problem) better(post *Posterior, best float64, among []int, chances []float64) (chance, gain float64) {
-	order := make([]int, len(among))
-	for k := range order {
-		order[k] = k
+func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
+	likeliest := slices.Clone(verdicts)
+	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
+	likeliest = likeliest[:min(jointCandidates, len(likeliest))]
+	var points [][]float64
+	for _, v := range likeliest {
+		points = append(points, p.Points[v.candidate])
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(chances[b], chances[a]) })
-	order = order[:min(jointCandidates, len(order))]
-	rng, target := p.Rand(), best-p.opts.Objective.margin(p.opts.TargetRegret)
-	at, points := make([]int, len(order)), make([][]float64, len(order))
-	for k, o := range order {
-		at[k] = among[o]
-		points[k] = p.points[at[k]]
-	}
+	rng, target := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret)
 	for _, member := range post.fair {
 		g := member.gp
 		joint := g.joint(points, rng)
 		level, draw, own := joint.Mean(nil), make([]float64, len(points)), 0.0
-		if !p.opts.Noisy {
+		if !p.Options.Noisy {
 			own = math.Sqrt(g.NoiseVariance())
 		}
 		for range jointDraws {
 			joint.Rand(draw)
-			width := post.record.drawWidth(p.opts.Constants.RecordTrust, rng) * g.drawScale(rng)
+			width := post.record.drawWidth(p.Options.Constants.RecordTrust, rng) * g.drawScale(rng)
 			least := math.Inf(1)
-			for k, i := range at {
+			for k, v := range likeliest {
+				i := v.candidate
 				logTime := level[k] + width*(draw[k]-level[k]+own*rng.NormFloat64()) + p.priorMeans[member.form].at[i]
 				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
@@ -153,7 +150,7 @@ func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
 // the best candidate, −1 for none.
 func (p *Problem) Exhausted(best int) Suggestion {
 	reason := fmt.Sprintf("stop: candidates exhausted, all %d measured or running", len(p.cands))
-	if p.opts.Objective != Accuracy {
+	if p.Options.Objective != Accuracy {
 		reason += "; estimated remaining regret 0 %"
 	}
 	return p.Stopped(best, reason)
@@ -165,12 +162,9 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 	s := Suggestion{Stop: true, Index: -1, Best: best, Reason: reason}
 	if best >= 0 {
 		s.Config = p.cands[best]
-		if p.opts.Objective != Accuracy {
+		if p.Options.Objective != Accuracy {
 			s.Reason += "; best is " + s.Config.String()
 		}
 	}
 	return s
 }
-
-// Favourite returns the candidate of the best measurement, −1 if none.
-func (p *Problem) Favourite() int { return p.bestIndex }

@@ -42,14 +42,14 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	chance := map[bool]float64{}
 	for _, noisy := range []bool{true, false} {
 		p := mustProblem(t, Options{Objective: StepTime, Noisy: noisy}, h)
-		flat.LogLength = flat.LogLength[:len(p.points[0])]
-		x = p.points[:len(y)]
+		flat.LogLength = flat.LogLength[:len(p.Points[0])]
+		x = p.Points[:len(y)]
 		g, err := condition(x, y, nil, 0, flat)
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := []int{len(cands) - 1}
-		chance[noisy], _ = p.better(&Posterior{fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last, []float64{1})
+		last := []verdict{{candidate: len(cands) - 1, chance: 1}}
+		chance[noisy], _ = p.better(&Posterior{fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last)
 	}
 	if chance[true] > 0.05 || chance[false] < 0.1 || chance[false] > 0.4 {
 		t.Errorf("something better has a chance of %.2f with noise, of %.2f without; want next to none, and that of 0.1 nats in standard deviations of 0.1", chance[true], chance[false])

@@ -22,14 +22,11 @@ type Target struct {
 	Model   JointModel
 }
 
-// JointModel is a joint posterior of the step times of all configurations, such
-// as the speed model of package fit.
-type JointModel interface {
-	// Draws fits the model to measurements with status ok, at least one, and
-	// returns ln step time (s) of each configuration in every draw, and the
-	// standard deviation of one run about it.
-	Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
-}
+// JointModel fits a joint posterior of the step times of all configurations,
+// such as the speed model of package fit, to measurements with status ok, at
+// least one. It returns ln step time (s) of each configuration in every draw,
+// and the standard deviation of one run about it.
+type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 
 // outlook is the posterior of the configurations at the target.
 type outlook struct {
@@ -48,17 +45,17 @@ type outlook struct {
 // best mean is probably too optimistic.
 func (p *Problem) decideTarget() (Suggestion, error) {
 	open := p.Open()
-	if p.Successes() == 0 {
+	if p.Successes == 0 {
 		if len(open) == 0 {
 			return p.Exhausted(-1), nil
 		}
 		i, reason := p.startPick()
-		return p.suggest(i, nil, reason), nil
+		return p.Suggest(i, nil, reason), nil
 	}
 	ln, sd, err := p.draws()
 	if err != nil && len(open) > 0 { // such as layouts before any was measured
 		i, reason := p.startPick()
-		return p.suggest(i, nil, fmt.Sprintf("%s; not all can be predicted yet: %v", reason, err)), nil
+		return p.Suggest(i, nil, fmt.Sprintf("%s; not all can be predicted yet: %v", reason, err)), nil
 	}
 	if err != nil {
 		return Suggestion{}, err
@@ -76,7 +73,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	}
 	answer := o.wanted[o.best]
 	stop := p.targetReached(o, most)
-	if pick < 0 || stop != "" && !p.opts.KeepGoing {
+	if pick < 0 || stop != "" && !p.Options.KeepGoing {
 		if stop == "" {
 			stop = "stop: no candidate is left to measure"
 		}
@@ -84,7 +81,7 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
 		return s, nil
 	}
-	s := p.suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
+	s := p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
 	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
 	s.Best, s.Better, s.Fired, s.Choice = answer, o.better, stop, p.cands[answer]
 	return s, nil
@@ -95,11 +92,11 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 // is also conditioned on a simulated result of the running trials (Matheron's
 // rule).
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
-	if ln, sd, err = p.opts.Target.Model.Draws(p.succeeded(), p.cands); err != nil {
+	if ln, sd, err = p.Options.Target.Model(p.succeeded(), p.cands); err != nil {
 		return nil, nil, err
 	}
 	rng := p.Rand()
-	for _, c := range p.history.Running {
+	for _, c := range p.History.Running {
 		r, known := p.index[c.Key()]
 		if !known {
 			continue
@@ -109,7 +106,7 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 		for d, v := range ln[r] {
 			excess[d] = v + sd[r]*rng.NormFloat64() - mean
 		}
-		at := append([]float64(nil), ln[r]...)
+		at := slices.Clone(ln[r])
 		for _, row := range ln {
 			floats.AddScaled(row, -stat.Covariance(row, at, nil)/(variance+sd[r]*sd[r]), excess)
 		}
@@ -124,8 +121,8 @@ const extrapolationSD = 0.1
 // extrapolated adds to draws of some candidates a model error linear in every
 // feature outside the measured range.
 func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
-	rng, wrong := p.Rand(), make([][]float64, len(p.width)) // error per unit of the feature, in every draw
-	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.width)), slices.Repeat([]float64{math.Inf(-1)}, len(p.width))
+	rng, wrong := p.Rand(), make([][]float64, len(p.columns)) // error per unit of the feature, in every draw
+	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.columns)), slices.Repeat([]float64{math.Inf(-1)}, len(p.columns))
 	for j := range wrong {
 		wrong[j] = make([]float64, len(ln[0]))
 		for d := range wrong[j] {
@@ -138,8 +135,8 @@ func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
 	out := make([][]float64, len(of))
 	for k, i := range of {
 		out[k] = slices.Clone(ln[k])
-		for j, v := range p.points[i] {
-			floats.AddScaled(out[k], max(0, v-high[j], low[j]-v)*p.width[j], wrong[j])
+		for j, v := range p.Points[i] {
+			floats.AddScaled(out[k], max(0, v-high[j], low[j]-v)*p.columns[j].width, wrong[j])
 		}
 	}
 	return out
@@ -150,8 +147,8 @@ func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
 func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	o := &outlook{}
 	for i, c := range p.cands {
-		if at := p.opts.Target.At; at == nil || at(c) {
-			r := append([]float64(nil), ln[i]...)
+		if at := p.Options.Target.At; at == nil || at(c) {
+			r := slices.Clone(ln[i])
 			floats.AddConst(p.offset[i]-math.Log(p.fits[i]), r)
 			o.wanted, o.response = append(o.wanted, i), append(o.response, r)
 		}
@@ -165,7 +162,7 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 			o.best, least = k, m+sd
 		}
 	}
-	margin, draws := p.opts.Objective.margin(p.opts.TargetRegret), len(o.response[0])
+	margin, draws := p.Options.Objective.margin(p.Options.TargetRegret), len(o.response[0])
 	for d := range draws {
 		behind := feared[o.best][d] - feared[first(feared, d)][d]
 		o.regret += behind / float64(draws)
@@ -229,14 +226,14 @@ func gain(responses [][]float64, ln []float64, sd float64) float64 {
 // targetReached returns the reason to end the search, "" to go on: the answer
 // is probably within the target, or no trial is expected to improve it.
 func (p *Problem) targetReached(o *outlook, gain float64) string {
-	chance, target := p.opts.Constants.StopChance, p.opts.TargetRegret
+	chance, target := p.Options.Constants.StopChance, p.Options.TargetRegret
 	switch {
-	case p.Successes() < minRecord:
+	case p.Successes < minRecord:
 		return ""
 	case o.better < chance:
-		return fmt.Sprintf("stop after %d trials", p.trials)
+		return fmt.Sprintf("stop after %d trials", p.Trials)
 	case gain < chance*target:
-		return fmt.Sprintf("stop after %d trials: no trial there is expected to improve the choice by %s", p.trials, shareText(chance*target))
+		return fmt.Sprintf("stop after %d trials: no trial there is expected to improve the choice by %s", p.Trials, shareText(chance*target))
 	}
 	return ""
 }
@@ -244,13 +241,13 @@ func (p *Problem) targetReached(o *outlook, gain float64) string {
 // answer formats the present choice and the probability of a better one.
 func (p *Problem) answer(o *outlook) string {
 	return fmt.Sprintf("the choice is %s: another is better by %s with probability %s, expected regret %s",
-		p.cands[o.wanted[o.best]], shareText(p.opts.TargetRegret), shareText(o.better), shareText(math.Expm1(o.regret)))
+		p.cands[o.wanted[o.best]], shareText(p.Options.TargetRegret), shareText(o.better), shareText(math.Expm1(o.regret)))
 }
 
 // drawn returns the objective of one run of a candidate.
 func (p *Problem) drawn(i int, ln []float64, sd float64) data.Estimate {
 	mean, spread := stat.MeanStdDev(ln, nil)
-	return p.opts.Objective.estimate(Predictive{Mean: []float64{mean + p.offset[i]}, SD: []float64{math.Hypot(spread, sd)}, Weight: []float64{1}})
+	return p.Options.Objective.estimate(Predictive{Mean: []float64{mean + p.offset[i]}, SD: []float64{math.Hypot(spread, sd)}, Weight: []float64{1}})
 }
 
 // check refuses invalid targets.

@@ -14,12 +14,10 @@ import (
 	"knee/data"
 )
 
-// linear is a model with two unknown normal numbers: the time at one worker and
+// linearRow is the design of a model with two unknown normal numbers: the time at one worker and
 // batch 1, and the saving per doubling of the workers. Batches above 1 take a
 // known time.
-type linear struct{}
-
-func (linear) row(c data.Config) []float64 {
+func linearRow(c data.Config) []float64 {
 	if c.LocalBatch > 1 {
 		return []float64{0, 0}
 	}
@@ -28,11 +26,11 @@ func (linear) row(c data.Config) []float64 {
 
 const linearNoise = 0.05
 
-// Draws implements [JointModel] by Bayesian linear regression.
-func (l linear) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+// linear is a [JointModel] by Bayesian linear regression.
+func linear(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
 	precision, right := mat.NewSymDense(2, []float64{1, 0, 0, 1}), mat.NewVecDense(2, nil)
 	for _, m := range measured {
-		x := mat.NewVecDense(2, l.row(m.Config))
+		x := mat.NewVecDense(2, linearRow(m.Config))
 		precision.SymRankOne(precision, 1/(linearNoise*linearNoise), x)
 		right.AddScaledVec(right, math.Log(m.StepTime)/(linearNoise*linearNoise), x)
 	}
@@ -53,7 +51,7 @@ func (l linear) Draws(measured []data.Measurement, at []data.Config) (ln [][]flo
 		theta.MulVec(&root, theta)
 		theta.AddVec(theta, &mean)
 		for i, c := range at {
-			ln[i] = append(ln[i], mat.Dot(theta, mat.NewVecDense(2, l.row(c))))
+			ln[i] = append(ln[i], mat.Dot(theta, mat.NewVecDense(2, linearRow(c))))
 		}
 	}
 	for i := range sd {
@@ -63,7 +61,7 @@ func (l linear) Draws(measured []data.Measurement, at []data.Config) (ln [][]flo
 }
 
 func targetOptions(at, most int) Options {
-	return Options{Objective: StepTime, Seed: 1, Target: &Target{Model: linear{}, At: func(c data.Config) bool { return c.Workers == at },
+	return Options{Objective: StepTime, Seed: 1, Target: &Target{Model: linear, At: func(c data.Config) bool { return c.Workers == at },
 		Measure: func(c data.Config) bool { return c.Workers <= most }}}
 }
 
@@ -82,7 +80,7 @@ func TestTarget(t *testing.T) {
 			t.Fatal(err)
 		}
 		h, all := run(t, s, cands, 12, func(c data.Config, _ int) data.Measurement {
-			return data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(linear{}.row(c)[0]*0.3 + linear{}.row(c)[1]*saves)}
+			return data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(linearRow(c)[0]*0.3 + linearRow(c)[1]*saves)}
 		})
 		for k, m := range h.Measured {
 			if m.Workers > 8 || k > 0 && m.LocalBatch > 1 && k < 3 {
@@ -146,19 +144,17 @@ func TestTargetRunning(t *testing.T) {
 }
 
 // late is a model that needs three trials.
-type late struct{ linear }
-
-func (l late) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+func late(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
 	if len(measured) < 3 {
 		return nil, nil, errors.New("too few")
 	}
-	return l.linear.Draws(measured, at)
+	return linear(measured, at)
 }
 
 // While the model cannot predict, trials are spread.
 func TestTargetBeforeTheModel(t *testing.T) {
 	o := targetOptions(16, 8)
-	o.Target.Model = late{}
+	o.Target.Model = late
 	s, err := NewGuided(o)
 	if err != nil {
 		t.Fatal(err)

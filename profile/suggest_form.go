@@ -14,13 +14,13 @@ import (
 // [bayesopt.Options.Forms]: for each mode the family that fit would choose, in
 // workers, parameter servers, placement and batch. The search learns the effect
 // of other knobs.
-func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm{}} }
+func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm} }
 
 // LayoutForms returns [SpeedForms] and, for a space with layouts, the layout
 // form with the parameters expected from other jobs, which needs no trial. a is
 // the architecture of the model, zero if not known.
 func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
-	return []bayesopt.MeanForm{layoutPrior{a}, speedForm{}}
+	return []bayesopt.MeanForm{layoutPrior(a), speedForm}
 }
 
 // formsOf returns the forms for the space of a study.
@@ -32,27 +32,24 @@ func formsOf(s *data.Study) []bayesopt.MeanForm {
 }
 
 // layoutPrior is the layout form as expected of a job without measurements.
-type layoutPrior struct{ architecture data.Architecture }
-
-func (f layoutPrior) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
-	of := map[string]func(data.Config) float64{}
-	return func(c data.Config) (float64, bool) {
-		if c.Mode.UsesPS() || c.LocalBatch <= 0 {
-			return 0, false
-		}
-		if of[c.GPUType] == nil {
-			of[c.GPUType] = speed.ExpectedLayout(c.GPUType, f.architecture)
-		}
-		return of[c.GPUType](c), true
-	}, 0, nil
+func layoutPrior(a data.Architecture) bayesopt.MeanForm {
+	return func([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+		of := map[string]func(data.Config) float64{}
+		return func(c data.Config) (float64, bool) {
+			if c.Mode.UsesPS() || c.LocalBatch <= 0 {
+				return 0, false
+			}
+			if of[c.GPUType] == nil {
+				of[c.GPUType] = speed.ExpectedLayout(c.GPUType, a)
+			}
+			return of[c.GPUType](c), true
+		}, 0, nil
+	}
 }
 
-// speedForm is the speed family of each mode, fitted to the trials so far.
-type speedForm struct{}
-
-// Fit implements [bayesopt.MeanForm]. It is the parametric part of the model:
-// the search learns the residuals.
-func (speedForm) Fit(measured []data.Measurement) (func(data.Config) (float64, bool), int, error) {
+// speedForm is the speed family of each mode, the parametric part of the model,
+// fitted to the trials so far.
+func speedForm(measured []data.Measurement) (func(data.Config) (float64, bool), int, error) {
 	if len(measured) < minFormTrials {
 		return nil, 0, nil
 	}

@@ -52,7 +52,7 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 				return nil, fmt.Errorf("start from the model of job %q: %s: %w", how.Warm.Job(), c, err)
 			}
 		}
-		o.Forms = append(o.Forms, warmStart{how.Warm})
+		o.Forms = append(o.Forms, warmStart(how.Warm))
 	}
 	return baseline.NewStrategy(how.Strategy, o)
 }
@@ -68,7 +68,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	}
 	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,
-		Memory: memory.Feasibility{Architecture: s.Model},
+		Memory: memory.Feasibility{Architecture: s.Model}.Fits,
 		// On real machines runs of one configuration differ by several per cent, even
 		// if the steps of each run agree.
 		Noisy: s.Launcher.Replay == nil}
@@ -79,11 +79,11 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 }
 
 // warmStart is a model fitted elsewhere, a prior mean without parameters.
-type warmStart struct{ model *fit.Model }
-
-func (w warmStart) Fit([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
-	return func(c data.Config) (float64, bool) {
-		t, err := w.model.StepTime(c)
-		return math.Log(t), err == nil
-	}, 0, nil
+func warmStart(model *fit.Model) bayesopt.MeanForm {
+	return func([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+		return func(c data.Config) (float64, bool) {
+			t, err := model.StepTime(c)
+			return math.Log(t), err == nil
+		}, 0, nil
+	}
 }

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"slices"
+
 	"knee/bayesopt"
 	"knee/data"
 	"knee/fit"
@@ -11,25 +13,20 @@ import (
 // whose target may not be measured; see [bayesopt.Target]. a is the
 // architecture of the trained model, zero if not known; seed is that of the
 // fit.
-func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel { return speedModel{a, seed} }
-
-type speedModel struct {
-	architecture data.Architecture
-	seed         int64
-}
-
-func (s speedModel) Draws(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
-	rows := append([]data.Measurement(nil), measured...)
-	for i := range rows {
-		if rows[i].Architecture.Zero() {
-			rows[i].Architecture = s.architecture
+func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel {
+	return func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+		rows := slices.Clone(measured)
+		for i := range rows {
+			if rows[i].Architecture.Zero() {
+				rows[i].Architecture = a
+			}
 		}
+		model, err := fit.Fit(rows, fit.Settings{Seed: seed})
+		if err != nil {
+			return nil, nil, err
+		}
+		return model.Draws(at)
 	}
-	model, err := fit.Fit(rows, fit.Settings{Seed: s.seed})
-	if err != nil {
-		return nil, nil, err
-	}
-	return model.Draws(at)
 }
 
 // targetOf returns objective.at and objective.measure, nil if neither is set.

@@ -31,16 +31,16 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 		return bayesopt.Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(p.Favourite()), nil
+		return p.Exhausted(p.Favourite(nil)), nil
 	}
 	i, reason, fired, err := m.pick(p)
 	if err != nil {
 		return bayesopt.Suggestion{}, err
 	}
 	if fired != "" && !m.opts.KeepGoing {
-		return p.Stopped(p.Favourite(), fired), nil
+		return p.Stopped(p.Favourite(nil), fired), nil
 	}
-	s := p.Suggest(i, reason)
+	s := p.Suggest(i, nil, reason)
 	s.Fired = fired
 	return s, nil
 }
@@ -49,6 +49,7 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 // includes all pairs of surrogate and acquisition.
 func methods() map[string]pick {
 	m := map[string]pick{
+		Guided:       nil, // see NewStrategy
 		"random":     random,
 		"cherrypick": cherryPick,
 		"cma":        fromGoptuna("cma", cma),
@@ -67,7 +68,7 @@ const Guided = "guided"
 
 // Strategies returns the names that [NewStrategy] accepts, sorted.
 func Strategies() []string {
-	return slices.Sorted(maps.Keys(func() map[string]pick { m := methods(); m[Guided] = nil; return m }()))
+	return slices.Sorted(maps.Keys(methods()))
 }
 
 // NewStrategy returns the strategy called name, one of [Strategies]; empty

@@ -17,14 +17,14 @@ const (
 // after a quasi-random start; it stops after at least six trials when the
 // expected improvement is below a tenth of the best objective so far.
 func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
-	if p.Trials() < start || p.Successes() == 0 {
+	if p.Trials < start || p.Successes == 0 {
 		return quasiRandom(p), "next point of a quasi-random sequence", "", nil
 	}
 	i, logRelative, err := pair{surrogates()["gp"], acquisitions()["ei"]}.best(p)
 	fired := ""
-	if relative := math.Exp(logRelative); p.Trials() >= cherryPickTrials && relative < cherryPickImprovement {
+	if relative := math.Exp(logRelative); p.Trials >= cherryPickTrials && relative < cherryPickImprovement {
 		fired = fmt.Sprintf("stop after %d trials: the expected improvement, %.2g %% of the best, is below %.0f %%",
-			p.Trials(), 100*relative, 100*cherryPickImprovement)
+			p.Trials, 100*relative, 100*cherryPickImprovement)
 	}
 	return i, "largest expected improvement", fired, err
 }
@@ -33,10 +33,10 @@ func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
 // quasi-random sequence over the features.
 func quasiRandom(p *bayesopt.Problem) int {
 	left := p.Open()
-	u := bayesopt.QuasiRandom(len(p.Point(left[0])), p.Options().Seed, p.Trials())
+	u := bayesopt.QuasiRandom(len(p.Points[left[0]]), p.Options.Seed, p.Trials)
 	near := make([]float64, len(left))
 	for k, i := range left {
-		for j, v := range p.Point(i) {
+		for j, v := range p.Points[i] {
 			near[k] -= (v - u[j]) * (v - u[j])
 		}
 	}

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/c-bata/goptuna"
 	"github.com/c-bata/goptuna/cmaes"
@@ -18,16 +19,14 @@ import (
 func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
 	return func(p *bayesopt.Problem) (int, string, string, error) {
 		independent, relative := samplers(p)
-		h := p.History()
-		t, err := sampler.NewTracker(name, h.Candidates, p.Options(), nil, independent)
-		for _, m := range h.Measured {
-			if err == nil && m.Status != data.Aborted {
-				err = replayed(t, relative, m)
-			}
+		trials := slices.Clone(p.History.Measured)
+		for _, c := range p.History.Running {
+			trials = append(trials, data.Measurement{Config: c})
 		}
-		for _, c := range h.Running {
-			if err == nil {
-				err = replayed(t, relative, data.Measurement{Config: c})
+		t, err := sampler.NewTracker(name, p.History.Candidates, p.Options, goptuna.NewInMemoryStorage(), independent)
+		for _, m := range trials {
+			if err == nil && m.Status != data.Aborted && t.Has(m.Config) {
+				err = replayed(t, relative, m)
 			}
 		}
 		var row []float64
@@ -40,7 +39,7 @@ func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sample
 		left := p.Open()
 		near := make([]float64, len(left))
 		for k, i := range left {
-			near[k] = -t.Gap(row, i)
+			near[k] = -t.Gap(row, p.History.Candidates[i])
 		}
 		return left[p.Best(left, near)], "nearest untried candidate to the point that goptuna's " + name + " proposes", "", nil
 	}
@@ -49,11 +48,7 @@ func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sample
 // replayed adds a trial to the study as if proposed; one without a status is
 // running.
 func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measurement) error {
-	i, ok := t.Index(m.Config)
-	if !ok {
-		return nil
-	}
-	id, err := t.Start(i)
+	id, err := t.Start(m.Config)
 	if err == nil && relative != nil {
 		_, err = t.Propose(relative, id)
 	}
@@ -66,7 +61,7 @@ func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measu
 // cma is the covariance matrix adaptation evolution strategy (Hansen, "The CMA
 // evolution strategy: a tutorial", 2016).
 func cma(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
-	return nil, cmaes.NewSampler(cmaes.SamplerOptionSeed(p.Options().Seed))
+	return goptuna.NewRandomSampler(goptuna.RandomSamplerOptionSeed(p.Options.Seed)), cmaes.NewSampler(cmaes.SamplerOptionSeed(p.Options.Seed))
 }
 
 // parzen is the tree-structured Parzen estimator (Bergstra et al., "Algorithms

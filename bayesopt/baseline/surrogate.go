@@ -19,12 +19,15 @@ type surrogate interface {
 	Sample(points [][]float64, rng *rand.Rand) []float64
 }
 
+// fitter fits a surrogate to points and standardised objectives.
+type fitter func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error)
+
 // surrogates returns the models of the objective, with point estimates of their
 // parameters.
-func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
-	return map[string]func([][]float64, []float64, *bayesopt.Problem) (surrogate, error){
+func surrogates() map[string]fitter {
+	return map[string]fitter{
 		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
-			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options().Noisy}, p.Options().Seed)
+			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options.Noisy}, p.Options.Seed)
 		},
 		"forest": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
 			return newForest(x, y, p.Rand()), nil
@@ -36,49 +39,54 @@ func surrogates() map[string]func(x [][]float64, y []float64, p *bayesopt.Proble
 // (Alipourfard et al., NSDI'17, section 4.2).
 const start = 3
 
+// acquisition scores open candidates, given the best value so far.
+type acquisition func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64
+
+// acquisitions returns expected improvement; probability of improvement
+// (Kushner 1964), as standard deviations; the lower confidence bound (Srinivas
+// et al. 2010, section 3) with factor two; and one draw from the posterior.
+func acquisitions() map[string]acquisition {
+	return map[string]acquisition{
+		"ei":       each(bayesopt.LogEI),
+		"pi":       each(func(mean, sd, best float64) float64 { return (best - mean) / max(sd, 1e-12) }),
+		"lcb":      each(lowerBound),
+		"thompson": thompson,
+	}
+}
+
+// each scores every candidate by its own prediction.
+func each(score func(mean, sd, best float64) float64) acquisition {
+	return func(s surrogate, points [][]float64, best float64, _ *rand.Rand) []float64 {
+		out := make([]float64, len(points))
+		for k, x := range points {
+			m, v := s.Predict(x)
+			out[k] = score(m, math.Sqrt(v), best)
+		}
+		return out
+	}
+}
+
+func lowerBound(mean, sd, _ float64) float64 { return 2*sd - mean }
+
 // thompsonPoints bounds the candidates of a joint draw, whose cost is cubic:
 // those of smallest lower confidence bound.
 const thompsonPoints = 256
 
-// acquisitions returns the scores of open candidates, given the best value so
-// far: expected improvement; probability of improvement (Kushner 1964), as
-// standard deviations; the lower confidence bound (Srinivas et al. 2010,
-// section 3) with factor two; and one draw from the posterior.
-func acquisitions() map[string]func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
-	each := func(score func(mean, sd, best float64) float64) func(surrogate, [][]float64, float64, *rand.Rand) []float64 {
-		return func(s surrogate, points [][]float64, best float64, _ *rand.Rand) []float64 {
-			out := make([]float64, len(points))
-			for k, x := range points {
-				m, v := s.Predict(x)
-				out[k] = score(m, math.Sqrt(v), best)
-			}
-			return out
+func thompson(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
+	out := each(lowerBound)(s, points, best, rng)
+	limit := slices.Sorted(slices.Values(out))[max(0, len(out)-thompsonPoints)]
+	var drawn []int
+	var at [][]float64
+	for k, b := range out {
+		if b >= limit {
+			drawn, at = append(drawn, k), append(at, points[k])
 		}
+		out[k] = math.Inf(-1)
 	}
-	lcb := each(func(mean, sd, _ float64) float64 { return 2*sd - mean })
-	return map[string]func(surrogate, [][]float64, float64, *rand.Rand) []float64{
-		"ei":  each(bayesopt.LogEI),
-		"pi":  each(func(mean, sd, best float64) float64 { return (best - mean) / max(sd, 1e-12) }),
-		"lcb": lcb,
-		"thompson": func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
-			bounds := lcb(s, points, best, rng)
-			limit := slices.Sorted(slices.Values(bounds))[max(0, len(bounds)-thompsonPoints)]
-			var drawn [][]float64
-			for k, b := range bounds {
-				if b >= limit {
-					drawn = append(drawn, points[k])
-				}
-			}
-			values := s.Sample(drawn, rng)
-			for k, b := range bounds {
-				bounds[k] = math.Inf(-1)
-				if b >= limit {
-					bounds[k], values = -values[0], values[1:]
-				}
-			}
-			return bounds
-		},
+	for k, v := range s.Sample(at, rng) {
+		out[drawn[k]] = -v
 	}
+	return out
 }
 
 // pair is standard Bayesian optimisation (Snoek, Larochelle and Adams 2012): a
@@ -86,12 +94,12 @@ func acquisitions() map[string]func(s surrogate, points [][]float64, best float6
 // The forest with expected improvement is the idea of SMAC (Hutter, Hoos and
 // Leyton-Brown 2011).
 type pair struct {
-	fit   func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error)
-	score func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64
+	fit   fitter
+	score acquisition
 }
 
 func (c pair) pick(p *bayesopt.Problem) (int, string, string, error) {
-	if p.Trials() < start || p.Successes() == 0 {
+	if p.Trials < start || p.Successes == 0 {
 		return random(p)
 	}
 	i, _, err := c.best(p)
@@ -102,7 +110,13 @@ func (c pair) pick(p *bayesopt.Problem) (int, string, string, error) {
 // of the best objective's magnitude, in standard deviations.
 func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 	x, y := p.Objectives()
-	level, sd := standardise(y)
+	level, sd := stat.PopMeanStdDev(y, nil)
+	if !(sd > 0) {
+		sd = 1
+	}
+	for i := range y {
+		y[i] = (y[i] - level) / sd
+	}
 	s, err := c.fit(x, y, p)
 	if err != nil {
 		return 0, 0, err
@@ -110,21 +124,10 @@ func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 	left := p.Open()
 	points := make([][]float64, len(left))
 	for k, i := range left {
-		points[k] = p.Point(i)
+		points[k] = p.Points[i]
 	}
 	best := slices.Min(y)
 	scores := c.score(s, points, best, p.Rand())
 	k := p.Best(left, scores)
 	return left[k], scores[k] - math.Log(math.Abs(level/sd+best)), nil
-}
-
-// standardise scales y to zero mean and unit deviation, in place.
-func standardise(y []float64) (level, sd float64) {
-	if level, sd = stat.PopMeanStdDev(y, nil); !(sd > 0) {
-		sd = 1
-	}
-	for i := range y {
-		y[i] = (y[i] - level) / sd
-	}
-	return level, sd
 }

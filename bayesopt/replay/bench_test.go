@@ -19,11 +19,11 @@ func recorded(tb testing.TB) []*Table {
 	}
 	var tables []*Table
 	for _, f := range files {
-		t, err := LoadTable(f)
+		of, err := LoadTables(f)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		tables = append(tables, t)
+		tables = append(tables, of...)
 	}
 	return tables
 }

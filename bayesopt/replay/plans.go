@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,12 @@ const minPlans = 10
 // times, a trial costs its time on all GPUs at US$ 1 per GPU-hour, and of
 // repeated plans the first counts.
 func LoadTables(path string) ([]*Table, error) {
-	text, err := readAll(path)
+	f, err := data.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}
@@ -51,37 +57,33 @@ func LoadJobs(path string) ([]*Table, error) {
 // planTables groups measurements into tables.
 func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
-	tables, seen := map[string]*Table{}, map[string]bool{}
-	var order []string
+	groups, seen := map[string]*Table{}, map[string]bool{}
+	var tables []*Table
 	for _, m := range ms {
-		group := kind + " " + by(m)
 		if seen[m.Key()] {
 			continue
 		}
 		seen[m.Key()] = true
-		if tables[group] == nil {
-			tables[group] = &Table{Name: group, Kind: kind, Architecture: m.Architecture}
-			order = append(order, group)
+		t := groups[by(m)]
+		if t == nil {
+			t = &Table{Name: kind + " " + by(m), Kind: kind, Architecture: m.Architecture}
+			groups[by(m)], tables = t, append(tables, t)
 		}
 		hourly, seconds := float64(m.Workers), max(m.StepTime, m.Wall)
 		if m.Status == data.OK {
 			seconds = m.StepTime
 		}
-		t := tables[group]
 		t.Candidates = append(t.Candidates, m.Config)
 		t.Outcomes = append(t.Outcomes, Outcome{Status: m.Status, Time: seconds, Hourly: hourly, Cost: hourly * seconds / 3600})
 	}
-	var out []*Table
-	for _, group := range order {
-		if t := tables[group]; len(t.Candidates) >= minPlans {
-			t.chargeFailures()
-			out = append(out, t)
-		}
+	tables = slices.DeleteFunc(tables, func(t *Table) bool { return len(t.Candidates) < minPlans })
+	for _, t := range tables {
+		t.chargeFailures()
 	}
-	if len(out) == 0 {
+	if len(tables) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: path}, Found: "too few training plans", Want: fmt.Sprintf("a job with at least %d", minPlans)}
 	}
-	return out, nil
+	return tables, nil
 }
 
 // Plans reports whether the table has training plans with a layout other than

@@ -46,20 +46,13 @@ func (g Goal) value(o Outcome) float64 {
 }
 
 // Optimum returns the best value of a table, +Inf if no row succeeded.
-func (t *Table) Optimum(g Goal) float64 {
-	best := math.Inf(1)
-	for _, o := range t.Outcomes {
-		best = math.Min(best, g.value(o))
-	}
-	return best
-}
+func (t *Table) Optimum(g Goal) float64 { return t.least(g.value) }
 
-// cheapest returns the least cost of a successful row.
-func (t *Table) cheapest() float64 {
+func (t *Table) least(of func(Outcome) float64) float64 {
 	least := math.Inf(1)
 	for _, o := range t.Outcomes {
 		if o.Status == data.OK {
-			least = math.Min(least, o.Cost)
+			least = min(least, of(o))
 		}
 	}
 	return least
@@ -68,20 +61,21 @@ func (t *Table) cheapest() float64 {
 // Options returns the options to search the table: only prices are known
 // beforehand.
 func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
-	hourly := map[string]float64{}
+	hourly, priced := map[string]float64{}, true
 	for i, c := range t.Candidates {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
+		priced = priced && t.Outcomes[i].Hourly > 0
 	}
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
 	o.Forms, o.Memory = t.Forms, t.Memory
 	if t.steps != nil {
 		t.steps(&o)
 	}
-	if !g.Time && t.priced() {
-		o.Objective = bayesopt.CostToTarget
-	}
-	if t.priced() {
+	if priced {
 		o.Price = func(c data.Config) float64 { return hourly[c.Key()] }
+		if !g.Time {
+			o.Objective = bayesopt.CostToTarget
+		}
 	}
 	return o
 }
@@ -92,22 +86,12 @@ func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, e
 	return baseline.NewStrategy(name, t.Options(g, seed))
 }
 
-// priced reports whether every row has a price.
-func (t *Table) priced() bool {
-	for _, o := range t.Outcomes {
-		if !(o.Hourly > 0) {
-			return false
-		}
-	}
-	return true
-}
-
 // Search searches the table with a strategy for budget evaluations. Noise
 // depends on seed, row and number of earlier evaluations of the row only, so it
 // is the same for every method.
 func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Trace, error) {
 	h := bayesopt.History{Candidates: t.Candidates}
-	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.cheapest(), Stop: budget, Found: math.Inf(1)}
+	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.least(func(o Outcome) float64 { return o.Cost }), Stop: budget, Found: math.Inf(1)}
 	looks := make([]int, len(t.Candidates))
 	best, spent, open := math.Inf(1), 0.0, len(t.Candidates)
 	stopped := false

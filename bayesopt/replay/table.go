@@ -5,7 +5,6 @@
 package replay
 
 import (
-	"bytes"
 	"io"
 	"math"
 	"path/filepath"
@@ -55,26 +54,6 @@ func outcomeColumns() []string {
 		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
 }
 
-// LoadTable is [ReadTable] of the file at path.
-func LoadTable(path string) (*Table, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return ReadTable(f, path)
-}
-
-// readAll returns the contents of a file, decompressed.
-func readAll(path string) ([]byte, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
-
 // rows returns the row of every candidate by its key.
 func (t *Table) rows() map[string]int {
 	index := map[string]int{}
@@ -100,26 +79,25 @@ func (t *Table) rows() map[string]int {
 // Errors name file, line and column. Two rows with equal parameters are an
 // error.
 func ReadTable(r io.Reader, name string) (*Table, error) {
-	text, err := io.ReadAll(r)
+	rows, err := data.NewTable(r, name)
 	if err != nil {
 		return nil, err
 	}
-	records, err := data.ReadRecords(bytes.NewReader(text), name)
-	if err != nil {
-		return nil, err
-	}
-	if len(records.Rows) == 0 {
-		return nil, &data.InputError{Source: data.Source{File: name}, Found: "no rows", Want: "a header and at least one row"}
-	}
-	t := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv")}
-	t.Kind, _, _ = strings.Cut(t.Name, "-")
-	for k, column := range records.Header {
-		if !slices.Contains(outcomeColumns(), column) && !slices.Contains(knownColumns(), column) && !isName(k, records.Header, records.Rows) {
-			t.knobs = append(t.knobs, column)
+	for _, column := range []string{"time_s", "status"} {
+		if !rows.Has(column) {
+			return nil, rows.Missing(column, "a column "+column)
 		}
 	}
-	seen := map[string]int{}
-	err = t.each(text, name, []string{"time_s", "status"}, func(row *data.Row, c data.Config, o Outcome) error {
+	t, seen := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv")}, map[string]int{}
+	t.Kind, _, _ = strings.Cut(t.Name, "-")
+	t.knobs = slices.DeleteFunc(slices.Clone(rows.Header), func(c string) bool {
+		return slices.Contains(outcomeColumns(), c) || slices.Contains(knownColumns(), c)
+	})
+	err = rows.Each(func(row *data.Row) error {
+		c, o := t.readRow(row)
+		if row.Err() != nil {
+			return row.Err()
+		}
 		if first, twice := seen[c.Key()]; twice {
 			return &data.InputError{Source: row.Source(), Found: "the parameters of line " + strconv.Itoa(first) + " again", Want: "one row per configuration"}
 		}
@@ -127,48 +105,33 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 		t.Candidates, t.Outcomes = append(t.Candidates, c), append(t.Outcomes, o)
 		return nil
 	})
+	if err == nil && len(t.Candidates) == 0 {
+		err = &data.InputError{Source: data.Source{File: name}, Found: "no rows", Want: "a header and at least one row"}
+	}
+	t.knobs = slices.DeleteFunc(t.knobs, func(knob string) bool {
+		name := t.isName(knob)
+		for i := range t.Candidates {
+			if name {
+				delete(t.Candidates[i].Extra, knob)
+			}
+		}
+		return name
+	})
 	t.setHourly()
 	return t, err
 }
 
-// each reads the rows of a file, which must have the given columns.
-func (t *Table) each(text []byte, name string, columns []string, do func(row *data.Row, c data.Config, o Outcome) error) error {
-	rows, err := data.NewTable(bytes.NewReader(text), name)
-	if err != nil {
-		return err
-	}
-	for _, column := range columns {
-		if !rows.Has(column) {
-			return rows.Missing(column, "a column "+column)
-		}
-	}
-	return rows.Each(func(row *data.Row) error {
-		c, o := t.readRow(row)
-		if row.Err() != nil {
-			return row.Err()
-		}
-		return do(row, c, o)
-	})
-}
-
-// isName reports whether column k is text determined by vcpus and ram_gib.
-func isName(k int, header []string, rows [][]string) bool {
-	value := map[string]string{}
-	text := false
-	for _, r := range rows {
-		text = text || !isNumber(r[k])
-		var machine string
-		for n, column := range header {
-			if column == "vcpus" || column == "ram_gib" {
-				machine += r[n] + "|"
-			}
-		}
-		if v, ok := value[machine]; ok && v != r[k] {
+// isName reports whether a knob is text determined by vcpus and ram_gib.
+func (t *Table) isName(knob string) bool {
+	names, text := map[string]string{}, false
+	for _, c := range t.Candidates {
+		machine, name := c.Extra["vcpus"]+"|"+c.Extra["ram_gib"], c.Extra[knob]
+		if other, ok := names[machine]; ok && other != name {
 			return false
 		}
-		value[machine] = r[k]
+		names[machine], text = name, text || !isNumber(name)
 	}
-	return text && len(value) > 1
+	return text && len(names) > 1
 }
 
 func isNumber(s string) bool {

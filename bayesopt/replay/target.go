@@ -41,32 +41,26 @@ func (t *Table) Reaches(r Reach) bool {
 // *data.UnknownError for an unknown method.
 func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory}
-	target := &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == r.At },
-		Measure: func(c data.Config) bool { return c.Workers <= r.Measure }}
-	h := bayesopt.History{Candidates: t.Candidates}
+	small := func(c data.Config) bool { return c.Workers <= r.Measure }
+	h, search := bayesopt.History{Candidates: t.Candidates}, method
 	switch method {
 	case baseline.Guided, "random":
-		o.Target = target
+		o.Target = &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == r.At }, Measure: small}
 	case "scaled":
 		largest := 0
 		for _, c := range t.Candidates {
-			if c.Workers <= r.Measure {
+			if small(c) {
 				largest = max(largest, c.Workers)
 			}
 		}
 		h.Candidates = slices.DeleteFunc(slices.Clone(t.Candidates), func(c data.Config) bool { return c.Workers != largest })
+		search = baseline.Guided
 	default:
 		return 0, &data.UnknownError{What: "method", Name: method, Known: ReachMethods()}
 	}
-	chooser, err := bayesopt.NewGuided(o)
+	s, err := baseline.NewStrategy(search, o)
 	if err != nil {
 		return 0, err
-	}
-	var s bayesopt.Strategy = chooser
-	if method == "random" {
-		if s, err = baseline.NewStrategy("random", o); err != nil {
-			return 0, err
-		}
 	}
 	row := t.rows()
 	for range r.Budget {
@@ -81,15 +75,18 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 		m.Architecture = t.Architecture
 		h.Measured = append(h.Measured, m)
 	}
-	choice := data.Config{}
 	if method == "scaled" {
-		choice = t.scaled(h.Measured, r.At)
-	} else if next, err := chooser.Next(h); err != nil {
-		return 0, fmt.Errorf("%s: %w", t.Name, err)
-	} else if next.Best >= 0 {
-		choice = t.Candidates[next.Best]
+		return t.share(t.scaled(h.Measured, r.At), r.At), nil
 	}
-	return t.share(choice, r.At), nil
+	chooser, err := bayesopt.NewGuided(o)
+	if err != nil {
+		return 0, err
+	}
+	last, err := chooser.Next(h)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return t.share(last.Choice, r.At), nil
 }
 
 // share returns the throughput of a configuration as a share of the best at a

@@ -201,19 +201,18 @@ func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)
 // The tracker records natural values, directions and failures.
 func TestTracker(t *testing.T) {
 	cands := table()
-	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, nil, nil)
+	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, goptuna.NewInMemoryStorage(), goptuna.NewRandomSampler())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := bayesopt.History{Candidates: cands, Running: cands[5:6], Measured: []data.Measurement{measure(cands[0]), measure(cands[19]), {Config: cands[7], Status: data.OOM}}}
 	for _, m := range append(h.Measured, data.Measurement{Config: h.Running[0]}) {
-		i, ok := tr.Index(m.Config)
-		id, err := tr.Start(i)
+		id, err := tr.Start(m.Config)
 		if err == nil && m.Status != "" {
 			err = tr.Finish(id, m)
 		}
-		if err != nil || !ok {
-			t.Fatal(err, ok)
+		if err != nil || !tr.Has(m.Config) {
+			t.Fatal(err)
 		}
 	}
 	trials, err := tr.Study().GetTrials()
@@ -234,8 +233,10 @@ func TestTracker(t *testing.T) {
 	if got := trials[1].InternalParams["workers"]; got != 4 {
 		t.Errorf("16 workers are ordinal %g, want 4", got)
 	}
-	if _, err := tr.Start(len(cands)); err == nil {
-		t.Error("a candidate out of range is accepted")
+	if other := (data.Config{Workers: 3}); tr.Has(other) {
+		t.Error("a configuration outside the table is a candidate")
+	} else if _, err := tr.Start(other); err == nil {
+		t.Error("a trial of a configuration outside the table is accepted")
 	}
 }
 

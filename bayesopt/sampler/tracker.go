@@ -25,12 +25,10 @@ import (
 //
 // A Tracker is not safe for concurrent use; evaluations may run concurrently.
 type Tracker struct {
-	study *goptuna.Study
-	opts  bayesopt.Options
-	cands []data.Config
-	knobs []ordinal
-	index [][]float64 // ordinals of each candidate, in the order of knobs
-	byKey map[string]int
+	study    *goptuna.Study
+	opts     bayesopt.Options
+	knobs    []ordinal
+	ordinals map[string][]float64 // of each candidate by its key, in the order of knobs
 }
 
 // ordinal is one knob with its sorted values.
@@ -41,28 +39,20 @@ type ordinal struct {
 }
 
 // NewTracker returns a tracker with an empty study called name over the
-// candidates. A nil storage is in memory; a nil sampler is goptuna's random
-// one. The value of a trial is the objective in its natural unit, and the study
-// has the objective's direction.
+// candidates. The value of a trial is the objective in its natural unit, and
+// the study has the objective's direction.
 func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
 	o, err := o.Validate()
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: o, cands: cands, knobs: ordinals(cands), byKey: make(map[string]int, len(cands))}
-	for i, c := range cands {
-		t.byKey[c.Key()] = i
+	t := &Tracker{opts: o, knobs: ordinals(cands), ordinals: make(map[string][]float64, len(cands))}
+	for _, c := range cands {
 		row := make([]float64, len(t.knobs))
 		for k, knob := range t.knobs {
 			row[k] = float64(slices.Index(knob.values, knob.text(c)))
 		}
-		t.index = append(t.index, row)
-	}
-	if storage == nil {
-		storage = goptuna.NewInMemoryStorage()
-	}
-	if sampler == nil {
-		sampler = goptuna.NewRandomSampler(goptuna.RandomSamplerOptionSeed(o.Seed))
+		t.ordinals[c.Key()] = row
 	}
 	direction := goptuna.StudyDirectionMinimize
 	if o.Objective.Maximised() {
@@ -138,85 +128,82 @@ func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 	return goptuna.DiscreteUniformDistribution{Low: 0, High: float64(len(k.values) - 1), Q: 1}
 }
 
-// Start records the start of a trial of candidate i and returns its id.
-func (t *Tracker) Start(i int) (trialID int, err error) {
-	if i < 0 || i >= len(t.cands) {
-		return 0, fmt.Errorf("start trial: candidate %d is out of range, want 0 to %d", i, len(t.cands)-1)
+// Start records the start of a trial and returns its id. It fails for a
+// configuration that is not a candidate.
+func (t *Tracker) Start(c data.Config) (trialID int, err error) {
+	row, ok := t.ordinals[c.Key()]
+	if !ok {
+		return 0, fmt.Errorf("%s is not a candidate of the study", c)
 	}
 	id, err := t.study.Storage.CreateNewTrial(t.study.ID)
-	if err != nil {
-		return 0, fmt.Errorf("start trial of %s: %w", t.cands[i], err)
-	}
 	for k, knob := range t.knobs {
-		if err := t.study.Storage.SetTrialParam(id, knob.name, t.index[i][k], knob.distribution()); err != nil {
-			return 0, fmt.Errorf("start trial of %s: parameter %s: %w", t.cands[i], knob.name, err)
+		if err == nil {
+			err = t.study.Storage.SetTrialParam(id, knob.name, row[k], knob.distribution())
 		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("start trial of %s: %w", c, err)
 	}
 	return id, nil
 }
 
 // Finish records the result of a trial. A trial without a finite value is
 // recorded as failed: goptuna's databases would store 0.
-func (t *Tracker) Finish(trialID int, m data.Measurement) error {
-	state := goptuna.TrialStateFail
+func (t *Tracker) Finish(trialID int, m data.Measurement) (err error) {
+	storage, state := t.study.Storage, goptuna.TrialStateFail
 	if value, ok := t.opts.Value(m); ok {
-		if err := t.study.Storage.SetTrialValue(trialID, value); err != nil {
-			return fmt.Errorf("finish trial of %s: %w", m.Config, err)
-		}
-		state = goptuna.TrialStateComplete
+		state, err = goptuna.TrialStateComplete, storage.SetTrialValue(trialID, value)
 	}
-	if err := t.study.Storage.SetTrialUserAttr(trialID, "status", string(m.Status)); err != nil {
-		return fmt.Errorf("finish trial of %s: %w", m.Config, err)
+	if err == nil {
+		err = storage.SetTrialUserAttr(trialID, "status", string(m.Status))
 	}
-	if err := t.study.Storage.SetTrialState(trialID, state); err != nil {
+	if err == nil {
+		err = storage.SetTrialState(trialID, state)
+	}
+	if err != nil {
 		return fmt.Errorf("finish trial of %s: %w", m.Config, err)
 	}
 	return nil
 }
 
-// Index returns the index of a candidate; false if c is not one.
-func (t *Tracker) Index(c data.Config) (int, bool) {
-	i, ok := t.byKey[c.Key()]
-	return i, ok
-}
+// Has reports whether a configuration is a candidate.
+func (t *Tracker) Has(c data.Config) bool { return t.ordinals[c.Key()] != nil }
 
 // Propose returns ordinals for a trial, a new one if id is −1, by a relative
 // sampler. Parameters that it does not propose (all if s is nil or the space
 // has a single one) come from the study's sampler.
-func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) ([]float64, error) {
+func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) (row []float64, err error) {
 	if id < 0 {
-		var err error
 		if id, err = t.study.Storage.CreateNewTrial(t.study.ID); err != nil {
 			return nil, err
 		}
 	}
 	trial := goptuna.FrozenTrial{ID: id, StudyID: t.study.ID}
 	var values map[string]float64
-	var err error
 	if s != nil {
 		if values, err = s.SampleRelative(t.study, trial, t.Space()); err != nil && !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
 			return nil, err
 		}
 	}
-	row := make([]float64, len(t.knobs))
-	for k, knob := range t.knobs {
+	for _, knob := range t.knobs {
 		v, ok := values[knob.name]
 		if !ok {
 			if v, err = t.study.Sampler.Sample(t.study, trial, knob.name, knob.distribution()); err != nil {
 				return nil, fmt.Errorf("sample parameter %s: %w", knob.name, err)
 			}
 		}
-		row[k] = v
+		row = append(row, v)
 	}
 	return row, nil
 }
 
 // Gap returns the squared distance of a proposal from a candidate, with every
 // knob scaled to [0, 1].
-func (t *Tracker) Gap(row []float64, candidate int) float64 {
+func (t *Tracker) Gap(row []float64, candidate data.Config) float64 {
 	var s float64
+	at := t.ordinals[candidate.Key()]
 	for k, knob := range t.knobs {
-		d := (row[k] - t.index[candidate][k]) / float64(len(knob.values)-1)
+		d := (row[k] - at[k]) / float64(len(knob.values)-1)
 		s += d * d
 	}
 	return s

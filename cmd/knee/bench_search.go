@@ -72,7 +72,7 @@ charged too.`,
 			}
 			for k := range layouts {
 				t := replay.NewLayout(int64(k))
-				t.Forms, t.Memory = profile.LayoutForms(t.Architecture), memory.Feasibility{Architecture: t.Architecture}
+				t.Forms, t.Memory = profile.LayoutForms(t.Architecture), memory.Feasibility{Architecture: t.Architecture}.Fits
 				tables = append(tables, t)
 			}
 			bar := a.progress()

@@ -57,7 +57,7 @@ searching the largest size measured and adding replicas (scaled).`,
 					sizes = append(sizes, n)
 				}
 				t := replay.NewLayout(int64(k), sizes...)
-				t.Memory = memory.Feasibility{Architecture: t.Architecture}
+				t.Memory = memory.Feasibility{Architecture: t.Architecture}.Fits
 				tables = append(tables, t)
 			}
 			tables = slices.DeleteFunc(tables, func(t *replay.Table) bool { return !t.Reaches(r) })

@@ -52,7 +52,6 @@ type Database struct {
 	lease   time.Duration
 	tracker *sampler.Tracker
 	goptuna *switched
-	index   map[string]int // candidates by key
 
 	mu       sync.Mutex
 	revision int64        // last one reported by Changes
@@ -95,12 +94,9 @@ func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Sn
 		return nil, nil, err
 	}
 	d := &Database{address: a, owner: ownerName(), lease: o.Lease, goptuna: &switched{},
-		known: map[int]bool{}, own: map[int]int{}, mine: map[int]bool{}, index: map[string]int{}, stop: make(chan struct{})}
+		known: map[int]bool{}, own: map[int]int{}, mine: map[int]bool{}, stop: make(chan struct{})}
 	if d.lease <= 0 {
 		d.lease = DefaultLease
-	}
-	for i, c := range o.Candidates {
-		d.index[c.Key()] = i
 	}
 	if err := d.await(ctx, o.Away, func() error { return d.connect(s) }); err != nil {
 		return nil, nil, err

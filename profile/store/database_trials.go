@@ -28,11 +28,7 @@ func (d *Database) Begin(c data.Config) (int, error) {
 		if err != nil {
 			return err
 		}
-		i, ok := d.index[c.Key()]
-		if !ok {
-			return fmt.Errorf("%s is not a candidate of the study", c)
-		}
-		id, err := d.tracker.Start(i)
+		id, err := d.tracker.Start(c)
 		if err != nil {
 			return err
 		}
