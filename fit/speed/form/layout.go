@@ -272,7 +272,7 @@ func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
 	all := map[string]func(float64) Fitted{
 		"overlap": changing(c, func(c *layoutCurve, _ float64) {
 			c.x = slices.Clone(c.x)
-			c.x[layOverlap] = 40 // the largest γ
+			c.x[layOverlap] = math.Inf(1)
 		}),
 	}
 	for name, move := range map[string]struct{ up, down []int }{
