@@ -44,20 +44,17 @@ func (g *group) borrow(s Settings) ([]borrowed, error) {
 		if g.ranges[t].Widest[1] < 2 {
 			shared = append(shared, "intra", "overlap")
 		}
-		prior, err := g.coordinates(shared, t)
+		own, err := g.coordinates(shared, t)
 		if err != nil {
 			return nil, err
 		}
-		b.Coordinates = map[string]Coordinate{}
+		b.Coordinates = map[string]prior.Coordinate{}
 		for i, name := range shared {
-			b.Coordinates[name] = g.cluster(prior[i], name, lenders)
+			b.Coordinates[name] = g.cluster(own[i], name, lenders)
 		}
 	}
 	return all, nil
 }
-
-// Coordinate is the prior of one coordinate.
-type Coordinate = prior.Coordinate
 
 // lender is a GPU type of another job.
 type lender struct {
@@ -93,7 +90,7 @@ func lendersOf(others []*Model, gpuType string) []lender {
 }
 
 // cluster returns the prior of a coordinate given lenders.
-func (g *group) cluster(p Coordinate, name string, lenders []lender) Coordinate {
+func (g *group) cluster(p prior.Coordinate, name string, lenders []lender) prior.Coordinate {
 	own := g.prior.Own * p.SD * p.SD // variance of the job's effect
 	common := p.SD*p.SD - own        // variance of the cluster's effect
 	precision, sum := 1/common, 0.

@@ -137,7 +137,9 @@ func designOf(key designKey) *design {
 	}
 	d.gauss = stratified(distuv.UnitNormal, draws, rng)
 	d.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}, draws/2), rng)
-	d.noise = append(d.noise, negated(d.noise)...)
+	mirror := slices.Clone(d.noise)
+	blas64.Scal(-1, vec(mirror))
+	d.noise = append(d.noise, mirror...)
 	for i := range d.order {
 		d.order[i] = i
 	}
@@ -157,12 +159,4 @@ func stratifiedHalf(sizes []float64, rng *rand.Rand) []float64 {
 		}
 	}
 	return v
-}
-
-func negated(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = -x
-	}
-	return out
 }

@@ -51,18 +51,11 @@ func (m *Model) Families(ctx context.Context) ([]FamilyScore, error) {
 				}
 				scores = append(scores, s)
 			}
-			slices.SortStableFunc(scores, func(a, b FamilyScore) int { return cmp.Compare(sortable(a.LeaveOneOut), sortable(b.LeaveOneOut)) })
+			slices.SortStableFunc(scores, func(a, b FamilyScore) int { return cmp.Compare(-b.LeaveOneOut, -a.LeaveOneOut) }) // NaN last
 			all = append(all, scores...)
 		}
 	}
 	return all, nil
-}
-
-func sortable(v float64) float64 {
-	if math.IsNaN(v) {
-		return math.Inf(1)
-	}
-	return v
 }
 
 // fit fits a family to rows, and to parts of them for the scores.

@@ -176,7 +176,6 @@ const plainNoise = .1
 
 // coordinates returns the prior of the coordinates of a GPU type.
 func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
-	gpu, known := data.FindGPU(g.types[t])
 	var out []prior.Coordinate
 	for _, n := range names {
 		if !g.learned() {
@@ -190,13 +189,7 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 		if !ok {
 			return nil, fmt.Errorf("the prior of family %s lacks %q", g.family, n)
 		}
-		switch {
-		case known && gpu.Link > 0:
-			p.Mean += p.NVLink
-		case !known && g.types[t] != "cpu": // with or without NVLink, equally likely
-			p.Mean += p.NVLink / 2
-			p.SD = math.Hypot(p.SD, p.NVLink/2)
-		}
+		p = linked(p, g.types[t])
 		if b, ok := g.borrowed[t].Coordinates[n]; ok {
 			p.Mean, p.SD = b.Mean, b.SD
 		}
@@ -208,6 +201,19 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// linked returns the prior of a coordinate given the links of a GPU type: where
+// they are unknown, with or without NVLink, equally likely.
+func linked(p prior.Coordinate, gpuType string) prior.Coordinate {
+	switch gpu, known := data.FindGPU(gpuType); {
+	case known && gpu.Link > 0:
+		p.Mean += p.NVLink
+	case !known && gpuType != "cpu":
+		p.Mean += p.NVLink / 2
+		p.SD = math.Hypot(p.SD, p.NVLink/2)
+	}
+	return p
 }
 
 // weak is the prior of a coordinate of a published family. Coordinates are

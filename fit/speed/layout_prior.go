@@ -21,17 +21,9 @@ func ExpectedLayout(gpuType string, a data.Architecture) func(data.Config) float
 func ExpectedParts(gpuType string, a data.Architecture) func(data.Config) form.LayoutParts {
 	scale := form.Scale{Batch: 1, Global: 1, Time: 1, Step: 1, Unit: 1}
 	f := form.Families()[form.LayoutFamily].New(data.AllReduce, nil, scale, false)
-	gpu, known := data.FindGPU(gpuType)
 	var theta []float64
 	for _, name := range f.Names() {
-		c := prior.Default().Forms[form.LayoutFamily][name]
-		switch {
-		case known && gpu.Link > 0:
-			c.Mean += c.NVLink
-		case !known && gpuType != "cpu":
-			c.Mean += c.NVLink / 2
-		}
-		theta = append(theta, c.Mean)
+		theta = append(theta, linked(prior.Default().Forms[form.LayoutFamily][name], gpuType).Mean)
 	}
 	curve := f.Bind(theta)
 	return func(c data.Config) form.LayoutParts {

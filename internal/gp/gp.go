@@ -56,9 +56,6 @@ func cholesky(k *mat.SymDense, jitter float64) (lower *mat.TriDense, ok bool) {
 	return mat.NewTriDense(n, mat.Lower, a), ok
 }
 
-// Len returns the number of observations.
-func (f *Factor) Len() int { return f.n }
-
 // LogDiagonal returns ln L_ii: half of what observation i adds to ln |K|.
 func (f *Factor) LogDiagonal(i int) float64 { return math.Log(f.lower.At(i, i)) }
 

@@ -27,11 +27,7 @@ func overlapSlope(x float64) float64 {
 // Synchronization in Large-Scale Distributed Machine Learning", 2018).
 func (c *collective) changes() map[string]func(factor float64) Fitted {
 	set := func(change func(c *collective, ln float64)) func(float64) Fitted {
-		return func(factor float64) Fitted {
-			changed := *c
-			change(&changed, math.Log(factor))
-			return &changed
-		}
+		return changing(c, func(c *collective, factor float64) { change(c, math.Log(factor)) })
 	}
 	return map[string]func(float64) Fitted{
 		"compute":      set(func(c *collective, ln float64) { c.lnFixed, c.lnPer = c.lnFixed+ln, c.lnPer+ln }),
@@ -46,17 +42,22 @@ func (c *collective) changes() map[string]func(factor float64) Fitted {
 
 // changes of the ps form.
 func (t *ParameterServer) changes() map[string]func(factor float64) Fitted {
-	set := func(change func(t *ParameterServer, factor float64)) func(float64) Fitted {
-		return func(factor float64) Fitted {
-			changed := *t
-			change(&changed, factor)
-			return &changed
-		}
-	}
 	return map[string]func(float64) Fitted{
-		"compute":  set(func(t *ParameterServer, f float64) { t.Compute, t.Fixed = t.Compute*f, t.Fixed*f }),
-		"transfer": set(func(t *ParameterServer, f float64) { t.Transfer *= f }),
-		"overlap":  set(func(t *ParameterServer, _ float64) { t.Overlapped = true }),
+		"compute":  changing(t, func(t *ParameterServer, f float64) { t.Compute, t.Fixed = t.Compute*f, t.Fixed*f }),
+		"transfer": changing(t, func(t *ParameterServer, f float64) { t.Transfer *= f }),
+		"overlap":  changing(t, func(t *ParameterServer, _ float64) { t.Overlapped = true }),
+	}
+}
+
+// changing returns a function that changes a copy of c.
+func changing[T any, P interface {
+	*T
+	Fitted
+}](c P, change func(c P, factor float64)) func(factor float64) Fitted {
+	return func(factor float64) Fitted {
+		changed := *c
+		change(&changed, factor)
+		return P(&changed)
 	}
 }
 
@@ -67,13 +68,7 @@ type changeable interface {
 
 // Changes returns the names of the changes of a curve, sorted.
 func Changes(c Curve) []string {
-	if all, ok := c.(typedCurve); ok {
-		c = all[0]
-	}
-	if s, ok := c.(*slopedCurve); ok {
-		c = s.Fitted
-	}
-	if p, ok := c.(changeable); ok {
+	if p, ok := OfType(c, 0).(changeable); ok {
 		return slices.Sorted(maps.Keys(p.changes()))
 	}
 	return nil

@@ -144,7 +144,6 @@ func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 	return step
 }
 
-// Params implements [Fitted].
 func (c *collective) Params() []Param {
 	ps := []Param{
 		param("fixed", "s", math.Exp(c.lnFixed)),

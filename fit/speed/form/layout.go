@@ -99,21 +99,17 @@ const (
 	layCount
 )
 
-// Names implements [Form].
 func (f *layoutForm) Names() []string {
 	return []string{"compute", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
 		"gradient", "inter", "share_power", "power", "overlap", "optimizer", "offload", "constant"}
 }
 
-// Starts implements [Form].
 func (f *layoutForm) Starts() []map[string]float64 {
 	return []map[string]float64{{}, {"tensor": 1.5, "gradient": 1.5}, {"launch": 1.5}}
 }
 
-// Bind implements [Form].
 func (f *layoutForm) Bind(x []float64) Curve { return &layoutCurve{f, slices.Clone(x)} }
 
-// Gradient implements [Form].
 func (f *layoutForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
 	return differences(f, x)
 }
@@ -219,7 +215,6 @@ func sq4(x float64) float64 { return x * x * x * x }
 // ring is the traffic per link of a ring of n, relative to a ring of two.
 func ring(n float64) float64 { return 2 * (n - 1) / n }
 
-// LogTimes implements [Curve].
 func (c *layoutCurve) LogTimes(p *Point) (step, compute float64) {
 	l, micro := c.parts(p)
 	return math.Log(l.Step()), math.Log(micro)
@@ -232,7 +227,6 @@ func (c *layoutCurve) StepTime(cfg data.Config) float64 {
 	return l.Step()
 }
 
-// Params implements [Fitted].
 func (c *layoutCurve) Params() []Param {
 	unit := c.f.s.Unit * math.Exp(c.x[layCompute])
 	var ps []Param
@@ -271,40 +265,34 @@ func unitOf(p *Point, step float64) float64 {
 	return step * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
 }
 
-// changes of the layout form.
+// changes of the layout form: coordinates that grow, and those relative to them
+// that shrink as much.
 func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
-	scale := func(at ...int) func(float64) Fitted {
-		return func(factor float64) Fitted {
-			x := slices.Clone(c.x)
-			for _, i := range at {
-				x[i] += math.Log(factor)
-			}
-			return &layoutCurve{c.f, x}
-		}
-	}
 	between := []int{layTensorInter, layInter}
-	return map[string]func(float64) Fitted{
-		// All else is relative to the compute time.
-		"compute": func(factor float64) Fitted {
-			f := scale(layCompute)(factor).(*layoutCurve)
-			for _, i := range []int{layLaunch, layTensor, layPointToPoint, layGradient, layOptimizer, layConstant} {
-				f.x[i] -= math.Log(factor)
-			}
-			return f
-		},
-		"launch": scale(layLaunch), "tensor": scale(layTensor),
-		"intra_node": func(factor float64) Fitted { // inter-node coordinates are relative to intra-node ones
-			f := scale(layTensor, layGradient, layPointToPoint)(factor).(*layoutCurve)
-			for _, i := range between {
-				f.x[i] -= math.Log(factor)
-			}
-			return f
-		},
-		"inter_node": scale(between...), "gradient": scale(layGradient), "bubble": scale(layBubble),
-		"overlap": func(float64) Fitted {
-			x := slices.Clone(c.x)
-			x[layOverlap] = 40 // the largest γ
-			return &layoutCurve{c.f, x}
-		},
+	all := map[string]func(float64) Fitted{
+		"overlap": changing(c, func(c *layoutCurve, _ float64) {
+			c.x = slices.Clone(c.x)
+			c.x[layOverlap] = math.Inf(1)
+		}),
 	}
+	for name, move := range map[string]struct{ up, down []int }{
+		"compute":    {[]int{layCompute}, []int{layLaunch, layTensor, layPointToPoint, layGradient, layOptimizer, layConstant}},
+		"launch":     {[]int{layLaunch}, nil},
+		"tensor":     {[]int{layTensor}, nil},
+		"intra_node": {[]int{layTensor, layGradient, layPointToPoint}, between},
+		"inter_node": {between, nil},
+		"gradient":   {[]int{layGradient}, nil},
+		"bubble":     {[]int{layBubble}, nil},
+	} {
+		all[name] = changing(c, func(c *layoutCurve, factor float64) {
+			c.x = slices.Clone(c.x)
+			for _, i := range move.up {
+				c.x[i] += math.Log(factor)
+			}
+			for _, i := range move.down {
+				c.x[i] -= math.Log(factor)
+			}
+		})
+	}
+	return all
 }

@@ -16,7 +16,7 @@ func pollux(s Scale) Form {
 			{"alpha_c", "s", time}, {"beta_c", "s/sample", positive(s.Time / s.Batch)},
 			{"alpha_n", "s", time}, {"beta_n", "s/worker", time},
 			{"alpha_r", "s", time}, {"beta_r", "s/worker", time},
-			{"gamma", "", func(x float64) float64 { return 1 + 9*logistic(x) }},
+			{"gamma", "", func(x float64) float64 { return 1 + (mostOverlap-1)*logistic(x) }},
 		},
 		starts: []map[string]float64{{"alpha_c": 1, "beta_c": -2, "gamma": 2}, {"alpha_n": 2, "alpha_r": 2, "gamma": -1}},
 	}

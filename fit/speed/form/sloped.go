@@ -1,7 +1,5 @@
 package form
 
-import "knee/data"
-
 // Feature is a variable of a point whose exponential, to a power, multiplies
 // the step time.
 type Feature struct {
@@ -22,7 +20,6 @@ func NewSloped(base Form, features []Feature) Form {
 	return &sloped{base, len(base.Names()), features}
 }
 
-// Names implements [Form].
 func (f *sloped) Names() []string {
 	names := f.base.Names()
 	for _, g := range f.features {
@@ -31,17 +28,14 @@ func (f *sloped) Names() []string {
 	return names
 }
 
-// Starts implements [Form].
 func (f *sloped) Starts() []map[string]float64 { return f.base.Starts() }
 
-// Bind implements [Form].
 func (f *sloped) Bind(x []float64) Curve {
 	c := &slopedCurve{Fitted: f.base.Bind(x[:f.n]).(Fitted), slopes: x[f.n:], form: f}
 	c.parts, _ = c.Fitted.(Separable)
 	return c
 }
 
-// Gradient implements [Form].
 func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
 	base := f.base.Gradient(x[:f.n])
 	return func(p *Point, step, compute []float64) {
@@ -61,19 +55,6 @@ type slopedCurve struct {
 	form   *sloped
 }
 
-// StepTime implements [StepTimer] for a configuration with a batch and without
-// knobs.
-func (c *slopedCurve) StepTime(cfg data.Config) float64 {
-	return stepTime(c, cfg, Scale{Batch: 1, Global: 1})
-}
-
-func (c *slopedCurve) factor(p *Point) (ln float64) {
-	for i, g := range c.form.features {
-		ln += c.slopes[i] * (g.At(p) - g.Center)
-	}
-	return ln
-}
-
 // factors returns the features minus their centers.
 func (f *sloped) factors(p *Point) []float64 {
 	x := make([]float64, len(f.features))
@@ -83,14 +64,15 @@ func (f *sloped) factors(p *Point) []float64 {
 	return x
 }
 
-// LogTimes implements [Curve].
 func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
 	step, compute = c.Fitted.LogTimes(p)
-	ln := c.factor(p)
-	return step + ln, compute + ln
+	for i, g := range c.form.features {
+		ln := c.slopes[i] * (g.At(p) - g.Center)
+		step, compute = step+ln, compute+ln
+	}
+	return step, compute
 }
 
-// Params implements [Fitted].
 func (c *slopedCurve) Params() []Param {
 	ps := c.Fitted.Params()
 	for i, g := range c.form.features {

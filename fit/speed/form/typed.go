@@ -14,7 +14,6 @@ func NewTyped(f Form, types int) Form {
 	return &typed{f, len(f.Names()), types}
 }
 
-// Bind implements [Form].
 func (f *typed) Bind(x []float64) Curve {
 	c := make(typedCurve, f.types)
 	for t := range c {
@@ -23,7 +22,6 @@ func (f *typed) Bind(x []float64) Curve {
 	return c
 }
 
-// Gradient implements [Form].
 func (f *typed) Gradient(x []float64) func(p *Point, step, compute []float64) {
 	var of []func(p *Point, step, compute []float64)
 	for t := range f.types {
@@ -39,26 +37,27 @@ type typedCurve []Curve
 
 func (c typedCurve) LogTimes(p *Point) (step, compute float64) { return c[p.Type].LogTimes(p) }
 
+// ofType returns the curve of a GPU type, with its slopes.
+func ofType(c Curve, t int) Curve {
+	if all, ok := c.(typedCurve); ok {
+		return all[t]
+	}
+	return c
+}
+
 // OfType returns the curve of a GPU type's parametric form, without slopes; nil
 // if there is none.
 func OfType(c Curve, t int) Fitted {
-	if all, ok := c.(typedCurve); ok {
-		c = all[t]
+	c = ofType(c, t)
+	if s, ok := c.(*slopedCurve); ok {
+		return s.Fitted
 	}
 	f, _ := c.(Fitted)
-	if s, ok := c.(*slopedCurve); ok {
-		f = s.Fitted
-	}
 	return f
 }
 
 // ParamsOf returns the parameters of c for a GPU type, slopes included.
-func ParamsOf(c Curve, t int) []Param {
-	if all, ok := c.(typedCurve); ok {
-		c = all[t]
-	}
-	return c.(Fitted).Params()
-}
+func ParamsOf(c Curve, t int) []Param { return ofType(c, t).(Fitted).Params() }
 
 // Parts are the separable curve of a GPU type and its slopes.
 type Parts struct {
@@ -69,20 +68,12 @@ type Parts struct {
 
 // PartsOf returns the parts of a curve that satisfies [IsSeparable].
 func PartsOf(c Curve, t int) Parts {
-	s := slopedOf(c, t)
+	s := ofType(c, t).(*slopedCurve)
 	return Parts{s.parts, s.slopes, s.form.factors}
 }
 
 // IsSeparable reports whether c has a separable curve with slopes.
 func IsSeparable(c Curve) bool {
-	s := slopedOf(c, 0)
-	return s != nil && s.parts != nil
-}
-
-func slopedOf(c Curve, t int) *slopedCurve {
-	if all, ok := c.(typedCurve); ok {
-		c = all[t]
-	}
-	s, _ := c.(*slopedCurve)
-	return s
+	s, ok := ofType(c, 0).(*slopedCurve)
+	return ok && s.parts != nil
 }
