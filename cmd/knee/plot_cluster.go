@@ -103,25 +103,3 @@ figure shows one GPU type.`,
 		},
 	}
 }
-
-func valuePlot() figure {
-	var f sharingFlags
-	return figure{
-		use:     "value --cluster CLUSTER.yaml --jobs JOBS.yaml",
-		short:   "What clusters of other sizes are worth, and what the next node adds",
-		example: "  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
-		flags:   f.add,
-		draw: func(*cobra.Command, []string) (plots.Figure, error) {
-			pr, err := f.problem()
-			if err != nil {
-				return nil, err
-			}
-			points, err := plan.Curve(pr, policy.Solve)
-			if err != nil {
-				return nil, err
-			}
-			about := fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), f.objective, f.policy)
-			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
-		},
-	}
-}

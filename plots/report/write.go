@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"strings"
 
 	"knee/plots"
 )
@@ -32,16 +33,12 @@ func Write(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)
 	}
-	css, err := themed(styleSheet)
-	if err != nil {
-		return err
-	}
 	var page bytes.Buffer
 	err = t.Execute(&page, struct {
 		Report
 		Style  template.CSS
 		Script template.JS
-	}{r, template.CSS(css), template.JS(script)})
+	}{r, template.CSS(themed(styleSheet)), template.JS(script)})
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
@@ -50,16 +47,9 @@ func Write(w io.Writer, r Report) error {
 }
 
 // themed puts the colours of the figures into the style sheet, for light and
-// dark.
-func themed(css string) (string, error) {
-	for _, t := range []plots.Theme{plots.Light, plots.Dark} {
-		var b bytes.Buffer
-		if err := plots.StyleSheet(&b, t); err != nil {
-			return "", err
-		}
-		css = string(bytes.ReplaceAll([]byte(css), fmt.Appendf(nil, "/*%s*/", t), b.Bytes()))
-	}
-	return css, nil
+// dark pages.
+func themed(css string) string {
+	return strings.NewReplacer("/*light*/", plots.StyleSheet(false), "/*dark*/", plots.StyleSheet(true)).Replace(css)
 }
 
 // inline draws a figure into the page. The SVG comes from this program's own
