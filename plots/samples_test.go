@@ -27,7 +27,7 @@ func samples() []sample {
 		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
 		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample()) }},
 		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
-		{"search", func() (Figure, error) { return NewSearch(searchSample()) }},
+		{"search", func() (Figure, error) { return NewSearch("", searchSample()) }},
 		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
 		{"allocation_large", func() (Figure, error) { return NewAllocation(largeAllocationSample()) }},
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
@@ -36,7 +36,8 @@ func samples() []sample {
 		{"search_surrogate", func() (Figure, error) { return NewSurrogate(surrogateSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
 		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
-		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+		{"residuals", func() (Figure, error) { return NewResiduals("resnet50-imagenet", residualSample()) }},
+		{"simulation", func() (Figure, error) { return NewSimulation("policies on one workload", simulationSample()) }},
 		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
 	}
 }
@@ -133,26 +134,23 @@ func convergenceSample(points int) Convergence {
 	return s
 }
 
-func searchSample() Search {
+func searchSample() []data.Measurement {
 	rng := rand.New(rand.NewPCG(3, 4))
-	s := Search{
-		Title: "search progress", Subtitle: "resnet50-imagenet, 24 trials of 240 candidates, seed 1",
-		Objective: "throughput (samples/s)",
-	}
+	var out []data.Measurement
 	for i := 1; i <= 24; i++ {
-		t := SearchTrial{Number: i, Value: 3000 - 2000*math.Exp(-float64(i)/6)*rng.Float64() - 400*rng.Float64(), Status: data.OK}
+		rate, status := 3000-2000*math.Exp(-float64(i)/6)*rng.Float64()-400*rng.Float64(), data.OK
 		switch i {
 		case 4, 9:
-			t.Status = data.OOM
+			status = data.OOM
 		case 13:
-			t.Status = data.Failed
+			status = data.Failed
 		case 17:
-			t.Label = "8 × a100, batch 96"
-			t.Value = 3105
+			rate = 3105
 		}
-		s.Trials = append(s.Trials, t)
+		c := data.Config{Job: "resnet50-imagenet", GPUType: "a100", Workers: 8, LocalBatch: 96}
+		out = append(out, data.Measurement{Config: c, StepTime: 8 * 96 / rate, Status: status})
 	}
-	return s
+	return out
 }
 
 func allocationSample() Allocation {
@@ -190,17 +188,17 @@ func largeAllocationSample() Allocation {
 	return Allocation{Title: "plan for 64 nodes", Subtitle: "marginal-gain, objective goodput", Cluster: c, Plan: p}
 }
 
-func simulationSample() Simulation {
+func simulationSample() []simulate.Replayed {
 	rng := rand.New(rand.NewPCG(5, 6))
-	s := Simulation{Title: "policies on one workload", Subtitle: "160 jobs on 64 GPUs, replayed on measured profiles"}
+	var out []simulate.Replayed
 	for i, p := range []string{"marginal-gain", "pollux", "optimus", "tiresias"} {
-		r := PolicyRun{Policy: p}
+		r := simulate.Replayed{Policy: p, Workload: "replayed on measured profiles"}
 		for range 160 {
-			r.JCT = append(r.JCT, 3600*math.Exp(0.25*float64(i)-0.6+1.1*rng.NormFloat64()))
+			r.Outcomes = append(r.Outcomes, simulate.Outcome{End: 3600 * math.Exp(0.25*float64(i)-0.6+1.1*rng.NormFloat64())})
 		}
-		s.Runs = append(s.Runs, r)
+		out = append(out, r)
 	}
-	return s
+	return out
 }
 
 func efficiencySample() Efficiency {

@@ -54,7 +54,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	s.curves(conditions, best)
 	s.batch(best)
 	if v != nil {
-		fig, err := plots.NewResiduals(plots.ResidualsOf(v, "How well does it predict?"))
+		fig, err := plots.NewResiduals("How well does it predict?", v)
 		s.figure(fig, err, "Every measurement predicted from the others.")
 	}
 	s.table(parameterTable(j.model), "Fitted parameters with 90 % intervals", false)

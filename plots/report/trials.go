@@ -38,7 +38,7 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")
 	} else if len(j.measurements) > 2 {
-		fig, err := plots.NewSearch(plots.SearchOf(j.measurements, "What was tried"))
+		fig, err := plots.NewSearch("What was tried", j.measurements)
 		s.figure(fig, err, "All trials in order, and the best so far.")
 	}
 	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
