@@ -1,6 +1,8 @@
 package plots
 
 import (
+	"cmp"
+
 	"gonum.org/v1/plot"
 )
 
@@ -11,7 +13,7 @@ type Batch struct {
 	Title, Subtitle string
 	Throughput      []Band  // samples/s over the global batch, X ascending
 	Goodput         []Band  // samples/s at initial-batch worth, at the same X
-	Efficiency      []Band  // statistical efficiency, 0 to 1, at the same X
+	Efficiency      []Band  // statistical efficiency in per cent, at the same X
 	Best            float64 // the global batch to mark as the best; 0 marks none
 }
 
@@ -25,11 +27,8 @@ func NewBatch(b Batch) (*Panels, error) {
 			rates[1].Knee = &Knee{g.X, g.Mean, "best: " + number(g.X)}
 		}
 	}
-	if err := checkSeries(rates, positive); err != nil {
-		return nil, err
-	}
-	worth := []Series{Series{Name: "statistical efficiency", Curve: b.Efficiency}.mapped(func(_, y float64) float64 { return 100 * y })}
-	if err := checkSeries(worth, positive); err != nil {
+	worth := []Series{{Name: "statistical efficiency", Curve: b.Efficiency}}
+	if err := cmp.Or(checkSeries(rates, positive), checkSeries(worth, positive)); err != nil {
 		return nil, err
 	}
 	left := batchChart("Speed", "rate (samples/s)", rates)

@@ -64,21 +64,14 @@ func NewConvergence(s Convergence) (*Chart, error) {
 }
 
 func (s Convergence) check() error {
-	if err := checkFinite("", s); err != nil {
-		return err
-	}
-	if err := checkBands("curve", s.Curve, finite); err != nil {
-		return err
-	}
-	if e := s.Crossing; e != nil {
+	err := cmp.Or(checkFinite("", s), checkBands("curve", s.Curve, finite))
+	if e := s.Crossing; err == nil && e != nil {
 		if s.Target == nil {
 			return bad("target", "none", "a target loss, as a crossing is given")
 		}
-		if err := checkInterval("crossing", e.Lo, e.Mean, e.Hi); err != nil {
-			return err
-		}
+		err = checkInterval("crossing", e.Lo, e.Mean, e.Hi)
 	}
-	return checkDrawable("points", s.Points, len(s.Curve))
+	return cmp.Or(err, checkDrawable("points", s.Points, len(s.Curve)))
 }
 
 // setAxes makes room for points, curve, target and crossing.

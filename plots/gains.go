@@ -131,10 +131,7 @@ func (g Gains) jobs() ([]plan.Staircase, error) {
 			continue
 		}
 		at := fmt.Sprintf("jobs[%d]", i)
-		if err := checkName(at+".job", j.Job); err != nil {
-			return nil, err
-		}
-		if err := checkFinite(at, j); err != nil {
+		if err := cmp.Or(checkName(at+".job", j.Job), checkFinite(at, j)); err != nil {
 			return nil, err
 		}
 		for k, s := range j.Steps {

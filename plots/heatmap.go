@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -47,13 +48,11 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 	seen := map[[2]float64]bool{}
 	for i, c := range h.Cells {
 		at := fmt.Sprintf("cells[%d]", i)
-		if err := positive(at+".x", c.X); err != nil {
-			return nil, err
+		err := cmp.Or(positive(at+".x", c.X), positive(at+".y", c.Y))
+		if !c.Failed {
+			err = cmp.Or(err, positive(at+".value", c.Value))
 		}
-		if err := positive(at+".y", c.Y); err != nil {
-			return nil, err
-		}
-		if err := positive(at+".value", c.Value); !c.Failed && err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if seen[[2]float64{c.X, c.Y}] {

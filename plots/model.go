@@ -114,7 +114,7 @@ func EfficiencyOf(all []Condition) (Efficiency, error) {
 			hour *= c.Predictor.Price[c.Base.GPUType]
 		}
 		s.Name, s.Knee = names[i], nil
-		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return v / (k * alone) }))
+		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * alone) }))
 		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
 	}
 	return e, nil

@@ -39,7 +39,7 @@ func BatchOf(p *predict.Predictor, base data.Config) (Batch, error) {
 		x := a.Config.GlobalBatch()
 		b.Throughput = append(b.Throughput, BandOf(x, a.Throughput, a.Extrapolated))
 		b.Goodput = append(b.Goodput, BandOf(x, a.Goodput, a.Extrapolated))
-		b.Efficiency = append(b.Efficiency, BandOf(x, a.Efficiency, a.Extrapolated))
+		b.Efficiency = append(b.Efficiency, BandOf(x, a.Efficiency.Scale(100), a.Extrapolated))
 	}
 	return b, nil
 }

@@ -209,12 +209,12 @@ func efficiencySample() Efficiency {
 		p := &scaling.Points[i]
 		c := Point{X: p.X, Y: 900 * p.X / p.Y, Lo: 900 * p.X / p.Hi, Hi: 900 * p.X / p.Lo}
 		cost.Points = append(cost.Points, c)
-		p.Y, p.Lo, p.Hi = p.Y/(p.X*alone), p.Lo/(p.X*alone), p.Hi/(p.X*alone)
+		p.Y, p.Lo, p.Hi = 100*p.Y/(p.X*alone), 100*p.Lo/(p.X*alone), 100*p.Hi/(p.X*alone)
 	}
 	for i := range scaling.Curve {
 		b := &scaling.Curve[i]
 		cost.Curve = append(cost.Curve, Band{X: b.X, Mean: 900 * b.X / b.Mean, Lo: 900 * b.X / b.Hi, Hi: 900 * b.X / b.Lo, Extrapolated: b.Extrapolated})
-		b.Mean, b.Lo, b.Hi = b.Mean/(b.X*alone), b.Lo/(b.X*alone), b.Hi/(b.X*alone)
+		b.Mean, b.Lo, b.Hi = 100*b.Mean/(b.X*alone), 100*b.Lo/(b.X*alone), 100*b.Hi/(b.X*alone)
 	}
 	return Efficiency{Title: "What scaling costs: resnet50-imagenet", Subtitle: "a100, allreduce, 64 samples per worker",
 		Scaling: []Series{scaling}, Cost: []Series{cost}, Unit: "US$"}
@@ -228,7 +228,7 @@ func batchSample() Batch {
 		worth := (3000 + 256) / (3000 + m)
 		b.Throughput = append(b.Throughput, Band{X: m, Mean: rate, Lo: 0.95 * rate, Hi: 1.06 * rate})
 		b.Goodput = append(b.Goodput, Band{X: m, Mean: rate * worth, Lo: 0.9 * rate * worth, Hi: 1.1 * rate * worth})
-		b.Efficiency = append(b.Efficiency, Band{X: m, Mean: worth, Lo: 0.95 * worth, Hi: math.Min(1, 1.04*worth)})
+		b.Efficiency = append(b.Efficiency, Band{X: m, Mean: 100 * worth, Lo: 95 * worth, Hi: math.Min(100, 104*worth)})
 		if rate*worth > best {
 			best, b.Best = rate*worth, m
 		}

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -30,17 +31,11 @@ const gainShare = 0.36
 // that cannot be drawn.
 func NewSurrogate(s Surrogate) (*Panels, error) {
 	series := []Series{{Name: "predicted", Points: s.Points, Curve: s.Prediction}}
-	if err := checkSeries(series, finite); err != nil {
+	if err := cmp.Or(checkSeries(series, finite), checkBands("gain", flat(s.Gain), finite), checkFinite("next", s.Next)); err != nil {
 		return nil, err
 	}
 	if len(s.Prediction) == 0 {
 		return nil, bad("prediction", "nothing", "at least one value of the knob")
-	}
-	if err := checkBands("gain", flat(s.Gain), finite); err != nil {
-		return nil, err
-	}
-	if err := checkFinite("next", s.Next); err != nil {
-		return nil, err
 	}
 	prediction, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, "expected gain (%)")
 	prediction.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight

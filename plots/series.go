@@ -32,22 +32,12 @@ func checkSeries(all []Series, check func(string, float64) error) error {
 	var curves int
 	for i, s := range all {
 		at := fmt.Sprintf("series[%d]", i)
-		if err := checkName(at+".name", s.Name); err != nil {
-			return err
-		}
-		if err := checkPoints(at+".points", s.Points, check); err != nil {
-			return err
-		}
-		if err := checkBands(at+".curve", s.Curve, check); err != nil {
-			return err
-		}
+		err := cmp.Or(checkName(at+".name", s.Name), checkPoints(at+".points", s.Points, check), checkBands(at+".curve", s.Curve, check))
 		if k := s.Knee; k != nil {
-			if err := check(at+".knee.x", k.X); err != nil {
-				return err
-			}
-			if err := check(at+".knee.y", k.Y); err != nil {
-				return err
-			}
+			err = cmp.Or(err, check(at+".knee.x", k.X), check(at+".knee.y", k.Y))
+		}
+		if err != nil {
+			return err
 		}
 		pts = append(pts, s.Points...)
 		curves += min(1, len(s.Curve))

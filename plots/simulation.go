@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,11 +24,12 @@ func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
 	x := newExtent()
 	for i, r := range runs {
 		at := fmt.Sprintf("runs[%d]", i)
-		if err := checkName(at+".policy", r.Policy); err != nil {
-			return nil, err
-		}
+		err := checkName(at+".policy", r.Policy)
 		if len(r.Outcomes) == 0 {
-			return nil, bad(at+".outcomes", "nothing", "at least one job")
+			err = cmp.Or(err, bad(at+".outcomes", "nothing", "at least one job"))
+		}
+		if err != nil {
+			return nil, err
 		}
 		for k, o := range r.Outcomes {
 			if err := positive(fmt.Sprintf("%s.outcomes[%d].jct", at, k), o.JCT()); err != nil {

@@ -277,7 +277,7 @@ func conditionTable(all []choice) *Table {
 	if priced {
 		unit = "US$"
 	}
-	t := &Table{Columns: append(append(columns("condition"), numeric("workers", "local batch", "goodput (samples/s)", unit+" per million samples", "% of linear", "measured up to")...), columns("twice the workers")...)}
+	t := newTable("condition", "#workers", "#local batch", "#goodput (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
 	for _, c := range all {
 		at := c.at()
 		most := 0

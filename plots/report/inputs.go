@@ -143,13 +143,10 @@ func yamlWith(key string) func([]byte) bool {
 // reads makes a reader of a kind of one that a package has and of what to do
 // with what it read.
 func reads[T any](read func(io.Reader, string) (T, error), keep func(*Inputs, T)) func(*Inputs, []byte, string) error {
-	return func(in *Inputs, content []byte, path string) error {
-		v, err := read(bytes.NewReader(content), path)
-		if err == nil {
-			keep(in, v)
-		}
-		return err
-	}
+	return warned(func(r io.Reader, path string) (T, []string, error) {
+		v, err := read(r, path)
+		return v, nil, err
+	}, keep)
 }
 
 // warned is reads for readers that warn.

@@ -172,7 +172,7 @@ func (j *job) reportNext(ctx context.Context, s *Section) error {
 }
 
 func parameterTable(m *fit.Model) *Table {
-	t := &Table{Columns: append(append(columns("GPU type", "mode", "family", "parameter"), numeric("value", "from", "to")...), columns("unit")...)}
+	t := newTable("GPU type", "mode", "family", "parameter", "#value", "#from", "#to", "unit")
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			family, params := m.Parameters(gpu, mode)

@@ -40,7 +40,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 }
 
 func planTable(p *data.Plan) *Table {
-	t := &Table{Columns: append(append(columns("job", "action", "GPU type", "mode"), numeric("workers", "ps", "local batch", "goodput (samples/s)", "done in", "cost")...), columns("nodes", "why")...)}
+	t := newTable("job", "action", "GPU type", "mode", "#workers", "#ps", "#local batch", "#goodput (samples/s)", "#done in", "#cost", "nodes", "why")
 	for _, j := range p.Jobs {
 		var nodes []string
 		for _, n := range j.Placement {

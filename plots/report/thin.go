@@ -33,7 +33,7 @@ func reportOthers(r *Report, others []*job) {
 	if len(others) == 0 {
 		return
 	}
-	t := &Table{Columns: append(columns("job"), numeric("measurements", "fastest step (s)", "most workers")...)}
+	t := newTable("job", "#measurements", "#fastest step (s)", "#most workers")
 	for _, j := range others[:min(len(others), mostRows)] {
 		fastest, most := math.NaN(), 0
 		for _, m := range j.measurements {

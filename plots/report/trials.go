@@ -45,17 +45,14 @@ func (j *job) reportTrials(r *Report, s *Section) {
 }
 
 func trialTable(ms []data.Measurement) *Table {
-	t := &Table{Columns: append(append(append(numeric("trial"), columns("GPU type", "mode")...),
-		numeric("workers", "ps", "local batch", "accumulation", "step time (s)", "samples/s")...), columns("status", "error")...)}
+	t := newTable("#trial", "GPU type", "mode", "#workers", "#ps", "#local batch", "#accumulation", "#step time (s)", "#samples/s", "status", "error")
 	for i, m := range ms[:min(len(ms), mostRows)] {
 		step, rate := text(""), text("")
 		if m.Status == data.OK {
 			step, rate = figures(m.StepTime), amount(m.Throughput(), plots.Plain(m.Throughput()))
 		}
-		t.row(amount(float64(i+1), fmt.Sprint(i+1)), text(m.GPUType), text(string(m.ModeOrDefault())),
+		t.row(count(i+1), text(m.GPUType), text(string(m.ModeOrDefault())),
 			count(m.Workers), count(m.PS), figures(m.LocalBatch), count(m.AccumSteps), step, rate, text(string(m.Status)), text(m.Error))
 	}
 	return t
 }
-
-func count(n int) Cell { return amount(float64(n), fmt.Sprint(n)) }
