@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Number writes a value as the figures do: three digits with a unit prefix,
@@ -55,19 +57,7 @@ func Money(v float64) string {
 	case v >= 1e9:
 		return sign + "$" + number(v)
 	}
-	return sign + "$" + thousands(strconv.FormatFloat(v, 'f', 0, 64))
-}
-
-// thousands sets the digits of a whole number apart, three by three.
-func thousands(digits string) string {
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+	return sign + "$" + humanize.Comma(int64(math.RoundToEven(v)))
 }
 
 // counted writes a number of things.

@@ -49,6 +49,7 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 		gain.add(drop(next, *s.Next, math.Inf(1)))
 		prediction.explain(entry{label: "suggested next", line: &next})
 	}
+	prediction.addRibbons(series)
 	prediction.addSeries(series, 0)
 	prediction.addCommonEntries(series, false)
 	top := leastGain

@@ -85,6 +85,7 @@ const mostBands = 4
 // explains the parts in the legend.
 func (c *Chart) addAll(all []Series) {
 	extrapolated := c.addExtrapolated(all)
+	c.addRibbons(all)
 	for i := range all {
 		c.addSeries(all, i)
 	}
@@ -126,12 +127,18 @@ func (s Series) mapped(f func(x, y float64) float64) Series {
 	return out
 }
 
-// addSeries adds ribbon, curve, points and failed points of a series.
+// addRibbons adds the intervals of all curves, below every curve.
+func (c *Chart) addRibbons(all []Series) {
+	for i, s := range all {
+		if len(all) <= mostBands {
+			c.add(ribbon(s.Curve, fade(seriesColor(i), 0.18)))
+		}
+	}
+}
+
+// addSeries adds curve, points and failed points of a series.
 func (c *Chart) addSeries(all []Series, i int) {
 	s, col := all[i], seriesColor(i)
-	if len(s.Curve) > 1 && len(all) <= mostBands {
-		c.add(ribbon(s.Curve, fade(col, 0.18)))
-	}
 	c.addCurve(s.Curve, solid(col))
 	var ok []Point
 	var failed []float64

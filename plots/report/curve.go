@@ -19,10 +19,7 @@ func (j *job) reportCurve(s *Section) {
 		return
 	}
 	spec, _, err := plots.ConvergenceOf(c, j.curve, 0, nil)
-	if err == nil {
-		var fig plots.Figure
-		spec.Title = "How far is the training?"
-		fig, err = plots.NewConvergence(spec)
-		s.figure(fig, err, "The loss as recorded, and its expected course if training continues.")
-	}
+	spec.Title = "How far is the training?"
+	fig, err := draw(spec, err, plots.NewConvergence)
+	s.figure(fig, err, "The loss as recorded, and its expected course if training continues.")
 }

@@ -65,31 +65,41 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 // answer is marked, where its batch is that of the figure.
 func (s *Section) curves(conditions []plots.Condition, best choice) {
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
-	var fig *plots.Chart
-	if err == nil {
-		spec.Title = "How far does it scale?"
-		for i, c := range conditions {
-			spec.Series[i].Knee = nil
-			if c.String() == best.Condition.String() {
-				at := spec.Series[i].Curve[best.knee]
-				spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
-			}
+	spec.Title = "How far does it scale?"
+	for i := range spec.Series {
+		spec.Series[i].Knee = nil
+		if conditions[i].String() == best.Condition.String() {
+			at := spec.Series[i].Curve[best.knee]
+			spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
 		}
-		fig, err = plots.NewScalability(spec)
 	}
+	fig, err := draw(spec, err, plots.NewScalability)
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
 	if spec.Quantity != plots.Throughput {
 		return // without a batch there are no samples to pay for
 	}
 	costs, err := plots.EfficiencyOf(conditions)
-	if err == nil {
-		var both *plots.Panels
-		if both, err = plots.NewEfficiency(costs); err == nil {
-			fig = both.Charts[1]
-			fig.Title, fig.Subtitle, fig.Width = "What does it cost?", costs.Subtitle, plots.DefaultWidth
-		}
+	both, err := draw(costs, err, plots.NewEfficiency)
+	s.panel(both, 1, "What does it cost?", err, "For the same number of samples, ignoring statistical efficiency.")
+}
+
+// draw draws a figure from its description, unless err is the error of that.
+func draw[S, F any](spec S, err error, figure func(S) (F, error)) (out F, _ error) {
+	if err != nil {
+		return out, err
 	}
-	s.figure(fig, err, "For the same number of samples, ignoring statistical efficiency.")
+	return figure(spec)
+}
+
+// panel adds one of several panels as a figure.
+func (s *Section) panel(p *plots.Panels, i int, title string, err error, caption string) {
+	if err != nil {
+		s.figure(nil, err, caption)
+		return
+	}
+	c := p.Charts[i]
+	c.Title, c.Subtitle, c.Width = title, p.Subtitle, plots.DefaultWidth
+	s.figure(c, nil, caption)
 }
 
 // batch adds the figure that the batch, or the layout, is chosen by.
@@ -97,11 +107,8 @@ func (s *Section) batch(c choice) {
 	at := c.at().Config
 	if c.Layout {
 		heat, err := plots.LayoutHeat(c.Predictor, predict.LayoutQuestion{GPUType: at.GPUType, Workers: at.Workers})
-		var fig plots.Figure
-		if err == nil {
-			heat.Title = "Which layout?"
-			fig, err = plots.NewHeatMap(heat)
-		}
+		heat.Title = "Which layout?"
+		fig, err := draw(heat, err, plots.NewHeatMap)
 		s.figure(fig, err, "Each pair with its best micro-batch, sharding and recomputation; crossed where it does not fit.")
 		return
 	}
@@ -109,15 +116,8 @@ func (s *Section) batch(c choice) {
 		return
 	}
 	spec, err := plots.BatchOf(c.Predictor, at)
-	var fig *plots.Chart
-	if err == nil {
-		var both *plots.Panels
-		if both, err = plots.NewBatch(spec); err == nil {
-			fig = both.Charts[0]
-			fig.Title, fig.Subtitle, fig.Width = "Which batch?", spec.Subtitle, plots.DefaultWidth
-		}
-	}
-	s.figure(fig, err, "Goodput is throughput times statistical efficiency.")
+	both, err := draw(spec, err, plots.NewBatch)
+	s.panel(both, 0, "Which batch?", err, "Goodput is throughput times statistical efficiency.")
 }
 
 // pricesOf are the prices that were given, else those of the job's study.
