@@ -14,7 +14,8 @@ type Batch struct {
 	Throughput      []Band  // samples/s over the global batch, X ascending
 	Goodput         []Band  // samples/s at initial-batch worth, at the same X
 	Efficiency      []Band  // statistical efficiency in per cent, at the same X
-	Best            float64 // the global batch to mark as the best; 0 marks none
+	Best            float64 // the global batch to mark; 0 marks none
+	Note            string  // beside the mark; "best: N" if empty
 }
 
 // NewBatch returns the figure: throughput and goodput in one panel, the
@@ -24,7 +25,7 @@ func NewBatch(b Batch) (*Panels, error) {
 	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
 	for _, g := range b.Goodput {
 		if g.X == b.Best {
-			rates[1].Knee = &Knee{g.X, g.Mean, "best: " + number(g.X)}
+			rates[1].Knee = &Knee{g.X, g.Mean, cmp.Or(b.Note, "best: "+number(g.X))}
 		}
 	}
 	worth := []Series{{Name: "statistical efficiency", Curve: b.Efficiency}}

@@ -102,7 +102,7 @@ func batchPlot() figure {
 				}
 				c.Base = answers[max(0, predict.Knee(answers))].Config
 			}
-			return drawing(plots.NewBatch)(plots.BatchOf(c.Predictor, c.Base))
+			return drawing(plots.NewBatch)(plots.BatchOf(c.Predictor, c.Base, 0))
 		},
 	}
 }

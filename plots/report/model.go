@@ -115,7 +115,8 @@ func (s *Section) batch(c choice) {
 	if lo, hi := c.Predictor.Model.BatchRange(at.GPUType, at.ModeOrDefault()); !(hi > lo) || c.GlobalBatch > 0 {
 		return
 	}
-	spec, err := plots.BatchOf(c.Predictor, at)
+	spec, err := plots.BatchOf(c.Predictor, at, at.LocalBatch)
+	spec.Note = "the answer above"
 	both, err := draw(spec, err, plots.NewBatch)
 	s.panel(both, 0, "Which batch?", err, "Goodput is throughput times statistical efficiency.")
 }
