@@ -80,10 +80,6 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 		i, _ := slices.BinarySearch(xs, cell.X)
 		k, _ := slices.BinarySearch(ys, cell.Y)
 		c.add(tile(cell, float64(i), float64(k), heatColor(cell, values)))
-		if !cell.Failed {
-			what := map[bool]string{true: "measured", false: "predicted"}[cell.Measured]
-			c.tooltips = append(c.tooltips, tooltip{float64(i), float64(k), fmt.Sprintf("%s, %s\n%s %s: %s", amount(cell.X, h.XLabel), amount(cell.Y, h.YLabel), what, h.Label, number(cell.Value))})
-		}
 	}
 	return c, nil
 }

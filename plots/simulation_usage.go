@@ -60,9 +60,6 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 // usageHeight is the height of the row of one policy.
 const usageHeight vg.Length = 80
 
-// usageTooltips is how many places of a row have a tooltip.
-const usageTooltips = 60
-
 // usageRow draws the GPUs in use under one policy, which change at times.
 func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	c := newChart("", fmt.Sprintf("%s: %.0f %% of %d GPUs in use", r.Policy, 100*meanUsed(r), r.GPUs), "", "")
@@ -76,15 +73,6 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	}
 	c.background = []layer{zone(shadeColor, x.lo, x.hi, math.Inf(1))}
 	c.add(ribbon(area, fade(seriesColor(i), 0.55)), polyline(draw.LineStyle{Color: seriesColor(i), Width: 0.7}, px, py))
-	for k := range usageTooltips {
-		t := times[len(times)-1] * (float64(k) + 0.5) / usageTooltips
-		if at, found := slices.BinarySearch(times, t); found || at > 0 {
-			if !found {
-				at--
-			}
-			c.tooltips = append(c.tooltips, tooltip{t, used[at], fmt.Sprintf("%s\nafter %s h: %s of %d GPUs in use", r.Policy, number(t), number(used[at]), r.GPUs)})
-		}
-	}
 	return c
 }
 

@@ -65,7 +65,7 @@ type page struct {
 
 // writeReport writes the page once.
 func (a *app) writeReport(ctx context.Context, p page) error {
-	in := report.Inputs{PricePerHour: p.price, Risk: cautious}
+	in := report.Inputs{PricePerHour: p.price}
 	for _, path := range p.files {
 		files, err := reportFiles(path)
 		if err != nil {
@@ -138,7 +138,7 @@ func withStudies(files []string) []string {
 
 // shows reports by its name whether a file of a folder is for the report.
 func shows(name string) bool {
-	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"} {
+	for _, suffix := range []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "simulation.csv", "usage.csv"} {
 		if strings.HasSuffix(name, suffix) {
 			return true
 		}

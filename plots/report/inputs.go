@@ -22,14 +22,12 @@ type Inputs struct {
 	Models       []*fit.Model
 	Plans        []*data.Plan
 	Cluster      *data.Cluster // nil if none was given
-	Jobs         []data.Job    // that share the cluster
 	Studies      []*data.Study
 	Tables       []Results // of simulations and search benchmarks
 	Used         []simulate.Used
 	Files        []data.Input // every file with its hash, in the order given
 	Warnings     []string
 	PricePerHour map[string]float64 // US$ per worker-hour by GPU type; may be nil
-	Risk         float64            // that plans were made with, see allocate.Problem
 }
 
 // Results is a table of results that another command printed as CSV.
@@ -84,7 +82,6 @@ func kinds() []kind {
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), warned(data.ReadCurve, func(in *Inputs, c []data.CurvePoint) { in.Curves = append(in.Curves, c...) })},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
-		{"jobs (jobs.yaml)", yamlWith("jobs:"), reads(data.ReadJobs, func(in *Inputs, f *data.JobsFile) { in.Jobs = append(in.Jobs, f.Jobs...) })},
 		{"a study (study.yaml)", yamlWith("job:"), reads(data.ReadStudy, func(in *Inputs, s *data.Study) { in.Studies = append(in.Studies, s) })},
 	}
 }

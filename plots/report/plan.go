@@ -34,7 +34,6 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	} else {
 		s.Text = append(s.Text, "Give cluster.yaml too for the figure of nodes.")
 	}
-	in.reportGains(&s, p)
 	s.table(planTable(p), "Jobs, with 90 % intervals", true)
 	r.Sections = append(r.Sections, s)
 }
