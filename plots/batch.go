@@ -25,7 +25,7 @@ func NewBatch(b Batch) (*Panels, error) {
 	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
 	for _, g := range b.Goodput {
 		if g.X == b.Best {
-			rates[1].Knee = &Knee{g.X, g.Mean, cmp.Or(b.Note, "best: "+number(g.X))}
+			rates[1].Knee = &Knee{g.X, g.Mean, cmp.Or(b.Note, "best: "+Number(g.X))}
 		}
 	}
 	worth := []Series{{Name: "statistical efficiency", Curve: b.Efficiency}}

@@ -109,21 +109,13 @@ func (c *Chart) addLosses(pts []Point) {
 	if len(pts) == 0 {
 		return
 	}
-	every := (len(pts) + mostDots - 1) / mostDots
-	var kept []Point
-	for i := 0; i < len(pts); i += every {
-		kept = append(kept, pts[i])
-	}
-	label := "measured"
-	if every > 1 {
-		label = fmt.Sprintf("measured, 1 of %d drawn", every)
-	}
+	kept, some := sampled(pts, mostDots)
 	glyph := mark(palette[0], draw.CircleGlyph{})
 	if len(kept) > 40 {
 		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
 	}
 	c.add(dots(glyph, kept))
-	c.explain(entry{label: label, glyph: &glyph})
+	c.explain(entry{label: "measured" + some, glyph: &glyph})
 }
 
 // addTarget draws the target line, and when it is reached with its interval.
@@ -133,15 +125,15 @@ func (c *Chart) addTarget(s Convergence) {
 	}
 	green := palette[2]
 	c.add(level(draw.LineStyle{Color: green, Width: 1.1, Dashes: []vg.Length{6, 2.5}}, *s.Target))
-	text, at := "target "+number(*s.Target), c.Plot.X.Min
+	text, at := "target "+Number(*s.Target), c.Plot.X.Min
 	if e := s.Crossing; e != nil {
 		at = e.Mean
 		c.background = append(c.background, zone(fade(green, 0.18), e.Lo, e.Hi, *s.Target))
 		c.add(drop(draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashPattern}, e.Mean, *s.Target),
 			marker(mark(green, haloGlyph{}), e.Mean, *s.Target))
-		text += " at step " + number(e.Mean)
+		text += " at step " + Number(e.Mean)
 		if e.Hi > e.Lo {
-			text += fmt.Sprintf(" (%s to %s)", number(e.Lo), number(e.Hi))
+			text += fmt.Sprintf(" (%s to %s)", Number(e.Lo), Number(e.Hi))
 			c.explain(entry{label: "90 % interval, crossing", fill: fade(green, 0.18)})
 		}
 	}

@@ -23,6 +23,8 @@ type Figure interface {
 	Size() (width, height vg.Length)
 	// Draw draws the whole figure, background included, on the canvas.
 	Draw(c draw.Canvas)
+	// Tooltips returns what a page shows under the pointer.
+	Tooltips() []Tooltip
 }
 
 // Formats lists the formats that Render and Save write.

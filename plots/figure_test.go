@@ -173,6 +173,7 @@ type broken struct{}
 
 func (broken) Size() (w, h vg.Length) { return 10, 10 }
 func (broken) Draw(draw.Canvas)       { panic("out of ink") }
+func (broken) Tooltips() []Tooltip    { return nil }
 
 func TestPanicBecomesError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.svg")

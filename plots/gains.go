@@ -105,7 +105,7 @@ func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gp
 			g.Slots += n.GPUs
 		}
 	}
-	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
+	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", Counted(running, "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
 	return g
 }
 
@@ -232,7 +232,7 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		}
 		to := math.Min(at+float64(t.To-t.From), end)
 		c.add(box(fill, rim, at, to, t.Gain))
-		c.tooltips = append(c.tooltips, tooltip{(at + to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
+		c.tooltips = append(c.tooltips, tooltip{(at + to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, Number(t.Gain), Number(t.Goodput))})
 		at = to
 	}
 	extent{0, math.Max(at, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})

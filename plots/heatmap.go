@@ -88,7 +88,7 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 func places(values []float64) plot.ConstantTicks {
 	var out plot.ConstantTicks
 	for i, v := range values {
-		out = append(out, plot.Tick{Value: float64(i), Label: number(v)})
+		out = append(out, plot.Tick{Value: float64(i), Label: Number(v)})
 	}
 	return out
 }
@@ -146,7 +146,7 @@ func tile(cell Cell, column, row float64, fill color.NRGBA) layer {
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
 		}
 		if !cell.Failed {
-			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), number(cell.Value))
+			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), Number(cell.Value))
 		}
 		if cell.Best {
 			rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}

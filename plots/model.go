@@ -93,28 +93,22 @@ func EfficiencyOf(all []Condition) (Efficiency, error) {
 			e.Unit = "worker-hours"
 		}
 	}
-	names, shared := namesOf(all)
-	e.Subtitle = shared
-	for i, c := range all {
-		answers, err := c.Answers()
-		if err != nil {
-			return e, err
-		}
-		s, err := seriesOf(c, answers, Throughput)
-		if err != nil {
-			return e, err
-		}
-		first := answers[0]
-		alone := first.Throughput.Mean / float64(first.Config.Workers)
-		if !(alone > 0) {
-			return e, bad("throughput", "no batch", "a batch, to turn steps into samples")
-		}
-		hour := 1e6 / 3600 // of a worker for a million samples at one sample per second
+	rates, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		return e, err
+	}
+	if rates.Quantity != Throughput {
+		return e, bad("throughput", "no batch", "a batch, to turn steps into samples")
+	}
+	e.Subtitle = rates.Subtitle
+	for i, s := range rates.Series {
+		one := s.Curve[0].Mean / s.Curve[0].X // of one worker at the fewest workers
+		hour := 1e6 / 3600                    // of a worker for a million samples at one sample per second
 		if e.Unit == "US$" {
-			hour *= c.Predictor.Price[c.Base.GPUType]
+			hour *= all[i].Predictor.Price[all[i].Base.GPUType]
 		}
-		s.Name, s.Knee = names[i], nil
-		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * alone) }))
+		s.Knee = nil
+		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * one) }))
 		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
 	}
 	return e, nil

@@ -23,7 +23,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 		spec.Title = "Convergence of " + points[0].Job
 	}
 	if initial > 0 {
-		spec.XLabel = fmt.Sprintf("step at batch %s", number(initial))
+		spec.XLabel = fmt.Sprintf("step at batch %s", Number(initial))
 	}
 	end := 1.3 * c.LastX
 	if target != nil {

@@ -42,7 +42,7 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	c.addTrials(pts)
 	at := pts[best]
 	c.add(marker(mark(palette[1], haloGlyph{}), at.X, at.Y))
-	text := fmt.Sprintf("best %s, trial %d: %s", number(at.Y), best+1, trials[best].Config)
+	text := fmt.Sprintf("best %s, trial %d: %s", Number(at.Y), best+1, trials[best].Config)
 	c.annotations = append(c.annotations, annotation{at.X, at.Y, text, palette[1]})
 	return c, nil
 }
@@ -76,18 +76,17 @@ const mostTrials = 2000
 func (c *Chart) addTrials(pts []Point) {
 	var ok []Point
 	others := map[data.Status][]float64{}
-	every := (len(pts) + mostTrials - 1) / mostTrials
-	for i := 0; i < len(pts); i += every {
-		if p := pts[i]; p.ok() {
+	kept, some := sampled(pts, mostTrials)
+	for _, p := range kept {
+		if p.ok() {
 			ok = append(ok, p)
 		} else {
 			others[p.Status] = append(others[p.Status], p.X)
 		}
 	}
-	glyph, some := mark(palette[0], draw.CircleGlyph{}), ""
-	if every > 1 {
+	glyph := mark(palette[0], draw.CircleGlyph{})
+	if some != "" {
 		glyph.Color, glyph.Radius = fade(palette[0], 0.5), 1.7
-		some = fmt.Sprintf(", 1 of %d drawn", every)
 	}
 	c.add(dots(glyph, ok))
 	c.explain(entry{label: "trial" + some, glyph: &glyph})

@@ -3,7 +3,6 @@ package plots
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -52,7 +51,7 @@ func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
 		for k, t := range times {
 			xs, ys = append(xs, t/3600), append(ys, 100*float64(k+1)/float64(len(times)))
 		}
-		c.addStairs(i, fmt.Sprintf("%s, mean %s", r.Policy, duration(stat.Mean(times, nil))), append(xs, c.Plot.X.Max), append(ys, 100))
+		c.addStairs(i, fmt.Sprintf("%s, mean %s", r.Policy, Duration(stat.Mean(times, nil))), append(xs, c.Plot.X.Max), append(ys, 100))
 	}
 	return c, nil
 }
@@ -76,15 +75,4 @@ func stairs(xs, ys []float64) (px, py []float64) {
 		px, py = append(px, x), append(py, ys[i])
 	}
 	return px, py
-}
-
-// duration writes seconds in the unit that keeps them short.
-func duration(s float64) string {
-	switch {
-	case s >= 3600:
-		return number(math.Round(s/36)/100) + " h"
-	case s >= 60:
-		return number(s/60) + " min"
-	}
-	return number(s) + " s"
 }

@@ -49,7 +49,7 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 		f.Charts = append(f.Charts, usageRow(i, r, x, times, used))
 		longest := slices.Max(waiting)
 		most = math.Max(most, longest)
-		queue.addStairs(i, fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), times, waiting)
+		queue.addStairs(i, fmt.Sprintf("%s, at most %s", r.Policy, Number(longest)), times, waiting)
 	}
 	x.set(&queue.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
 	extent{0, 1.08 * most}.set(&queue.Plot.Y, plot.LinearScale{}, linearTicks{want: 4, whole: true})
@@ -97,7 +97,7 @@ func (o *Occupancy) shown() (begin, end float64) {
 		return begin, end
 	}
 	busy *= 1.25
-	o.Subtitle = joinNamed([]string{o.Subtitle, fmt.Sprintf("the rest, from %s h to %s h, is not shown", number(busy/3600), number((end-begin)/3600))})
+	o.Subtitle = joinNamed([]string{o.Subtitle, fmt.Sprintf("the rest, from %s h to %s h, is not shown", Number(busy/3600), Number((end-begin)/3600))})
 	return begin, begin + busy
 }
 

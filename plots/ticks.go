@@ -104,7 +104,7 @@ func labelled(at []float64, step float64) []plot.Tick {
 	}
 	unit, suffix := prefix(top)
 	for i, v := range at {
-		label := number(v)
+		label := Number(v)
 		if step > 0 {
 			label = strconv.FormatFloat(v/unit, 'f', decimals(step/unit), 64)
 			if v != 0 {
@@ -146,16 +146,4 @@ func decimals(step float64) int {
 		}
 	}
 	return 8
-}
-
-// number writes a number for a label with three significant digits: 0.042,
-// 12.5, 3140, 61.2k.
-func number(v float64) string {
-	unit, suffix := prefix(math.Abs(v))
-	s := v / unit
-	if a := math.Abs(s); a >= 1000 {
-		return strconv.FormatFloat(s, 'f', 0, 64) + suffix
-	}
-	s, _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64)
-	return strconv.FormatFloat(s, 'f', -1, 64) + suffix
 }

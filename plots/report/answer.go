@@ -112,10 +112,10 @@ func kneeOf(c plots.Condition) (choice, error) {
 // is predicted to bring.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
-	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plural(k, "worker"), c.linear())
+	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plots.Counted(k, "worker"), c.linear())
 	switch {
 	case c.knee == c.last && c.last > 0:
-		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", plural(k, "worker"), c.linear())
+		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", plots.Counted(k, "worker"), c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}
@@ -231,7 +231,7 @@ func (c choice) layout() string {
 		return err.Error()
 	}
 	best := all[0]
-	s := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batches of %s", max(best.Config.TP, 1), max(best.Config.PP, 1), best.Config.Replicas(), plots.Plain(best.Config.LocalBatch))
+	s := fmt.Sprintf("%s, micro-batches of %s", c.layoutName(), plots.Plain(best.Config.LocalBatch))
 	if m := best.Memory; m != nil {
 		const gib = 1 << 30
 		s += "; " + interval(m.Peak.Scale(1./gib), plots.Plain) + " GiB"
@@ -308,11 +308,4 @@ func interval(e data.Estimate, f func(float64) string) string {
 		return f(e.Mean)
 	}
 	return fmt.Sprintf("%s (%s–%s)", f(e.Mean), f(e.Lo), f(e.Hi))
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

@@ -31,28 +31,25 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 	r.Sections = append(r.Sections, s)
 }
 
-// column returns the values of a column, NaN where they are no numbers.
-func (t Results) column(name string) []float64 {
-	k := slices.Index(t.Columns, name)
-	out := make([]float64, len(t.Rows))
-	for i, row := range t.Rows {
-		out[i] = math.NaN()
-		if k >= 0 && k < len(row) {
-			if v, err := strconv.ParseFloat(row[k], 64); err == nil {
-				out[i] = v
-			}
-		}
-	}
-	return out
-}
-
-// texts returns the cells of a column.
+// texts returns the cells of a column, empty where there are none.
 func (t Results) texts(name string) []string {
 	k := slices.Index(t.Columns, name)
 	out := make([]string, len(t.Rows))
 	for i, row := range t.Rows {
 		if k >= 0 && k < len(row) {
 			out[i] = row[k]
+		}
+	}
+	return out
+}
+
+// column returns the values of a column, NaN where they are no numbers.
+func (t Results) column(name string) []float64 {
+	out := make([]float64, len(t.Rows))
+	for i, text := range t.texts(name) {
+		var err error
+		if out[i], err = strconv.ParseFloat(text, 64); err != nil {
+			out[i] = math.NaN()
 		}
 	}
 	return out

@@ -63,14 +63,10 @@ func inline(fig plots.Figure) (template.HTML, error) {
 // y as shares of its width and height, and the text. It is data for the
 // script and comes into the page as an escaped attribute.
 func tooltipsOf(fig plots.Figure) (string, error) {
-	p, ok := fig.(plots.Pointable)
-	if !ok {
-		return "[]", nil
-	}
-	w, h := p.Size()
+	w, h := fig.Size()
 	tooltips := make([][3]any, 0)
 	round := func(v float64) float64 { return math.Round(v*1e4) / 1e4 }
-	for _, s := range p.Tooltips() {
+	for _, s := range fig.Tooltips() {
 		tooltips = append(tooltips, [3]any{round(float64(s.X / w)), round(float64(s.Y / h)), s.Text})
 	}
 	out, err := json.Marshal(tooltips)
