@@ -95,15 +95,15 @@ func Rules(c *data.Operate) ([]data.JobRule, error) {
 // them until ctx is done. told is called with each outcome, that of a failed turn
 // too. The error is that of the only turn, of ctx, or of the folder.
 func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
-	dir := Folder(l.Config)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	held, err := lock(dir)
+	held, err := lock(Folder(l.Config))
 	if err != nil {
 		return err
 	}
 	defer held.Close()
+	sleep := l.Sleep
+	if sleep == nil {
+		sleep = apply.Sleep
+	}
 	for {
 		began := l.Now()
 		out, err := l.Turn(ctx)
@@ -119,21 +119,9 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 		if once || out == nil {
 			return err
 		}
-		if err := l.sleep(ctx, l.Config.Interval); err != nil {
+		if err := sleep(ctx, l.Config.Interval); err != nil {
 			return err
 		}
-	}
-}
-
-func (l *Loop) sleep(ctx context.Context, d time.Duration) error {
-	if l.Sleep != nil {
-		return l.Sleep(ctx, d)
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -145,11 +133,7 @@ func (l *Loop) scheduler() queue.Scheduler {
 // Turn makes one turn. The outcome is nil if the folder of the turn could not be
 // made.
 func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
-	dir := Folder(l.Config)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	n, folder, err := nextTurn(dir)
+	n, folder, err := nextTurn(Folder(l.Config))
 	if err != nil {
 		return nil, err
 	}
@@ -165,14 +149,17 @@ func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 // nextTurn returns the number and folder of the next turn, from 000001, and
 // makes the folder.
 func nextTurn(dir string) (int, string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, "", err
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, "", err
 	}
 	n := 1
 	for _, e := range entries {
-		if k, err := strconv.Atoi(e.Name()); err == nil && k >= n {
-			n = k + 1
+		if k, err := strconv.Atoi(e.Name()); err == nil {
+			n = max(n, k+1)
 		}
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%06d", n))

@@ -334,8 +334,13 @@ func (r *Runner) sleep(ctx context.Context) error {
 	if r.Sleep != nil {
 		return r.Sleep(ctx, r.Poll)
 	}
+	return Sleep(ctx, r.Poll)
+}
+
+// Sleep waits in real time. It fails if ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(r.Poll):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

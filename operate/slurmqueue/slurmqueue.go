@@ -116,7 +116,6 @@ func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	j.HeldByUs = j.Held && slices.Contains(strings.Fields(d.Comment), held)
 	shape, _ := gpusOf(d.TRESPerNode)
 	j.Workers = shape.Count * d.NodeCount
-	j.Requested = j.Workers
 	was, _ := original(d)
 	j.Requested = was.nodes * was.perNode
 	if shape.Type != "" {
