@@ -22,7 +22,6 @@ type ink struct {
 	points []vg.Point
 }
 
-// Stroke implements [vg.Canvas].
 func (c *ink) Stroke(p vg.Path) {
 	const spacing = 3
 	for i, to := range p {

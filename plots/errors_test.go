@@ -45,7 +45,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		return err
 	}
 	gains := func(steps ...plan.Step) error {
-		_, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
+		_, err := NewGains(Gains{Jobs: []plan.Staircase{{Job: "a", Least: 1, Steps: steps}}})
 		return err
 	}
 	usage := func(history ...simulate.Usage) error {

@@ -39,6 +39,14 @@ func (f *frame) inside(x, y float64) vg.Point {
 	return p
 }
 
+// below returns a height, at most the top of the frame: that for +Inf.
+func (f *frame) below(y float64) vg.Length {
+	if math.IsInf(y, 1) {
+		return f.Max.Y
+	}
+	return min(f.Max.Y, f.y(y))
+}
+
 // glyph draws a marker where a data point lies inside the frame.
 func (f *frame) glyph(sty draw.GlyphStyle, x, y float64) {
 	if at := f.at(x, y); f.Contains(at) {
@@ -132,12 +140,8 @@ func level(sty draw.LineStyle, y float64) layer {
 // frame if y is +Inf.
 func drop(sty draw.LineStyle, x, y float64) layer {
 	return func(f *frame) {
-		top := f.Max.Y
-		if !math.IsInf(y, 1) {
-			top = min(top, f.y(y))
-		}
 		if at := f.x(x); f.ContainsX(at) {
-			f.StrokeLine2(sty, at, f.Min.Y, at, top)
+			f.StrokeLine2(sty, at, f.Min.Y, at, f.below(y))
 		}
 	}
 }
@@ -145,12 +149,8 @@ func drop(sty draw.LineStyle, x, y float64) layer {
 // zone shades the frame between two x, up to y or, if that is +Inf, to its top.
 func zone(fill color.Color, from, to, y float64) layer {
 	return func(f *frame) {
-		l, r, top := max(f.Min.X, f.x(from)), min(f.Max.X, f.x(to)), f.Max.Y
-		if !math.IsInf(y, 1) {
-			top = min(top, f.y(y))
-		}
-		if l < r {
-			fillRect(&f.Canvas, fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: top}})
+		if l, r := max(f.Min.X, f.x(from)), min(f.Max.X, f.x(to)); l < r {
+			fillRect(&f.Canvas, fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: f.below(y)}})
 		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 // and draws bold text in the regular face, so that there is only one font.
 type pdfText struct{ vg.Canvas }
 
-// FillString implements [vg.Canvas].
 func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {
 	if f.Font.Weight != 0 {
 		regular := f.Font

@@ -105,7 +105,6 @@ func seriesShape(i int) draw.GlyphDrawer {
 // diamondGlyph is a filled square standing on its corner.
 type diamondGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (diamondGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	r := sty.Radius * 1.25
 	c.FillPolygon(sty.Color, []vg.Point{
@@ -116,7 +115,6 @@ func (diamondGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) 
 // crossGlyph is a bold ×, the mark of what could not be measured.
 type crossGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (crossGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	r := sty.Radius * 0.9
 	line := draw.LineStyle{Color: sty.Color, Width: 1.5}
@@ -127,7 +125,6 @@ func (crossGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 // haloGlyph is a filled circle with a white rim, visible on top of a curve.
 type haloGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (haloGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	for _, disc := range []draw.GlyphStyle{
 		{Color: whiteColor, Radius: sty.Radius + 2.4},
@@ -186,7 +183,6 @@ func bold(s text.Style) text.Style {
 // barGlyph is an error bar, for legends.
 type barGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (barGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	line := draw.LineStyle{Color: sty.Color, Width: 1}
 	const half, wide = 4, 2.2

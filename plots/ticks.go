@@ -16,7 +16,6 @@ type linearTicks struct {
 	whole bool
 }
 
-// Ticks implements [plot.Ticker].
 func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
 	step := roundStep((hi-lo)/float64(t.want), t.whole)
 	var at []float64
@@ -51,7 +50,6 @@ func roundStep(d float64, whole bool) float64 {
 // powerTicks marks 1, 2, 4, 8, … on an axis scaled by log2.
 type powerTicks struct{}
 
-// Ticks implements [plot.Ticker].
 func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
 	first := math.Ceil(math.Log2(lo) - 1e-9)
 	last := math.Floor(math.Log2(hi) + 1e-9)
@@ -67,7 +65,6 @@ func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
 // when it spans more than three and a half of them.
 type decadeTicks struct{}
 
-// Ticks implements [plot.Ticker].
 func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
 	if !(lo > 0) || math.IsInf(hi, 1) {
 		return nil // not a logarithmic axis

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,12 +59,7 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 		}
 		all = append(all, *best)
 	}
-	slices.SortStableFunc(all, func(a, b choice) int {
-		if rate(a.at()) > rate(b.at()) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(rate(b.at()), rate(a.at())) })
 	return all, nil
 }
 
@@ -92,20 +88,14 @@ func kneeOf(c plots.Condition) (choice, error) {
 	if err != nil {
 		return choice{}, err
 	}
-	out := choice{Condition: c, curve: curve, last: len(curve) - 1}
-	var within []predict.Answer
-	var index []int
-	for i, a := range curve {
-		if !a.Extrapolated {
-			within, index, out.last = append(within, a), append(index, i), i
-		}
-	}
+	within := slices.DeleteFunc(slices.Clone(curve), func(a predict.Answer) bool { return a.Extrapolated })
 	if len(within) == 0 {
-		out.knee = predict.KneeOf(curve, rate)
-		return out, nil
+		within = curve
 	}
-	out.knee = index[predict.KneeOf(within, rate)]
-	return out, nil
+	index := func(i int) int {
+		return slices.IndexFunc(curve, func(a predict.Answer) bool { return a.Config.Workers == within[i].Config.Workers })
+	}
+	return choice{c, curve, index(predict.KneeOf(within, rate)), index(len(within) - 1)}, nil
 }
 
 // workers says where the knee is, what is lost there and what the next doubling
@@ -194,11 +184,23 @@ func (c choice) cost() string {
 	if c.what() == "goodput" {
 		work += " at the efficiency of the initial batch"
 	}
-	hours := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600)
-	if price := c.Predictor.Price[at.Config.GPUType]; price > 0 {
-		return strings.Replace(interval(hours.Scale(price), plots.Money), "–$", "–", 1) + work
+	if priced := c.price() > 0; priced {
+		return strings.Replace(interval(c.million(priced)), "–$", "–", 1) + work
 	}
-	return interval(hours, plots.Plain) + " worker-hours" + work
+	return interval(c.million(false)) + " worker-hours" + work
+}
+
+// price is that of a worker-hour in US$, 0 if it is not known.
+func (c choice) price() float64 { return c.Predictor.Price[c.Base.GPUType] }
+
+// million is the cost of a million samples at initial-batch worth, in US$ or in
+// worker-hours, and how it is written.
+func (c choice) million(priced bool) (data.Estimate, func(float64) string) {
+	hours := c.at().Goodput.Per(1e6 * float64(c.at().Config.Workers) / 3600)
+	if priced {
+		return hours.Scale(c.price()), plots.Money
+	}
+	return hours, plots.Plain
 }
 
 // batch says which batch or layout was chosen, and from what.
@@ -272,7 +274,7 @@ func (c choice) layoutName() string {
 func conditionTable(all []choice) *Table {
 	unit, priced := "worker-hours", true
 	for _, c := range all {
-		priced = priced && c.Predictor.Price[c.Base.GPUType] > 0
+		priced = priced && c.price() > 0
 	}
 	if priced {
 		unit = "US$"
@@ -286,12 +288,7 @@ func conditionTable(all []choice) *Table {
 		}
 		goodput, cost := text(""), text("")
 		if at.Goodput.Mean > 0 {
-			goodput = estimate(at.Goodput, plots.Plain)
-			if per := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600); priced {
-				cost = estimate(per.Scale(c.Predictor.Price[c.Base.GPUType]), plots.Money)
-			} else {
-				cost = estimate(per, plots.Plain)
-			}
+			goodput, cost = estimate(at.Goodput, plots.Plain), estimate(c.million(priced))
 		}
 		kind := fmt.Sprintf("%s, %s", at.Config.GPUType, at.Config.ModeOrDefault())
 		if at.Config.PS > 0 {

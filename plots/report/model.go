@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/fit"
@@ -26,17 +27,6 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 		return err
 	}
 	best := choices[0]
-	a := Answer{Job: cmp.Or(j.name, "The job"), Choice: best.name(), Facts: []Fact{
-		{"workers", best.workers()}, {"batch", best.batch()}, {"speed", best.speed()}}}
-	if best.Layout {
-		a.Facts[1].Name = "layout"
-	}
-	if cost := best.cost(); cost != "" {
-		a.Facts = append(a.Facts, Fact{"cost", cost})
-	}
-	if fastest := best.fastest(); fastest != "" {
-		a.Facts = append(a.Facts, Fact{"fastest", fastest})
-	}
 	v, err := j.validate(ctx)
 	if err != nil {
 		return err
@@ -46,8 +36,13 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 		t := v.Totals()[0]
 		sure += fmt.Sprintf("; held-out measurements are predicted to %.0f %% on average (worst tenth: %.0f %% or more), and %.0f %% of %d lie inside their 90 %% interval", t.MAPE, t.P90, t.Coverage, t.N)
 	}
-	a.Facts = append(a.Facts, Fact{"how sure", sure})
-	r.Answers = append(r.Answers, a)
+	batch := "batch"
+	if best.Layout {
+		batch = "layout"
+	}
+	facts := []Fact{{"workers", best.workers()}, {batch, best.batch()}, {"speed", best.speed()}, {"cost", best.cost()}, {"fastest", best.fastest()}, {"how sure", sure}}
+	facts = slices.DeleteFunc(facts, func(f Fact) bool { return f.Text == "" })
+	r.Answers = append(r.Answers, Answer{cmp.Or(j.name, "The job"), best.name(), facts})
 	if len(choices) > 1 {
 		s.table(conditionTable(choices), "The knee of every GPU type and mode, at its best measured batch", true)
 	}
@@ -58,7 +53,8 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 		s.figure(fig, err, "Every measurement predicted from the others.")
 	}
 	s.table(parameterTable(j.model), "Fitted parameters with 90 % intervals", false)
-	return j.reportNext(ctx, s)
+	j.reportNext(s)
+	return nil
 }
 
 // curves adds how far the job scales, and what that costs. Of the knees only the
@@ -161,15 +157,14 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 
 // reportNext recommends the next measurement, except for layouts, which knee
 // predict lists.
-func (j *job) reportNext(ctx context.Context, s *Section) error {
+func (j *job) reportNext(s *Section) {
 	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
-		return nil
+		return
 	}
 	gains, err := predict.Gains(j.model)
 	if err == nil && len(gains) > 0 {
 		s.Text = append(s.Text, "What one more measurement would buy: "+gains[0].String()+".")
 	}
-	return ctx.Err()
 }
 
 func parameterTable(m *fit.Model) *Table {

@@ -35,10 +35,10 @@ func reportOthers(r *Report, others []*job) {
 	}
 	t := newTable("job", "#measurements", "#fastest step (s)", "#most workers")
 	for _, j := range others[:min(len(others), mostRows)] {
-		fastest, most := math.NaN(), 0
+		fastest, most := math.Inf(1), 0
 		for _, m := range j.measurements {
 			if m.Status == data.OK {
-				fastest, most = math.Min(m.StepTime, orValue(fastest, m.StepTime)), max(most, m.Workers)
+				fastest, most = math.Min(fastest, m.StepTime), max(most, m.Workers)
 			}
 		}
 		t.row(text(j.name), count(len(j.measurements)), figures(fastest), count(most))
@@ -46,14 +46,6 @@ func reportOthers(r *Report, others []*job) {
 	r.Sections = append(r.Sections, Section{Title: fmt.Sprintf("%d more jobs", len(others)),
 		Text:   []string{fmt.Sprintf("The %d jobs with most measurements have figures above. For those of another job: knee fit FILE --job NAME, and knee report model.json.", mostJobs)},
 		Tables: []Block{{t, cut(len(others), "Jobs"), true}}})
-}
-
-// orValue returns v, otherwise where v is NaN.
-func orValue(v, otherwise float64) float64 {
-	if math.IsNaN(v) {
-		return otherwise
-	}
-	return v
 }
 
 // cut says in a caption that a table is not all there is.

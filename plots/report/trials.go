@@ -15,25 +15,20 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return
 	}
-	failed := map[data.Status]int{}
-	var order []data.Status
-	ok := len(j.measurements)
+	count := map[data.Status]int{}
 	for _, m := range j.measurements {
-		if m.Status == data.OK {
-			continue
-		}
-		ok--
-		if failed[m.Status]++; failed[m.Status] == 1 {
-			order = append(order, m.Status)
+		count[m.Status]++
+	}
+	ok := count[data.OK]
+	var failed []string
+	for _, st := range data.Statuses() {
+		if n := count[st]; n > 0 && st != data.OK {
+			failed = append(failed, fmt.Sprintf("%d %s", n, st))
 		}
 	}
-	if len(order) > 0 {
-		var parts []string
-		for _, st := range order {
-			parts = append(parts, fmt.Sprintf("%d %s", failed[st], st))
-		}
+	if len(failed) > 0 {
 		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
-			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(parts, ", ")))
+			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(failed, ", ")))
 	}
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")
