@@ -11,8 +11,8 @@ import (
 	"knee/data"
 )
 
-// largest is the magnitude beyond which a number is refused: no quantity of
-// a training job comes near it, and axes can no longer be divided.
+// largest is the largest magnitude that is drawn. No quantity of a training job comes
+// near it, and the ticks of an axis cannot be computed beyond it.
 const largest = 1e100
 
 // bad returns the error for a field of a spec: "figure:series[0].name: …".
@@ -33,7 +33,7 @@ func positive(field string, v float64) error {
 	if !(v > 0) || v > largest {
 		return bad(field, show(v), "a finite number > 0")
 	}
-	if v < 1/largest { // the room below it would end at zero
+	if v < 1/largest { // its axis would begin at zero
 		return bad(field, show(v), "at least "+show(1/largest))
 	}
 	return nil
@@ -113,7 +113,7 @@ func checkInterval(field string, lo, mean, hi float64) error {
 	return err
 }
 
-// checkName checks that a text of the legend is there.
+// checkName refuses an empty name in the legend.
 func checkName(field, name string) error {
 	if name == "" {
 		return bad(field, "", "a name for the legend")

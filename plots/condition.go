@@ -241,8 +241,8 @@ func joinNamed(parts []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ", ")
 }
 
-// namesOf tells curves apart by that in which they differ, and returns what
-// they share. The name of a single one is its GPU type and mode.
+// namesOf names curves by what they differ in, and returns what they share. The name
+// of a single one is its GPU type, mode and ps.
 func namesOf(all []Condition) (names []string, shared string) {
 	if len(all) == 1 {
 		p := all[0].parts()

@@ -23,9 +23,9 @@ type Convergence struct {
 	XLabel, YLabel  string         // "step" and "loss" if empty
 }
 
-// LossPoints returns the points of a training curve that have both a step
-// and a loss, in order; loss that is infinite (training diverged) is left in
-// place for [NewConvergence] to refuse by name.
+// LossPoints returns the points of a training curve that have both a step and a
+// loss, in order. An infinite loss (training diverged) stays; [NewConvergence]
+// refuses it.
 func LossPoints(curve []data.CurvePoint) []Point {
 	var pts []Point
 	for _, p := range curve {
@@ -36,8 +36,7 @@ func LossPoints(curve []data.CurvePoint) []Point {
 	return pts
 }
 
-// mostDots is the most measured losses that are drawn: more would hide one another
-// and make the file large.
+// mostDots is how many measured losses are drawn: more would hide one another.
 const mostDots = 600
 
 // NewConvergence returns the figure, or an error that names the first field

@@ -84,7 +84,7 @@ func (f *fontFinder) list() []string {
 			if err == nil && slices.Contains([]string{".ttf", ".otf", ".ttc", ".otc"}, strings.ToLower(filepath.Ext(path))) {
 				paths = append(paths, path)
 			}
-			return nil // what cannot be read has no fonts for us
+			return nil // folders that cannot be read are skipped
 		})
 	}
 	special := func(path string) int {

@@ -25,15 +25,14 @@ type Gains struct {
 	Jobs            []plan.Staircase // on that type
 }
 
-// otherJobs is the colour of the jobs that are not distinguished.
+// otherJobs is the colour of the jobs beyond mostColours.
 var otherJobs = fade(axisColor, 0.6)
 
 // mostColours is how many jobs have colours of their own; of more, those that
 // got most.
 const mostColours = 7
 
-// treads are the steps of all jobs in the order in which they gain, which is
-// the order they are given in, those that were not given last.
+// tread is a step of a job, by its index in Gains.Jobs.
 type tread struct {
 	plan.Step
 	job  int
@@ -164,9 +163,8 @@ func treadsOf(jobs []plan.Staircase) []tread {
 	return all
 }
 
-// shownJobs returns which jobs are distinguished, in the order of the plan:
-// those that got most of the ones that have steps. Their place is the number of
-// their colour.
+// shownJobs returns the jobs with a colour of their own, in the order of the plan:
+// those with steps that got most. Job k of the result has colour k.
 func shownJobs(jobs []plan.Staircase) []int {
 	var index []int
 	for i, j := range jobs {
@@ -180,9 +178,8 @@ func shownJobs(jobs []plan.Staircase) []int {
 	return index
 }
 
-// gainScale is the range of the vertical axis. What was not given may gain
-// next to nothing: it does not stretch a logarithmic axis by more than a
-// factor of ten.
+// gainScale is the range of the vertical axis. Small gains that were not given
+// stretch a logarithmic axis by at most a factor of ten.
 func gainScale(all []tread) (e extent, log bool) {
 	e = newExtent()
 	given := newExtent()

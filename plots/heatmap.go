@@ -39,8 +39,8 @@ const (
 // mostCells is how many rows or columns can still be read.
 const mostCells = 40
 
-// NewHeatMap returns the figure: one cell per configuration with its value
-// written in it, on a scale of one hue from light to dark by the logarithm.
+// NewHeatMap returns the figure: one cell per configuration with its value, the
+// darker the larger its logarithm.
 // Errors name the first cell that cannot be drawn; values must be positive.
 func NewHeatMap(h HeatMap) (*Chart, error) {
 	var xs, ys []float64
@@ -124,7 +124,7 @@ func heatColor(c Cell, values extent) color.NRGBA {
 		share = math.Log(c.Value/values.lo) / math.Log(values.hi/values.lo)
 	}
 	out := tint(palette[0], 0.9*(1-share))
-	out.B++ // a step off the palette: the scale means the same in every theme
+	out.B++ // no colour of the palette, which dark pages replace
 	return out
 }
 
@@ -140,7 +140,7 @@ func tile(cell Cell, column, row float64, fill color.NRGBA) layer {
 		sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
 		corner := vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5}
 		switch {
-		case cell.Failed: // in a colour that every theme sets off from an empty cell
+		case cell.Failed: // in a colour that is visible on light and dark pages
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: mutedColor, Radius: 2.4, Shape: crossGlyph{}}, corner)
 		case cell.Measured:
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)

@@ -8,11 +8,10 @@ import (
 	"knee/predict"
 )
 
-// ScalabilityOf is what models say of one curve for every condition, with the
-// measurements that lie on it and its knee. Curves are named by what they differ
-// in; what they share is the subtitle. Goodput is as predicted: measurements do
-// not hold it. Where a condition has no batch the quantity is Speed whatever was
-// requested.
+// ScalabilityOf predicts a curve for every condition, with its knee and the
+// measurements that lie on it. Curves are named by what they differ in; what they
+// share is the subtitle. Goodput has no measured points. If a condition has no
+// batch, the quantity is Speed.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {
@@ -64,7 +63,7 @@ func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error)
 			s.Knee.Note = "knee, extrapolated: " + amount(s.Knee.X, "workers")
 		}
 	}
-	if q == Goodput { // which measurements do not hold
+	if q == Goodput { // measurements have none
 		return s, nil
 	}
 	var err error
@@ -83,9 +82,9 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 	return a.Throughput
 }
 
-// EfficiencyOf is what models say of scaling efficiency and cost under every
-// condition, each of which needs a batch. The cost is that of a million samples:
-// in US$ if every GPU type has a price, else in worker-hours.
+// EfficiencyOf predicts scaling efficiency and cost under every condition, each of
+// which needs a batch. The cost of a million samples is in US$ if every GPU type has
+// a price, else in worker-hours.
 func EfficiencyOf(all []Condition) (Efficiency, error) {
 	e := Efficiency{Title: "What scaling costs: " + jobsOf(all), Unit: "US$"}
 	for _, c := range all {

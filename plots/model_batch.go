@@ -9,7 +9,7 @@ import (
 	"knee/predict"
 )
 
-// batchSteps is how many batches a batch figure looks at.
+// batchSteps is how many batches a curve is drawn through.
 const batchSteps = 24
 
 // BatchOf is what a model says of the batch on the placement of base, over the

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// shade is one colour of the frame or palette: its name as a CSS property,
-// and what it is in either theme.
+// shade is one colour of the frame or palette: its name as a CSS property, and its
+// values on light and dark pages.
 type shade struct {
 	name        string
 	light, dark color.NRGBA
 }
 
-// shades lists the colours that the themes exchange. On near black the
-// series are lighter variants of the Okabe–Ito hues, so that all of them
-// keep a contrast of 4.5 : 1 against the ground.
+// shades lists the colours that dark pages replace. There the series are lighter
+// variants of the Okabe–Ito hues, with a contrast of at least 4.5 : 1 to the ground.
 func shades() []shade {
 	dark := func(r, g, b uint8) color.NRGBA { return color.NRGBA{R: r, G: g, B: b, A: 0xff} }
 	all := []shade{
@@ -40,9 +39,9 @@ func shades() []shade {
 }
 
 // InlineSVG returns the figure as an SVG element for a page. Its colours are
-// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …
-// with the light theme as fallback: what [StyleSheet] defines, so that the
-// figure follows the page into the dark. It scales with the width it gets.
+// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …, which
+// [StyleSheet] defines for light and dark pages; the light ones are the fallback. It
+// has no width of its own.
 func InlineSVG(fig Figure) ([]byte, error) {
 	svg, err := render("svg", fig)
 	if err != nil {
@@ -65,8 +64,8 @@ var (
 	svgColour = regexp.MustCompile(`:#[0-9A-F]{6}\b`)
 )
 
-// shadeNamed returns which shade a colour as written in an SVG is, empty if
-// none. The SVG canvas rounds the channels of translucent colours down by up
+// shadeNamed returns the name of a colour as written in an SVG, empty if it is no
+// shade. The SVG canvas rounds the channels of translucent colours down by up
 // to two.
 func shadeNamed(hex string) string {
 	var c color.NRGBA

@@ -33,8 +33,8 @@ func meritOf(v *predict.Validation) string {
 // section 3.2) reports its speed models to stay within.
 const tolerance = 10 // percent
 
-// crowd is the number of points from which on they are drawn small and
-// translucent, so that they do not hide one another.
+// More than crowd points are drawn small and translucent, so that they do not hide
+// one another.
 const crowd = 300
 
 // NewResiduals draws the relative errors of a validation, one series for each

@@ -66,13 +66,11 @@ func bestSoFar(pts []Point) (xs, ys []float64, best int) {
 	return xs, ys, best
 }
 
-// mostTrials is how many trials are drawn: more would hide one another and swell
-// the file.
+// mostTrials is how many trials are drawn: more would hide one another.
 const mostTrials = 2000
 
-// addTrials adds a dot for every trial with a value and, along the axis, a
-// cross in the colour of its status for every other; of more than mostTrials
-// every so many-th, which the legend says.
+// addTrials adds a dot for every trial with a value and, along the axis, a cross in
+// the colour of its status for every other, thinned to mostTrials.
 func (c *Chart) addTrials(pts []Point) {
 	var ok []Point
 	others := map[data.Status][]float64{}

@@ -20,8 +20,8 @@ type Surrogate struct {
 	Next            *float64 // the knob's value in the next suggestion; nil for none
 }
 
-// leastGain is the expected gain, in per cent, below which it is none: what is
-// expected of next to nothing is not magnified.
+// leastGain is the least height of the gain axis, in per cent: smaller gains are not
+// magnified.
 const leastGain = 0.01
 
 // gainShare is the part of the height that the lower panel takes.

@@ -13,8 +13,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Occupancy describes the figure of how full each policy keeps a cluster, and
-// who waits meanwhile.
+// Occupancy describes the GPUs in use and the jobs that wait under each policy.
 type Occupancy struct {
 	Title, Subtitle string
 	Runs            []simulate.Used // of one workload
@@ -76,9 +75,9 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	return c
 }
 
-// shown returns from when to when the figure goes, in seconds, and says in the
-// subtitle if that is not all: a hundredth of what happens, such as a single job
-// that takes for ever, must not take up most of the axis.
+// shown returns the begin and the end of the axis in seconds. The last hundredth of
+// the changes, such as a single very long job, is cut off if it would take most of
+// the axis, and the subtitle says so.
 func (o *Occupancy) shown() (begin, end float64) {
 	begin, end = math.Inf(1), math.Inf(-1)
 	for _, r := range o.Runs {

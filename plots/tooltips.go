@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// Tooltip is a place of a figure with what it says when it is pointed at. X and
-// Y are points from the top left corner of the figure at its own size.
+// Tooltip is a text that a page shows while the pointer is near a place of a figure.
+// X and Y are points from the top left corner of the figure at its own size.
 type Tooltip struct {
 	X, Y vg.Length
 	Text string

@@ -98,8 +98,8 @@ func kneeOf(c plots.Condition) (choice, error) {
 	return choice{c, curve, index(predict.KneeOf(within, rate)), index(len(within) - 1)}, nil
 }
 
-// workers says where the knee is, what is lost there and what the next doubling
-// is predicted to bring.
+// workers says where the knee is, what is left of linear scaling there, and what the
+// next doubling is predicted to bring.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plots.Counted(k, "worker"), c.linear())
@@ -242,7 +242,7 @@ func (c choice) layout() string {
 	return s + fmt.Sprintf("; the bubble takes %.0f %%, communication %.0f %%", 100*bubble, 100*communication)
 }
 
-// support says how far the choice itself rests on measurements.
+// support says whether the choice was measured, or how far it is from measurements.
 func (c choice) support() string {
 	at := c.at()
 	for _, m := range c.Measured() {
@@ -256,7 +256,7 @@ func (c choice) support() string {
 	return "this configuration was not measured, but is within the measured range"
 }
 
-// name is the configuration for people.
+// name is the configuration as the answer says it.
 func (c choice) name() string {
 	at := c.at().Config
 	if c.Layout {

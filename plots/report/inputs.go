@@ -40,9 +40,9 @@ type Results struct {
 	Replayed []simulate.Replayed
 }
 
-// Read adds a file to the inputs. What it is, its contents tell: JSON that is
-// a plan or a model, YAML that is a cluster, CSV by the names of its columns.
-// It fails if it is none of these, and as the reader of its kind does.
+// Read adds a file to the inputs. Its kind is recognised by its contents: the keys
+// of JSON and YAML, the columns of CSV. It fails if it is of no known kind, and as
+// the reader of its kind does.
 func (in *Inputs) Read(path string) error {
 	content, err := data.ReadFile(path)
 	if err != nil {
@@ -137,8 +137,7 @@ func yamlWith(key string) func([]byte) bool {
 	}
 }
 
-// reads makes a reader of a kind of one that a package has and of what to do
-// with what it read.
+// reads joins the reader of a package with what to do with its result.
 func reads[T any](read func(io.Reader, string) (T, error), keep func(*Inputs, T)) func(*Inputs, []byte, string) error {
 	return warned(func(r io.Reader, path string) (T, []string, error) {
 		v, err := read(r, path)

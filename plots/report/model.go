@@ -127,11 +127,11 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 	return in.PricePerHour
 }
 
-// mostFolds bounds how many fits the check of a model may take.
+// mostFolds is how many fits the check of a model takes at most.
 const mostFolds = 20
 
-// validate predicts measurements of the model from one another, of very many
-// some; nil where there are too few. It fails with the error of ctx alone.
+// validate predicts measurements of the model from one another, at most mostChecked;
+// nil if there are fewer than four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	var rows []data.Measurement
 	for _, gpu := range j.model.GPUTypes() {

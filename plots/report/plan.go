@@ -9,7 +9,7 @@ import (
 	"knee/plots"
 )
 
-// reportPlan adds who gets what, why, and how close that is to the best.
+// reportPlan adds what each job gets, why, and how close the plan is to the best.
 func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	s := Section{Title: fmt.Sprintf("Plan (%s, %s)", cmp.Or(p.Policy, "marginal-gain"), p.Objective)}
 	waiting := 0

@@ -86,8 +86,7 @@ func (s *Section) table(t *Table, caption string, open bool) {
 	s.Tables = append(s.Tables, Block{t, caption, open})
 }
 
-// figure adds a figure to the section, unless it could not be drawn: then the
-// reason is text of the section, for a page must not fail over one picture.
+// figure adds a figure to the section, or the reason why it could not be drawn.
 func (s *Section) figure(fig plots.Figure, err error, caption string) {
 	if err != nil {
 		s.Text = append(s.Text, "A figure could not be drawn: "+err.Error())

@@ -9,8 +9,7 @@ import (
 	"knee/plots"
 )
 
-// What one page holds: what is beyond is said and left out, for nobody reads
-// two thousand figures, nor sees two hundred thousand points apart.
+// Limits of one page. What exceeds them is left out, and the page says so.
 const (
 	mostRows    = 1000 // of a table
 	mostJobs    = 20   // with figures of their own
@@ -48,7 +47,7 @@ func reportOthers(r *Report, others []*job) {
 		Tables: []Block{{t, cut(len(others), "Jobs"), true}}})
 }
 
-// cut says in a caption that a table is not all there is.
+// cut adds to a caption that a table has only the first rows.
 func cut(rows int, caption string) string {
 	if rows <= mostRows {
 		return caption

@@ -52,16 +52,14 @@ func themed(css string) string {
 	return strings.NewReplacer("/*light*/", plots.StyleSheet(false), "/*dark*/", plots.StyleSheet(true)).Replace(css)
 }
 
-// inline draws a figure into the page. The SVG comes from this program's own
-// canvas, which escapes the text in it.
+// inline draws a figure into the page. The SVG canvas escapes its texts.
 func inline(fig plots.Figure) (template.HTML, error) {
 	svg, err := plots.InlineSVG(fig)
 	return template.HTML(svg), err
 }
 
-// tooltipsOf returns the places of a figure that say something, as JSON: x and
-// y as shares of its width and height, and the text. It is data for the
-// script and comes into the page as an escaped attribute.
+// tooltipsOf returns the tooltips of a figure as JSON for the script: x and y as
+// shares of its width and height, and the text. The template escapes it.
 func tooltipsOf(fig plots.Figure) (string, error) {
 	w, h := fig.Size()
 	tooltips := make([][3]any, 0)
@@ -79,7 +77,7 @@ func widthOf(fig plots.Figure) int {
 	return int(float64(w) * 96 / 72 * 1.15)
 }
 
-// sortValue is what a cell sorts by: NaN, which nothing sorts by, is empty.
+// sortValue is the value that a cell is sorted by, empty if it is not finite.
 func sortValue(c Cell) string {
 	if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
 		return ""
