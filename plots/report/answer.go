@@ -69,13 +69,8 @@ func batches(c plots.Condition) []plots.Condition {
 		return []plots.Condition{c}
 	}
 	var out []plots.Condition
-	var seen []float64
-	for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
-		if slices.Contains(seen, m.LocalBatch) {
-			continue
-		}
-		seen = append(seen, m.LocalBatch)
-		c.Base.LocalBatch = m.LocalBatch
+	measured, _ := c.Predictor.Model.LocalBatches(c.Base.GPUType, c.Base.ModeOrDefault())
+	for _, c.Base.LocalBatch = range measured {
 		out = append(out, c)
 	}
 	return out

@@ -44,7 +44,12 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 		return r, &data.InputError{Found: "nothing to report on", Want: "measurements, a model, a training curve, a plan or results of a simulation"}
 	}
 	r.Title = title(about, r.Sections)
-	r.Warnings = compact(r.Warnings)
+	seen := map[string]bool{}
+	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool {
+		again := seen[w]
+		seen[w] = true
+		return again
+	})
 	return r, nil
 }
 
@@ -57,18 +62,6 @@ func title(jobs []string, sections []Section) string {
 		return fmt.Sprintf("%d jobs", len(jobs))
 	}
 	return strings.Join(jobs, ", ")
-}
-
-// compact drops repeated texts and keeps the order.
-func compact(texts []string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, t := range texts {
-		if !seen[t] {
-			out, seen[t] = append(out, t), true
-		}
-	}
-	return out
 }
 
 // job is everything that is known of one job.

@@ -50,17 +50,19 @@ func (in *Inputs) Read(path string) error {
 	}
 	sum := sha256.Sum256(content)
 	in.Files = append(in.Files, data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])})
+	var names []string
 	for _, k := range kinds() {
 		if k.is(content) {
 			return k.read(in, content, path)
 		}
+		names = append(names, k.name)
 	}
 	found := "an empty file"
 	if first, _, _ := strings.Cut(strings.TrimSpace(string(content)), "\n"); first != "" {
 		found = fmt.Sprintf("%.60q", first)
 	}
 	return &data.InputError{Source: data.Source{File: path, Line: 1}, Found: found,
-		Want: "one of: " + strings.Join(kindNames(), ", ")}
+		Want: "one of: " + strings.Join(names, ", ")}
 }
 
 // kind is one kind of input: how its contents are recognised, and read.
@@ -84,14 +86,6 @@ func kinds() []kind {
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
 		{"a study (study.yaml)", yamlWith("job:"), reads(data.ReadStudy, func(in *Inputs, s *data.Study) { in.Studies = append(in.Studies, s) })},
 	}
-}
-
-func kindNames() []string {
-	var names []string
-	for _, k := range kinds() {
-		names = append(names, k.name)
-	}
-	return names
 }
 
 // jsonWith recognises a JSON object that has all of the keys.

@@ -25,16 +25,13 @@ var (
 // Write writes the page. It fails only if w does, or if a figure of the
 // report cannot be drawn.
 func Write(w io.Writer, r Report) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
+	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"svg": inline, "tooltips": tooltipsOf, "width": widthOf, "sort": sortValue,
 		"anchor": func(i int) string { return fmt.Sprintf("section-%d", i+1) },
 		"short":  func(sha string) string { return sha[:min(12, len(sha))] },
-	}).Parse(pageTemplate)
-	if err != nil {
-		return fmt.Errorf("the page's template: %w", err)
-	}
+	}).Parse(pageTemplate))
 	var page bytes.Buffer
-	err = t.Execute(&page, struct {
+	err := t.Execute(&page, struct {
 		Report
 		Style  template.CSS
 		Script template.JS
