@@ -25,17 +25,12 @@ type Loop struct {
 	Confirm bool // apply the changes; false: only list them
 	Fits    int  // most models fitted in a turn; 0: 20, negative: none
 	Audit   *Audit
-	Metrics *Metrics      // nil: none
-	Poll    time.Duration // between two reads of the queue while a command takes effect; 0: 2 s
+	Metrics *Metrics // nil: none
 	Now     func() time.Time
 	Sleep   func(context.Context, time.Duration) error // nil: real time
 
 	last time.Time // start of the last turn that read the queue
 }
-
-// poll is the default of Loop.Poll: short enough for people, long enough for a
-// loaded controller.
-const poll = 2 * time.Second
 
 // Outcome is the outcome of a turn.
 type Outcome struct {
@@ -167,12 +162,7 @@ func nextTurn(dir string) (int, string, error) {
 }
 
 func (l *Loop) runner(g guard, st *state) *apply.Runner {
-	every := l.Poll
-	if every == 0 {
-		every = poll
-	}
-	return &apply.Runner{Scheduler: l.scheduler(), Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Poll: every,
-		Looks: int(l.Config.Deadline/every) + 1, Sleep: l.Sleep,
+	return &apply.Runner{Scheduler: l.scheduler(), Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Deadline: l.Config.Deadline, Sleep: l.Sleep,
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
 

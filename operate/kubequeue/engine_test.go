@@ -71,7 +71,7 @@ func (e *engine) find(name string) queue.Job {
 // apply carries a plan of one job out.
 func (e *engine) apply(j queue.Job, action data.Action, to ...data.NodeShare) *apply.Change {
 	e.t.Helper()
-	r := &apply.Runner{Scheduler: e.queue, Looks: 20, Poll: 500 * time.Millisecond}
+	r := &apply.Runner{Scheduler: e.queue, Deadline: 20 * time.Second}
 	changes, err := r.Run(e.t.Context(), &data.Plan{Jobs: []data.PlannedJob{{Name: j.Name, ID: j.ID, Action: action, Was: j.Nodes, Placement: to}}}, false)
 	if err != nil || len(changes) != 1 {
 		e.t.Fatalf("%v, %v", changes, err)
