@@ -15,8 +15,8 @@ import (
 	"knee/operate/queue"
 )
 
-// engine is a real control plane, with nodes for each test: another's may still
-// hold its pods. The training operator makes the pods of PyTorchJobs.
+// engine is a real control plane. Every test has its own nodes, since those of
+// another test may still hold its pods. The training operator makes the pods of PyTorchJobs.
 type engine struct {
 	t      *testing.T
 	client *kube.Client
