@@ -3,6 +3,7 @@ package plots
 import (
 	"image/color"
 
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -28,10 +29,6 @@ const (
 	curveWidth  vg.Length = 1.6
 	thinWidth   vg.Length = 0.8
 )
-
-// boldWeight is the weight that selects the bold faces of the Liberation
-// fonts (golang.org/x/image/font.WeightBold).
-const boldWeight = 3
 
 // Shades of the frame around the data. Text is dark grey instead of black,
 // which keeps the contrast of printed text on a bright screen.
@@ -175,7 +172,7 @@ func noteStyle() text.Style     { return style(8.5, inkColor) }
 
 // bold returns the style in the bold face.
 func bold(s text.Style) text.Style {
-	s.Font.Weight = boldWeight
+	s.Font.Weight = xfont.WeightBold
 	return s
 }
 
