@@ -40,6 +40,9 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 		}
 	}
 	course := c.Course(target)
+	if course.Cut {
+		spec.Subtitle += ", fitted from step " + Number(course.From)
+	}
 	for i := range curvePoints {
 		u := float64(i) / (curvePoints - 1) // denser where the curve falls fast
 		x := course.From + (end-course.From)*u*u
