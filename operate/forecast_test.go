@@ -58,7 +58,7 @@ func TestForecasts(t *testing.T) {
 	}
 }
 
-// score counts forecasts whose interval has the end.
+// score counts forecasts whose interval contains the end.
 type score struct {
 	seen             map[string]bool
 	jobs, held, near int

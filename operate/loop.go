@@ -25,17 +25,12 @@ type Loop struct {
 	Confirm bool // apply the changes; false: only list them
 	Fits    int  // most models fitted in a turn; 0: 20, negative: none
 	Audit   *Audit
-	Metrics *Metrics      // nil: none
-	Poll    time.Duration // between two reads of the queue while a command takes effect; 0: 2 s
+	Metrics *Metrics // nil: none
 	Now     func() time.Time
 	Sleep   func(context.Context, time.Duration) error // nil: real time
 
 	last time.Time // start of the last turn that read the queue
 }
-
-// poll is the default of Loop.Poll: short enough for people, long enough for a
-// loaded controller.
-const poll = 2 * time.Second
 
 // Outcome is the outcome of a turn.
 type Outcome struct {
@@ -95,15 +90,15 @@ func Rules(c *data.Operate) ([]data.JobRule, error) {
 // them until ctx is done. told is called with each outcome, that of a failed turn
 // too. The error is that of the only turn, of ctx, or of the folder.
 func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
-	dir := Folder(l.Config)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	held, err := lock(dir)
+	held, err := lock(Folder(l.Config))
 	if err != nil {
 		return err
 	}
 	defer held.Close()
+	sleep := l.Sleep
+	if sleep == nil {
+		sleep = apply.Sleep
+	}
 	for {
 		began := l.Now()
 		out, err := l.Turn(ctx)
@@ -119,21 +114,9 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 		if once || out == nil {
 			return err
 		}
-		if err := l.sleep(ctx, l.Config.Interval); err != nil {
+		if err := sleep(ctx, l.Config.Interval); err != nil {
 			return err
 		}
-	}
-}
-
-func (l *Loop) sleep(ctx context.Context, d time.Duration) error {
-	if l.Sleep != nil {
-		return l.Sleep(ctx, d)
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -145,11 +128,7 @@ func (l *Loop) scheduler() queue.Scheduler {
 // Turn makes one turn. The outcome is nil if the folder of the turn could not be
 // made.
 func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
-	dir := Folder(l.Config)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	n, folder, err := nextTurn(dir)
+	n, folder, err := nextTurn(Folder(l.Config))
 	if err != nil {
 		return nil, err
 	}
@@ -165,14 +144,17 @@ func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 // nextTurn returns the number and folder of the next turn, from 000001, and
 // makes the folder.
 func nextTurn(dir string) (int, string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, "", err
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, "", err
 	}
 	n := 1
 	for _, e := range entries {
-		if k, err := strconv.Atoi(e.Name()); err == nil && k >= n {
-			n = k + 1
+		if k, err := strconv.Atoi(e.Name()); err == nil {
+			n = max(n, k+1)
 		}
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%06d", n))
@@ -180,12 +162,7 @@ func nextTurn(dir string) (int, string, error) {
 }
 
 func (l *Loop) runner(g guard, st *state) *apply.Runner {
-	every := l.Poll
-	if every == 0 {
-		every = poll
-	}
-	return &apply.Runner{Scheduler: l.scheduler(), Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Poll: every,
-		Looks: int(l.Config.Deadline/every) + 1, Sleep: l.Sleep,
+	return &apply.Runner{Scheduler: l.scheduler(), Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Deadline: l.Config.Deadline, Sleep: l.Sleep,
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
 

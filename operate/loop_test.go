@@ -274,8 +274,8 @@ func TestAllowEverything(t *testing.T) {
 	}
 }
 
-// Killed anywhere, and again, and started again, the loop moves its job once,
-// and leaves the other alone. Package apply draws plans and crashes at random.
+// However often the loop is killed and restarted, it moves its job once, and leaves
+// the other alone. Package apply draws plans and crashes at random.
 func TestLoopKilledAnywhere(t *testing.T) {
 	for first := range 14 { // a turn asks for less than that
 		b := newSetup(t, t.TempDir())

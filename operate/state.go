@@ -107,9 +107,12 @@ func writeJSON(path string, v any) error {
 	})
 }
 
-// lock lets one process at a time operate from a folder, until the result is
-// closed.
+// lock makes a folder and lets one process at a time operate from it, until the
+// result is closed.
 func lock(dir string) (io.Closer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ type Allocation struct {
 	Plan            *data.Plan
 }
 
-// mostNodes is how many nodes fit a figure that can still be read.
+// mostNodes is how many nodes can be read in one figure.
 const mostNodes = 400
 
 // NewAllocation returns the figure, or an error that names the job or node
@@ -90,7 +90,7 @@ func NewAllocation(a Allocation) (*Chart, error) {
 	return c, nil
 }
 
-// addFree adds what no job has, and lists the jobs with what they get.
+// addFree adds the GPUs without a job, and lists the jobs with what they get.
 func (c *Chart) addFree(a Allocation, used map[string]int) {
 	for i, j := range a.Plan.Jobs {
 		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, cmp.Or(j.GPUType, "worker"))
@@ -118,8 +118,8 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 	}
 }
 
-// cells are the GPUs of one node from one to another, in the colour of the job
-// that has them, whose parameter servers stand beside the node.
+// cells are some GPUs of one node in the colour of their job. Its parameter servers
+// are written beside the node.
 type cells struct {
 	row, from, to int
 	servers, end  int

@@ -22,7 +22,6 @@ type ink struct {
 	points []vg.Point
 }
 
-// Stroke implements [vg.Canvas].
 func (c *ink) Stroke(p vg.Path) {
 	const spacing = 3
 	for i, to := range p {
@@ -41,8 +40,8 @@ func (c *ink) Stroke(p vg.Path) {
 // Fill implements [vg.Canvas]: a text may stand on a band, but not on its edge.
 func (c *ink) Fill(p vg.Path) { c.Stroke(p) }
 
-// annotate writes the annotations where each covers the least of what is drawn
-// and of those before it.
+// annotate writes each annotation where it covers least of the drawing and of the
+// annotations before it.
 func (c *Chart) annotate(f *frame) {
 	if len(c.annotations) == 0 {
 		return
@@ -57,7 +56,7 @@ func (c *Chart) annotate(f *frame) {
 		sty := bold(noteStyle())
 		sty.Color, sty.YAlign = n.color, draw.YCenter
 		box, covered := emptiest(around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle), under.points)
-		if covered > 0 { // a wash keeps it legible
+		if covered > 0 { // a translucent ground keeps it legible
 			fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
 		}
 		f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)

@@ -67,7 +67,7 @@ func setX(p *plot.Plot, e extent, scale Scale) (log bool) {
 		e.padLog(0.05, 0.05).set(&p.X, plot.LogScale{}, powerTicks{})
 		return true
 	}
-	// From zero, as nothing runs on no workers and ideal scaling starts there.
+	// From zero, where ideal scaling starts.
 	x := extent{math.Min(0, e.lo), e.hi}.pad(0, 0.05)
 	x.set(&p.X, plot.LinearScale{}, linearTicks{want: 10, whole: true})
 	return false

@@ -1,6 +1,8 @@
 package plots
 
 import (
+	"cmp"
+
 	"gonum.org/v1/plot"
 )
 
@@ -11,8 +13,9 @@ type Batch struct {
 	Title, Subtitle string
 	Throughput      []Band  // samples/s over the global batch, X ascending
 	Goodput         []Band  // samples/s at initial-batch worth, at the same X
-	Efficiency      []Band  // statistical efficiency, 0 to 1, at the same X
-	Best            float64 // the global batch to mark as the best; 0 marks none
+	Efficiency      []Band  // statistical efficiency in per cent, at the same X
+	Best            float64 // the global batch to mark; 0 marks none
+	Note            string  // beside the mark; "best: N" if empty
 }
 
 // NewBatch returns the figure: throughput and goodput in one panel, the
@@ -22,14 +25,11 @@ func NewBatch(b Batch) (*Panels, error) {
 	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
 	for _, g := range b.Goodput {
 		if g.X == b.Best {
-			rates[1].Knee = &Knee{g.X, g.Mean, "best: " + number(g.X)}
+			rates[1].Knee = &Knee{g.X, g.Mean, cmp.Or(b.Note, "best: "+Number(g.X))}
 		}
 	}
-	if err := checkSeries(rates, positive); err != nil {
-		return nil, err
-	}
-	worth := []Series{Series{Name: "statistical efficiency", Curve: b.Efficiency}.mapped(func(_, y float64) float64 { return 100 * y })}
-	if err := checkSeries(worth, positive); err != nil {
+	worth := []Series{{Name: "statistical efficiency", Curve: b.Efficiency}}
+	if err := cmp.Or(checkSeries(rates, positive), checkSeries(worth, positive)); err != nil {
 		return nil, err
 	}
 	left := batchChart("Speed", "rate (samples/s)", rates)

@@ -23,7 +23,7 @@ type Chart struct {
 	layers      []layer // back to front
 	annotations []annotation
 	legend      legend
-	tooltips    []tooltip // what a pointer finds
+	tooltips    []tooltip // shown under the pointer
 	xGrid       bool      // vertical grid lines as well
 	noGrid      bool
 }
@@ -62,7 +62,7 @@ func (c *Chart) body(dc draw.Canvas) draw.Canvas {
 	return dc
 }
 
-// frame returns the part of the canvas of the whole chart that the data get.
+// frame returns the part of the chart's canvas that shows data.
 func (c *Chart) frame(dc draw.Canvas) *frame {
 	return &frame{Canvas: c.Plot.DataCanvas(c.axesCanvas(c.body(dc))), plot: c.Plot}
 }
@@ -86,7 +86,7 @@ func (c *Chart) Draw(dc draw.Canvas) {
 	c.annotate(f)
 }
 
-// add adds layers on top of those there are.
+// add adds layers on top.
 func (c *Chart) add(layers ...layer) { c.layers = append(c.layers, layers...) }
 
 // explain adds entries to the legend.
@@ -119,8 +119,8 @@ func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	body.FillText(sty, vg.Point{X: body.Min.X, Y: mid.Y}, c.YLabel)
 }
 
-// drawGrid draws a line at every labelled tick of a quantity; what is named
-// instead needs none.
+// drawGrid draws a line at every tick, unless the vertical axis has names in place
+// of numbers.
 func (c *Chart) drawGrid(f *frame) {
 	if c.YLabel == "" || c.noGrid {
 		return

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,8 +11,8 @@ import (
 	"knee/data"
 )
 
-// largest is the magnitude beyond which a number is refused: no quantity of
-// a training job comes near it, and axes can no longer be divided.
+// largest is the largest magnitude that is drawn. No quantity of a training job comes
+// near it, and the ticks of an axis cannot be computed beyond it.
 const largest = 1e100
 
 // bad returns the error for a field of a spec: "figure:series[0].name: …".
@@ -32,7 +33,7 @@ func positive(field string, v float64) error {
 	if !(v > 0) || v > largest {
 		return bad(field, show(v), "a finite number > 0")
 	}
-	if v < 1/largest { // the room below it would end at zero
+	if v < 1/largest { // its axis would begin at zero
 		return bad(field, show(v), "at least "+show(1/largest))
 	}
 	return nil
@@ -70,42 +71,30 @@ func walk(field string, v reflect.Value) error {
 	return nil
 }
 
-// checkPoints checks the measured points of a series. Failed points need an
-// X only; the others a value inside its interval.
+// checkPoints checks measured points. A failed point needs only its X.
 func checkPoints(field string, pts []Point, check func(string, float64) error) error {
 	for i, p := range pts {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		if err := check(at+".x", p.X); err != nil {
-			return err
+		err := check(at+".x", p.X)
+		if p.ok() {
+			err = cmp.Or(err, check(at+".y", p.Y))
 		}
-		if !p.ok() {
-			continue
+		if p.ok() && (p.Lo != 0 || p.Hi != 0) {
+			err = cmp.Or(err, checkInterval(at, p.Lo, p.Y, p.Hi))
 		}
-		if err := check(at+".y", p.Y); err != nil {
-			return err
-		}
-		if p.Lo == 0 && p.Hi == 0 {
-			continue
-		}
-		if err := checkInterval(at, p.Lo, p.Y, p.Hi); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkBands checks a curve: every number finite, X ascending, every mean
-// inside its interval.
+// checkBands checks that the X of a curve ascend, and that every mean is inside
+// its interval.
 func checkBands(field string, curve []Band, check func(string, float64) error) error {
 	for i, b := range curve {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		if err := check(at+".x", b.X); err != nil {
-			return err
-		}
-		if err := check(at+".mean", b.Mean); err != nil {
-			return err
-		}
-		if err := checkInterval(at, b.Lo, b.Mean, b.Hi); err != nil {
+		if err := cmp.Or(check(at+".x", b.X), check(at+".mean", b.Mean), checkInterval(at, b.Lo, b.Mean, b.Hi)); err != nil {
 			return err
 		}
 		if i > 0 && b.X <= curve[i-1].X {
@@ -117,19 +106,14 @@ func checkBands(field string, curve []Band, check func(string, float64) error) e
 
 // checkInterval checks that lo ≤ mean ≤ hi, up to rounding, all finite.
 func checkInterval(field string, lo, mean, hi float64) error {
-	if err := finite(field+".lo", lo); err != nil {
-		return err
-	}
-	if err := finite(field+".hi", hi); err != nil {
-		return err
-	}
-	if slack := 1e-9 * math.Abs(mean); lo > mean+slack || hi < mean-slack {
+	err := cmp.Or(finite(field+".lo", lo), finite(field+".hi", hi))
+	if slack := 1e-9 * math.Abs(mean); err == nil && (lo > mean+slack || hi < mean-slack) {
 		return bad(field, fmt.Sprintf("interval %s to %s around %s", show(lo), show(hi), show(mean)), "lo ≤ value ≤ hi")
 	}
-	return nil
+	return err
 }
 
-// checkName checks that a text of the legend is there.
+// checkName refuses an empty name in the legend.
 func checkName(field, name string) error {
 	if name == "" {
 		return bad(field, "", "a name for the legend")
@@ -153,14 +137,11 @@ func checkDrawable(field string, pts []Point, curves int) error {
 	if len(pts) == 0 {
 		return bad(field, "nothing", "at least one measured point or curve")
 	}
-	var found string
+	var found []string
 	for _, s := range data.Statuses() {
 		if n := count[s]; n > 0 {
-			if found != "" {
-				found += ", "
-			}
-			found += fmt.Sprintf("%d %s", n, statusLabel(s))
+			found = append(found, fmt.Sprintf("%d %s", n, statusLabel(s)))
 		}
 	}
-	return bad(field, found, "at least one measurement that is ok, or a curve")
+	return bad(field, strings.Join(found, ", "), "at least one measurement that is ok, or a curve")
 }

@@ -74,39 +74,41 @@ func (c Condition) WithBestPS() (Condition, error) {
 // commonBatch returns the most common local batch of a GPU type, and the
 // global batch if one was measured on more numbers of workers than that, else 0.
 func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global float64) {
-	locals, globals := map[float64]map[int]int{}, map[float64]map[int]int{}
+	var rows []data.Measurement
 	for _, mode := range modes {
-		for _, row := range m.Measurements(gpuType, mode) {
-			for of, batch := range map[*map[float64]map[int]int]float64{&locals: row.LocalBatch, &globals: row.GlobalBatch()} {
-				if (*of)[batch] == nil {
-					(*of)[batch] = map[int]int{}
-				}
-				(*of)[batch][row.Workers]++
-			}
-		}
+		rows = append(rows, m.Measurements(gpuType, mode)...)
 	}
-	rows := func(of map[int]int) (n int) {
-		for _, count := range of {
-			n += count
-		}
-		return n
+	count, most := map[float64]int{}, 0
+	for _, row := range rows {
+		count[row.LocalBatch]++
+		most = max(most, count[row.LocalBatch])
 	}
-	most := 0
-	for _, of := range locals {
-		most = max(most, rows(of))
-	}
-	maps.DeleteFunc(locals, func(_ float64, of map[int]int) bool { return rows(of) < most })
-	common := slices.Sorted(maps.Keys(locals))
+	maps.DeleteFunc(count, func(_ float64, n int) bool { return n < most })
+	common := slices.Sorted(maps.Keys(count))
 	if len(common) == 0 {
 		return 0, 0
 	}
 	local = common[(len(common)-1)/2]
+	locals := sizes(rows, func(m data.Measurement) float64 { return m.LocalBatch })
+	globals := sizes(rows, data.Measurement.GlobalBatch)
 	for _, batch := range slices.Sorted(maps.Keys(globals)) {
-		if n := len(globals[batch]); n > 2 && n > len(locals[local]) && n > len(globals[global]) {
+		if n := globals[batch]; n > 2 && n > locals[local] && n > globals[global] {
 			global = batch
 		}
 	}
 	return local, global
+}
+
+// sizes counts the different numbers of workers measured at each batch.
+func sizes(rows []data.Measurement, batch func(data.Measurement) float64) map[float64]int {
+	out, seen := map[float64]int{}, map[[2]float64]bool{}
+	for _, row := range rows {
+		if at := [2]float64{batch(row), float64(row.Workers)}; !seen[at] {
+			seen[at] = true
+			out[at[0]]++
+		}
+	}
+	return out
 }
 
 // Answers predicts the curve, workers ascending. Layouts that fit nowhere and
@@ -151,7 +153,7 @@ func (c Condition) at(k int) (predict.Answer, error) {
 	at := c.Base
 	at.Workers = k
 	if at.LocalBatch = c.GlobalBatch / float64(k*(at.AccumSteps+1)); at.LocalBatch < 1 {
-		return predict.Answer{}, bad("global batch", fmt.Sprintf("%s samples on %d workers", number(c.GlobalBatch), k), "at least one sample per worker")
+		return predict.Answer{}, bad("global batch", fmt.Sprintf("%s samples on %d workers", Number(c.GlobalBatch), k), "at least one sample per worker")
 	}
 	return c.Predictor.At(at)
 }
@@ -209,11 +211,11 @@ func (c Condition) parts() []string {
 	}
 	switch {
 	case c.Layout:
-		batch = fmt.Sprintf("%s samples per step, fastest layout at each size", number(c.Predictor.LayoutBatch(predict.LayoutQuestion{GPUType: b.GPUType, GlobalBatch: c.GlobalBatch})))
+		batch = fmt.Sprintf("%s samples per step, fastest layout at each size", Number(c.Predictor.LayoutBatch(predict.LayoutQuestion{GPUType: b.GPUType, GlobalBatch: c.GlobalBatch})))
 	case c.GlobalBatch > 0:
-		batch = fmt.Sprintf("%s samples per step, divided among the workers", number(c.GlobalBatch))
+		batch = fmt.Sprintf("%s samples per step, divided among the workers", Number(c.GlobalBatch))
 	case b.LocalBatch > 0:
-		batch = number(b.LocalBatch) + " samples per worker"
+		batch = Number(b.LocalBatch) + " samples per worker"
 	}
 	var knobs []string
 	if full, err := m.Resolve(atLeastOne(b)); err == nil {
@@ -239,8 +241,8 @@ func joinNamed(parts []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), ", ")
 }
 
-// namesOf tells curves apart by that in which they differ, and returns what
-// they share. The name of a single one is its GPU type and mode.
+// namesOf names curves by what they differ in, and returns what they share. The name
+// of a single one is its GPU type, mode and ps.
 func namesOf(all []Condition) (names []string, shared string) {
 	if len(all) == 1 {
 		p := all[0].parts()

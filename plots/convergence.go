@@ -23,9 +23,9 @@ type Convergence struct {
 	XLabel, YLabel  string         // "step" and "loss" if empty
 }
 
-// LossPoints returns the points of a training curve that have both a step
-// and a loss, in order; loss that is infinite (training diverged) is left in
-// place for [NewConvergence] to refuse by name.
+// LossPoints returns the points of a training curve that have both a step and a
+// loss, in order. An infinite loss (training diverged) stays; [NewConvergence]
+// refuses it.
 func LossPoints(curve []data.CurvePoint) []Point {
 	var pts []Point
 	for _, p := range curve {
@@ -36,8 +36,7 @@ func LossPoints(curve []data.CurvePoint) []Point {
 	return pts
 }
 
-// mostDots is the most measured losses that are drawn: more would hide one another
-// and make the file large.
+// mostDots is how many measured losses are drawn: more would hide one another.
 const mostDots = 600
 
 // NewConvergence returns the figure, or an error that names the first field
@@ -64,21 +63,14 @@ func NewConvergence(s Convergence) (*Chart, error) {
 }
 
 func (s Convergence) check() error {
-	if err := checkFinite("", s); err != nil {
-		return err
-	}
-	if err := checkBands("curve", s.Curve, finite); err != nil {
-		return err
-	}
-	if e := s.Crossing; e != nil {
+	err := cmp.Or(checkFinite("", s), checkBands("curve", s.Curve, finite))
+	if e := s.Crossing; err == nil && e != nil {
 		if s.Target == nil {
 			return bad("target", "none", "a target loss, as a crossing is given")
 		}
-		if err := checkInterval("crossing", e.Lo, e.Mean, e.Hi); err != nil {
-			return err
-		}
+		err = checkInterval("crossing", e.Lo, e.Mean, e.Hi)
 	}
-	return checkDrawable("points", s.Points, len(s.Curve))
+	return cmp.Or(err, checkDrawable("points", s.Points, len(s.Curve)))
 }
 
 // setAxes makes room for points, curve, target and crossing.
@@ -116,21 +108,13 @@ func (c *Chart) addLosses(pts []Point) {
 	if len(pts) == 0 {
 		return
 	}
-	every := (len(pts) + mostDots - 1) / mostDots
-	var kept []Point
-	for i := 0; i < len(pts); i += every {
-		kept = append(kept, pts[i])
-	}
-	label := "measured"
-	if every > 1 {
-		label = fmt.Sprintf("measured, 1 of %d drawn", every)
-	}
+	kept, some := sampled(pts, mostDots)
 	glyph := mark(palette[0], draw.CircleGlyph{})
 	if len(kept) > 40 {
 		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
 	}
 	c.add(dots(glyph, kept))
-	c.explain(entry{label: label, glyph: &glyph})
+	c.explain(entry{label: "measured" + some, glyph: &glyph})
 }
 
 // addTarget draws the target line, and when it is reached with its interval.
@@ -140,15 +124,15 @@ func (c *Chart) addTarget(s Convergence) {
 	}
 	green := palette[2]
 	c.add(level(draw.LineStyle{Color: green, Width: 1.1, Dashes: []vg.Length{6, 2.5}}, *s.Target))
-	text, at := "target "+number(*s.Target), c.Plot.X.Min
+	text, at := "target "+Number(*s.Target), c.Plot.X.Min
 	if e := s.Crossing; e != nil {
 		at = e.Mean
 		c.background = append(c.background, zone(fade(green, 0.18), e.Lo, e.Hi, *s.Target))
 		c.add(drop(draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashPattern}, e.Mean, *s.Target),
 			marker(mark(green, haloGlyph{}), e.Mean, *s.Target))
-		text += " at step " + number(e.Mean)
+		text += " at step " + Number(e.Mean)
 		if e.Hi > e.Lo {
-			text += fmt.Sprintf(" (%s to %s)", number(e.Lo), number(e.Hi))
+			text += fmt.Sprintf(" (%s to %s)", Number(e.Lo), Number(e.Hi))
 			c.explain(entry{label: "90 % interval, crossing", fill: fade(green, 0.18)})
 		}
 	}

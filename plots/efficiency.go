@@ -1,16 +1,17 @@
 package plots
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/plot"
 )
 
 // Efficiency describes two panels for choosing a job's size: scaling efficiency
-// (1 is linear) and cost of the work, both against workers.
+// and cost of the work, both against workers.
 type Efficiency struct {
 	Title, Subtitle string
-	Scaling         []Series // throughput per worker relative to the fewest workers, 1 = linear
+	Scaling         []Series // throughput per worker, % of that at the fewest workers
 	Cost            []Series // of a million samples, in Unit
 	Unit            string   // such as "US$" or "worker-hours"
 }
@@ -18,18 +19,11 @@ type Efficiency struct {
 // NewEfficiency returns the figure, or an error that names the first field
 // that cannot be drawn.
 func NewEfficiency(e Efficiency) (*Panels, error) {
-	if err := checkSeries(e.Scaling, positive); err != nil {
+	if err := cmp.Or(checkSeries(e.Scaling, positive), checkSeries(e.Cost, positive)); err != nil {
 		return nil, err
 	}
-	if err := checkSeries(e.Cost, positive); err != nil {
-		return nil, err
-	}
-	percent := make([]Series, len(e.Scaling))
-	for i, s := range e.Scaling {
-		percent[i] = s.mapped(func(_, y float64) float64 { return 100 * y })
-	}
-	scaling := workersChart("Scaling efficiency", "throughput per worker (% of linear)", percent)
-	_, y := extents(percent)
+	scaling := workersChart("Scaling efficiency", "throughput per worker (% of linear)", e.Scaling)
+	_, y := extents(e.Scaling)
 	extent{0, math.Max(105, 1.05*y.hi)}.set(&scaling.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
 	scaling.layers = append([]layer{level(guide(mutedColor, dotPattern...), 100)}, scaling.layers...)
 	return newPanels(e.Title, e.Subtitle, scaling, workersChart("Cost", "cost per million samples ("+e.Unit+")", e.Cost)), nil

@@ -10,6 +10,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/simulate"
 	"knee/data"
+	"knee/predict"
 
 	"pgregory.net/rapid"
 )
@@ -29,10 +30,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewConvergence(c)
 		return err
 	}
-	search := func(edit func(*Search)) error {
-		s := searchSample()
-		edit(&s)
-		_, err := NewSearch(s)
+	search := func(trials ...data.Measurement) error {
+		_, err := NewSearch("", trials)
 		return err
 	}
 	alloc := func(edit func(*Allocation)) error {
@@ -46,7 +45,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		return err
 	}
 	gains := func(steps ...plan.Step) error {
-		_, err := NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Least: 1, Steps: steps}}})
+		_, err := NewGains(Gains{Jobs: []plan.Staircase{{Job: "a", Least: 1, Steps: steps}}})
 		return err
 	}
 	usage := func(history ...simulate.Usage) error {
@@ -61,8 +60,12 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewHeatMap(HeatMap{Cells: cells})
 		return err
 	}
-	sim := func(runs ...PolicyRun) error {
-		_, err := NewSimulation(Simulation{Runs: runs})
+	sim := func(runs ...simulate.Replayed) error {
+		_, err := NewSimulation("", runs)
+		return err
+	}
+	residuals := func(all ...predict.Residual) error {
+		_, err := NewResiduals("", &predict.Validation{Residuals: all})
 		return err
 	}
 	_, none := NewScalability(Scalability{Quantity: Throughput})
@@ -89,11 +92,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		{conv(func(c *Convergence) { c.Target = nil }), "target: found none"},
 		{conv(func(c *Convergence) { c.Crossing.Hi = 1 }), "crossing: found interval"},
 		{conv(func(c *Convergence) { c.Points, c.Curve = nil, nil }), "points: found nothing"},
-		{search(func(s *Search) { s.Objective = "" }), "objective"},
-		{search(func(s *Search) { s.Trials[2].Number = 1 }), "trials[2].number: found 1, want more than 2"},
-		{search(func(s *Search) { s.Trials[2].Value = nan }), "trials[2].value: found NaN"},
-		{search(func(s *Search) { s.Trials = nil }), "trials: found nothing"},
-		{search(func(s *Search) { s.Trials = []SearchTrial{{Number: 1, Status: data.Timeout}} }), "found 1 timeout"},
+		{search(data.Measurement{StepTime: nan, Status: data.OK}), "step_time_s: found NaN"},
+		{search(data.Measurement{StepTime: 1e-200, Status: data.OK}), "trials[0].y: found 1e+200"},
+		{search(), "trials: found nothing"},
+		{search(data.Measurement{Status: data.Timeout}), "found 1 timeout"},
 		{alloc(func(a *Allocation) { a.Cluster = nil }), "cluster: found no nodes"},
 		{alloc(func(a *Allocation) { a.Plan = nil }), "plan: found none"},
 		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Node = "b77" }), `plan.jobs[resnet50].placement: found node "b77"`},
@@ -113,8 +115,11 @@ func TestBadInputIsNamed(t *testing.T) {
 		{heat(Cell{X: 1, Y: 1, Value: 1}, Cell{X: 1, Y: 1, Value: 1}), "cells[1]: found (1, 1) again"},
 		{heat(), "cells: found 0 columns"},
 		{sim(), "runs: found nothing"},
-		{sim(PolicyRun{Policy: "a"}), "runs[0].jct: found nothing"},
-		{sim(PolicyRun{Policy: "a", JCT: []float64{1, 0}}), "runs[0].jct[1]: found 0"},
+		{sim(simulate.Replayed{Policy: "a"}), "runs[0].outcomes: found nothing"},
+		{sim(simulate.Replayed{Policy: "a", Outcomes: []simulate.Outcome{{End: 1}, {}}}), "runs[0].outcomes[1].jct: found 0"},
+		{residuals(), "residuals: found nothing"},
+		{residuals(predict.Residual{}), "residuals[0].predicted: found 0"},
+		{residuals(predict.Residual{Predicted: data.Estimate{Mean: 1}}), "residuals[0].error: found +Inf"},
 	} {
 		var input *data.InputError
 		if !errors.As(c.err, &input) || !strings.Contains(c.err.Error(), c.want) {
@@ -147,13 +152,13 @@ func TestLittleInputIsDrawn(t *testing.T) {
 			return NewConvergence(Convergence{Points: []Point{{X: 0, Y: 1}}, Target: &target, Crossing: &data.Estimate{}})
 		},
 		"one trial": func() (*Chart, error) {
-			return NewSearch(Search{Objective: "x", Trials: []SearchTrial{{Number: 1, Value: -3}}})
+			return NewSearch("", []data.Measurement{{StepTime: 3}})
 		},
 		"a gain of nothing": func() (*Chart, error) {
 			return NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
 		},
 		"one job": func() (*Chart, error) {
-			return NewSimulation(Simulation{Runs: []PolicyRun{{Policy: "a", JCT: []float64{60}}}})
+			return NewSimulation("", []simulate.Replayed{{Policy: "a", Outcomes: []simulate.Outcome{{End: 60}}}})
 		},
 	} {
 		c, err := fig()

@@ -17,12 +17,14 @@ import (
 	"knee/data"
 )
 
-// Figure is something that can be drawn: the result of the New functions.
+// Figure can be drawn; the New functions return it.
 type Figure interface {
 	// Size returns the width and height the figure wants to be drawn at.
 	Size() (width, height vg.Length)
 	// Draw draws the whole figure, background included, on the canvas.
 	Draw(c draw.Canvas)
+	// Tooltips returns the texts that a page shows under the pointer.
+	Tooltips() []Tooltip
 }
 
 // Formats lists the formats that Render and Save write.
@@ -75,9 +77,8 @@ func formatOf(path string) (string, error) {
 	return "", &data.InputError{Source: data.Source{File: path}, Found: found, Want: "a file name that ends in .svg, .png or .pdf"}
 }
 
-// render draws the figure into memory. gonum/plot reports bad input by
-// panicking; the specs are checked so that it has no reason to, and should a
-// case have been missed, the caller still gets an error.
+// render draws the figure into memory. gonum/plot panics on bad input; New functions
+// refuse it, and a panic that still occurs is returned as an error.
 func render(format string, fig Figure) (out []byte, err error) {
 	if fig == nil {
 		return nil, bad("figure", "nil", "a figure")

@@ -84,7 +84,7 @@ func (f *fontFinder) list() []string {
 			if err == nil && slices.Contains([]string{".ttf", ".otf", ".ttc", ".otc"}, strings.ToLower(filepath.Ext(path))) {
 				paths = append(paths, path)
 			}
-			return nil // what cannot be read has no fonts for us
+			return nil // folders that cannot be read are skipped
 		})
 	}
 	special := func(path string) int {
@@ -158,7 +158,6 @@ func runs(face font.Face, s string) []run {
 // handler is the plain text of gonum/plot, measured in the fonts it is drawn in.
 type handler struct{ text.Plain }
 
-// Box implements [text.Handler].
 func (h handler) Box(s string, f font.Font) (width, height, depth vg.Length) {
 	_, height, depth = h.Plain.Box("", f)
 	for _, r := range runs(h.Fonts.Lookup(f, f.Size), s) {
@@ -167,7 +166,6 @@ func (h handler) Box(s string, f font.Font) (width, height, depth vg.Length) {
 	return width, height, depth
 }
 
-// Draw implements [text.Handler].
 func (h handler) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
 	width, _, _ := h.Box(s, sty.Font)
 	shift := vg.Length(sty.XAlign) * width
@@ -179,7 +177,6 @@ func (h handler) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
 // pngText is an image canvas that draws every letter in a font that has it.
 type pngText struct{ vg.Canvas }
 
-// FillString implements [vg.Canvas].
 func (c pngText) FillString(f font.Face, pt vg.Point, s string) {
 	for _, r := range runs(f, s) {
 		c.Canvas.FillString(r.face, pt, r.text)
@@ -208,7 +205,6 @@ type letters struct {
 	missing []rune
 }
 
-// FillString implements [vg.Canvas].
 func (c *letters) FillString(f font.Face, _ vg.Point, s string) {
 	for _, r := range runs(f, s) {
 		for _, letter := range r.text {

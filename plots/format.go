@@ -4,20 +4,36 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
-// Number writes a value as the figures do: three digits with a unit prefix,
-// such as 12.3k.
-func Number(v float64) string { return number(v) }
+// Number writes a value with three significant digits, four from 1000 on, and a
+// unit prefix from 10,000 on: 0.042, 12.5, 3141, 61.2k.
+func Number(v float64) string {
+	unit, suffix := prefix(math.Abs(v))
+	s := v / unit
+	if a := math.Abs(s); a >= 1000 {
+		return strconv.FormatFloat(s, 'f', 0, 64) + suffix
+	}
+	s, _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64)
+	return strconv.FormatFloat(s, 'f', -1, 64) + suffix
+}
 
-// Duration writes seconds in the unit that keeps them short, as the figures
-// do.
-func Duration(s float64) string { return duration(s) }
+// Duration writes seconds in the unit that keeps them short.
+func Duration(s float64) string {
+	switch {
+	case s >= 3600:
+		return Number(math.Round(s/36)/100) + " h"
+	case s >= 60:
+		return Number(s/60) + " min"
+	}
+	return Number(s) + " s"
+}
 
-// Plain writes a value for a table or a sentence: a whole number below a
-// million as it is, any other with three digits, or four from a thousand on.
-// From a million on it has a unit prefix, and only what is below a
-// ten-thousandth an exponent.
+// Plain writes a value for a table or a sentence: a whole number below a million
+// as it is, any other with three significant digits, four from a thousand on. It
+// has a unit prefix from a million on, and an exponent below a ten-thousandth.
 func Plain(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -28,7 +44,7 @@ func Plain(v float64) string {
 	case a >= 1000 && a < 1e6:
 		return Plain(math.Round(v/unitOf(a)) * unitOf(a))
 	case a >= 1e6 || a < 1e-4:
-		return number(v)
+		return Number(v)
 	case a >= 100:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -38,8 +54,8 @@ func Plain(v float64) string {
 // unitOf is the place of the fourth digit of a value from a thousand on.
 func unitOf(a float64) float64 { return math.Pow(10, math.Floor(math.Log10(a))-3) }
 
-// Money writes US dollars: in cents, from a thousand on without, and with
-// four decimals what is less than a cent. Less than that is said to be less.
+// Money writes US dollars: with cents, without them from a thousand on, and with
+// four decimals below a cent. Less than $0.0001 is <$0.0001.
 func Money(v float64) string {
 	sign := ""
 	if v < 0 {
@@ -53,25 +69,13 @@ func Money(v float64) string {
 	case v < 999.995:
 		return sign + "$" + strconv.FormatFloat(v, 'f', 2, 64)
 	case v >= 1e9:
-		return sign + "$" + number(v)
+		return sign + "$" + Number(v)
 	}
-	return sign + "$" + thousands(strconv.FormatFloat(v, 'f', 0, 64))
+	return sign + "$" + humanize.Comma(int64(math.RoundToEven(v)))
 }
 
-// thousands sets the digits of a whole number apart, three by three.
-func thousands(digits string) string {
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
-
-// counted writes a number of things.
-func counted(n int, what string) string {
+// Counted writes a number of things, what in the singular.
+func Counted(n int, what string) string {
 	if n != 1 {
 		what += "s"
 	}

@@ -22,18 +22,17 @@ type Gains struct {
 	Objective       string           // that values are of, such as "jct"
 	GPUType         string           // whose workers are given
 	Slots           int              // worker slots of that type; 0 if not known
-	Jobs            []plan.Staircase // those of other GPU types are left out
+	Jobs            []plan.Staircase // on that type
 }
 
-// otherJobs is the colour of the jobs that are not distinguished.
+// otherJobs is the colour of the jobs beyond mostColours.
 var otherJobs = fade(axisColor, 0.6)
 
 // mostColours is how many jobs have colours of their own; of more, those that
 // got most.
 const mostColours = 7
 
-// treads are the steps of all jobs in the order in which they gain, which is
-// the order they are given in, those that were not given last.
+// tread is a step of a job, by its index in Gains.Jobs.
 type tread struct {
 	plan.Step
 	job  int
@@ -46,13 +45,11 @@ type tread struct {
 // factor of more than 30. Errors name the first step that cannot be drawn; a plan
 // without any step on the GPU type is refused.
 func NewGains(g Gains) (*Chart, error) {
-	jobs, err := g.jobs()
-	if err != nil {
+	if err := g.check(); err != nil {
 		return nil, err
 	}
-	all := treadsOf(jobs)
-	least := 0
-	for _, j := range jobs {
+	all, shown, least := treadsOf(g.Jobs), shownJobs(g.Jobs), 0
+	for _, j := range g.Jobs {
 		least += j.Least
 	}
 	y, log := gainScale(all)
@@ -62,9 +59,9 @@ func NewGains(g Gains) (*Chart, error) {
 	} else {
 		y.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
 	}
-	c.addTreads(all, shownJobs(jobs), least, g.Slots)
-	for k, i := range shownJobs(jobs) {
-		c.explain(entry{label: jobs[i].Job, fill: seriesColor(k)})
+	c.addTreads(all, shown, least, g.Slots)
+	for k, i := range shown {
+		c.explain(entry{label: g.Jobs[i].Job, fill: seriesColor(k)})
 	}
 	return c, nil
 }
@@ -93,11 +90,10 @@ func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gp
 	if gpuType == "" {
 		gpuType = mostGiven(stairs)
 	}
-	g := Gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType, Jobs: stairs}
-	running := 0
+	g := Gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType}
 	for _, j := range stairs {
 		if j.GPUType == gpuType {
-			running++
+			g.Jobs = append(g.Jobs, j)
 		}
 	}
 	for _, n := range cluster.Nodes {
@@ -105,7 +101,7 @@ func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gp
 			g.Slots += n.GPUs
 		}
 	}
-	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", counted(running, "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
+	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", Counted(len(g.Jobs), "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
 	return g
 }
 
@@ -122,36 +118,28 @@ func gainLabel(objective string) string {
 	return "gain in " + objective + " per worker"
 }
 
-// jobs checks and returns the jobs of the GPU type.
-func (g Gains) jobs() ([]plan.Staircase, error) {
-	var out []plan.Staircase
-	any := false
+// check refuses jobs without a step, and steps that do not follow one another.
+func (g Gains) check() error {
+	steps := 0
 	for i, j := range g.Jobs {
-		if j.GPUType != g.GPUType {
-			continue
-		}
 		at := fmt.Sprintf("jobs[%d]", i)
-		if err := checkName(at+".job", j.Job); err != nil {
-			return nil, err
-		}
-		if err := checkFinite(at, j); err != nil {
-			return nil, err
+		if err := cmp.Or(checkName(at+".job", j.Job), checkFinite(at, j)); err != nil {
+			return err
 		}
 		for k, s := range j.Steps {
 			if s.From < 0 || s.To <= s.From || k > 0 && s.From != j.Steps[k-1].To {
-				return nil, bad(fmt.Sprintf("%s.steps[%d]", at, k), fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
+				return bad(fmt.Sprintf("%s.steps[%d]", at, k), fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
 			}
-			any = true
 		}
-		out = append(out, j)
+		steps += len(j.Steps)
 	}
-	if !any && len(out) == len(g.Jobs) || g.GPUType == "" {
-		return nil, bad("jobs", "nothing beyond the smallest allocations: no job would gain from a further worker", "a job that does")
+	switch {
+	case steps > 0:
+		return nil
+	case g.GPUType == "":
+		return bad("jobs", "nothing beyond the smallest allocations: no job would gain from a further worker", "a job that does")
 	}
-	if !any {
-		return nil, bad("jobs", fmt.Sprintf("no step of a job on %q", g.GPUType), "a job of the plan that could have more workers, or fewer, of that type")
-	}
-	return out, nil
+	return bad("jobs", fmt.Sprintf("no step of a job on %q", g.GPUType), "a job of the plan that could have more workers, or fewer, of that type")
 }
 
 // treadsOf sorts the steps of all jobs: given before not given, large gains
@@ -175,9 +163,8 @@ func treadsOf(jobs []plan.Staircase) []tread {
 	return all
 }
 
-// shownJobs returns which jobs are distinguished, in the order of the plan:
-// those that got most of the ones that have steps. Their place is the number of
-// their colour.
+// shownJobs returns the jobs with a colour of their own, in the order of the plan:
+// those with steps that got most. Job k of the result has colour k.
 func shownJobs(jobs []plan.Staircase) []int {
 	var index []int
 	for i, j := range jobs {
@@ -191,9 +178,8 @@ func shownJobs(jobs []plan.Staircase) []int {
 	return index
 }
 
-// gainScale is the range of the vertical axis. What was not given may gain
-// next to nothing: it does not stretch a logarithmic axis by more than a
-// factor of ten.
+// gainScale is the range of the vertical axis. Small gains that were not given
+// stretch a logarithmic axis by at most a factor of ten.
 func gainScale(all []tread) (e extent, log bool) {
 	e = newExtent()
 	given := newExtent()
@@ -235,7 +221,7 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		}
 		to := math.Min(at+float64(t.To-t.From), end)
 		c.add(box(fill, rim, at, to, t.Gain))
-		c.tooltips = append(c.tooltips, tooltip{(at + to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, number(t.Gain), number(t.Goodput))})
+		c.tooltips = append(c.tooltips, tooltip{(at + to) / 2, t.Gain, fmt.Sprintf("%s, from %d to %d workers (%s)\ngain %s per worker, to %s samples/s", t.name, t.From, t.To, word, Number(t.Gain), Number(t.Goodput))})
 		at = to
 	}
 	extent{0, math.Max(at, used)}.pad(0, 0.04).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})

@@ -10,7 +10,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "rewrite the golden files in testdata")
-	pngDir = flag.String("png", "", "folder to draw every sample into, light and dark, for looking at them")
+	pngDir = flag.String("png", "", "folder to draw every sample into")
 )
 
 // TestGolden compares the SVG of every sample byte by byte. After a wanted
@@ -23,10 +23,8 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if *pngDir != "" {
-				for suffix, theme := range map[string]Theme{"": Light, "_in_dark": Dark} {
-					if err := Save(filepath.Join(*pngDir, s.name+suffix+".png"), theme.In(fig)); err != nil {
-						t.Fatal(err)
-					}
+				if err := Save(filepath.Join(*pngDir, s.name+".png"), fig); err != nil {
+					t.Fatal(err)
 				}
 			}
 			var got bytes.Buffer

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -38,8 +39,8 @@ const (
 // mostCells is how many rows or columns can still be read.
 const mostCells = 40
 
-// NewHeatMap returns the figure: one cell per configuration with its value
-// written in it, on a scale of one hue from light to dark by the logarithm.
+// NewHeatMap returns the figure: one cell per configuration with its value, the
+// darker the larger its logarithm.
 // Errors name the first cell that cannot be drawn; values must be positive.
 func NewHeatMap(h HeatMap) (*Chart, error) {
 	var xs, ys []float64
@@ -47,13 +48,11 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 	seen := map[[2]float64]bool{}
 	for i, c := range h.Cells {
 		at := fmt.Sprintf("cells[%d]", i)
-		if err := positive(at+".x", c.X); err != nil {
-			return nil, err
+		err := cmp.Or(positive(at+".x", c.X), positive(at+".y", c.Y))
+		if !c.Failed {
+			err = cmp.Or(err, positive(at+".value", c.Value))
 		}
-		if err := positive(at+".y", c.Y); err != nil {
-			return nil, err
-		}
-		if err := positive(at+".value", c.Value); !c.Failed && err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if seen[[2]float64{c.X, c.Y}] {
@@ -81,10 +80,6 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 		i, _ := slices.BinarySearch(xs, cell.X)
 		k, _ := slices.BinarySearch(ys, cell.Y)
 		c.add(tile(cell, float64(i), float64(k), heatColor(cell, values)))
-		if !cell.Failed {
-			what := map[bool]string{true: "measured", false: "predicted"}[cell.Measured]
-			c.tooltips = append(c.tooltips, tooltip{float64(i), float64(k), fmt.Sprintf("%s, %s\n%s %s: %s", amount(cell.X, h.XLabel), amount(cell.Y, h.YLabel), what, h.Label, number(cell.Value))})
-		}
 	}
 	return c, nil
 }
@@ -93,7 +88,7 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 func places(values []float64) plot.ConstantTicks {
 	var out plot.ConstantTicks
 	for i, v := range values {
-		out = append(out, plot.Tick{Value: float64(i), Label: number(v)})
+		out = append(out, plot.Tick{Value: float64(i), Label: Number(v)})
 	}
 	return out
 }
@@ -129,7 +124,7 @@ func heatColor(c Cell, values extent) color.NRGBA {
 		share = math.Log(c.Value/values.lo) / math.Log(values.hi/values.lo)
 	}
 	out := tint(palette[0], 0.9*(1-share))
-	out.B++ // a step off the palette: the scale means the same in every theme
+	out.B++ // no colour of the palette, which dark pages replace
 	return out
 }
 
@@ -145,13 +140,13 @@ func tile(cell Cell, column, row float64, fill color.NRGBA) layer {
 		sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
 		corner := vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5}
 		switch {
-		case cell.Failed: // in a colour that every theme sets off from an empty cell
+		case cell.Failed: // in a colour that is visible on light and dark pages
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: mutedColor, Radius: 2.4, Shape: crossGlyph{}}, corner)
 		case cell.Measured:
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
 		}
 		if !cell.Failed {
-			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), number(cell.Value))
+			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), Number(cell.Value))
 		}
 		if cell.Best {
 			rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}

@@ -9,22 +9,21 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// frame is the part of the canvas that shows data, with the way from data
-// to canvas coordinates.
+// frame is the part of the canvas that shows data. Its methods convert data to
+// canvas coordinates.
 type frame struct {
 	draw.Canvas
 	plot *plot.Plot
 }
 
-// at returns where a data point lies on the canvas. On a logarithmic axis,
-// what is not positive lies below the frame.
+// at returns a data point on the canvas. On a logarithmic axis values ≤ 0 lie below
+// the frame.
 func (f *frame) at(x, y float64) vg.Point { return vg.Point{X: f.x(x), Y: f.y(y)} }
 
 func (f *frame) x(v float64) vg.Length { return f.Canvas.X(norm(&f.plot.X, v)) }
 func (f *frame) y(v float64) vg.Length { return f.Canvas.Y(norm(&f.plot.Y, v)) }
 
-// norm maps an axis onto 0 to 1, everything outside to at most one axis
-// length away.
+// norm maps an axis onto 0 to 1, and values outside onto −1 to 2.
 func norm(a *plot.Axis, v float64) float64 {
 	if _, log := a.Scale.(plot.LogScale); log && v <= 0 {
 		return -1
@@ -37,6 +36,14 @@ func (f *frame) inside(x, y float64) vg.Point {
 	p := f.at(x, y)
 	p.Y = max(f.Min.Y, min(f.Max.Y, p.Y))
 	return p
+}
+
+// below returns a height, at most the top of the frame: that for +Inf.
+func (f *frame) below(y float64) vg.Length {
+	if math.IsInf(y, 1) {
+		return f.Max.Y
+	}
+	return min(f.Max.Y, f.y(y))
 }
 
 // glyph draws a marker where a data point lies inside the frame.
@@ -107,8 +114,8 @@ func marker(sty draw.GlyphStyle, x, y float64) layer {
 	return func(f *frame) { f.glyph(sty, x, y) }
 }
 
-// rug marks what has no value along the bottom of the frame; rows keep the
-// marks of several series apart.
+// rug draws points without a value along the bottom of the frame, those of several
+// series in different rows.
 func rug(sty draw.GlyphStyle, xs []float64, row int) layer {
 	return func(f *frame) {
 		for _, x := range xs {
@@ -132,12 +139,8 @@ func level(sty draw.LineStyle, y float64) layer {
 // frame if y is +Inf.
 func drop(sty draw.LineStyle, x, y float64) layer {
 	return func(f *frame) {
-		top := f.Max.Y
-		if !math.IsInf(y, 1) {
-			top = min(top, f.y(y))
-		}
 		if at := f.x(x); f.ContainsX(at) {
-			f.StrokeLine2(sty, at, f.Min.Y, at, top)
+			f.StrokeLine2(sty, at, f.Min.Y, at, f.below(y))
 		}
 	}
 }
@@ -145,12 +148,8 @@ func drop(sty draw.LineStyle, x, y float64) layer {
 // zone shades the frame between two x, up to y or, if that is +Inf, to its top.
 func zone(fill color.Color, from, to, y float64) layer {
 	return func(f *frame) {
-		l, r, top := max(f.Min.X, f.x(from)), min(f.Max.X, f.x(to)), f.Max.Y
-		if !math.IsInf(y, 1) {
-			top = min(top, f.y(y))
-		}
-		if l < r {
-			fillRect(&f.Canvas, fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: top}})
+		if l, r := max(f.Min.X, f.x(from)), min(f.Max.X, f.x(to)); l < r {
+			fillRect(&f.Canvas, fill, vg.Rectangle{Min: vg.Point{X: l, Y: f.Min.Y}, Max: vg.Point{X: r, Y: f.below(y)}})
 		}
 	}
 }
@@ -161,7 +160,7 @@ func box(fill, rim color.Color, from, to, y float64) layer {
 		foot, top := f.inside(from, 0), f.inside(to, y)
 		r := vg.Rectangle{Min: vg.Point{X: foot.X, Y: min(foot.Y, top.Y)}, Max: vg.Point{X: top.X, Y: max(foot.Y, top.Y)}}
 		fillRect(&f.Canvas, fill, r)
-		// A rim takes the colour of a bar that is hardly wider than two of them.
+		// On a narrow bar a rim would hide the colour.
 		if width := r.Size().X; width > 2 {
 			sty := draw.LineStyle{Color: rim, Width: min(0.5, width/8)}
 			f.StrokeLines(sty, []vg.Point{r.Min, {X: r.Min.X, Y: r.Max.Y}, r.Max, {X: r.Max.X, Y: r.Min.Y}})

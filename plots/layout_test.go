@@ -166,8 +166,8 @@ func TestTicksLieOnTheAxis(t *testing.T) {
 
 func TestNumbersInLabels(t *testing.T) {
 	for v, want := range map[float64]string{0.0421: "0.0421", 12.54: "12.5", 3141: "3141", 61234: "61.2k", 2.5e6: "2.5M", 7: "7", 1e-7: "1e-7"} {
-		if got := number(v); got != want {
-			t.Errorf("number(%g) = %s; want %s", v, got, want)
+		if got := Number(v); got != want {
+			t.Errorf("Number(%g) = %s; want %s", v, got, want)
 		}
 	}
 }

@@ -3,17 +3,15 @@ package plots
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"knee/data"
 	"knee/predict"
 )
 
-// ScalabilityOf is what models say of one curve for every condition, with the
-// measurements that lie on it and its knee. Curves are named by what they differ
-// in; what they share is the subtitle. Goodput is as predicted: measurements do
-// not hold it. Where a condition has no batch the quantity is Speed whatever was
-// requested.
+// ScalabilityOf predicts a curve for every condition, with its knee and the
+// measurements that lie on it. Curves are named by what they differ in; what they
+// share is the subtitle. Goodput has no measured points. If a condition has no
+// batch, the quantity is Speed.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {
@@ -65,7 +63,7 @@ func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error)
 			s.Knee.Note = "knee, extrapolated: " + amount(s.Knee.X, "workers")
 		}
 	}
-	if q == Goodput { // which measurements do not hold
+	if q == Goodput { // measurements have none
 		return s, nil
 	}
 	var err error
@@ -84,9 +82,9 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 	return a.Throughput
 }
 
-// EfficiencyOf is what models say of scaling efficiency and cost under every
-// condition, each of which needs a batch. The cost is that of a million samples:
-// in US$ if every GPU type has a price, else in worker-hours.
+// EfficiencyOf predicts scaling efficiency and cost under every condition, each of
+// which needs a batch. The cost of a million samples is in US$ if every GPU type has
+// a price, else in worker-hours.
 func EfficiencyOf(all []Condition) (Efficiency, error) {
 	e := Efficiency{Title: "What scaling costs: " + jobsOf(all), Unit: "US$"}
 	for _, c := range all {
@@ -94,28 +92,22 @@ func EfficiencyOf(all []Condition) (Efficiency, error) {
 			e.Unit = "worker-hours"
 		}
 	}
-	names, shared := namesOf(all)
-	e.Subtitle = shared
-	for i, c := range all {
-		answers, err := c.Answers()
-		if err != nil {
-			return e, err
-		}
-		s, err := seriesOf(c, answers, Throughput)
-		if err != nil {
-			return e, err
-		}
-		first := answers[0]
-		alone := first.Throughput.Mean / float64(first.Config.Workers)
-		if !(alone > 0) {
-			return e, bad("throughput", "no batch", "a batch, to turn steps into samples")
-		}
-		hour := 1e6 / 3600 // of a worker for a million samples at one sample per second
+	rates, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		return e, err
+	}
+	if rates.Quantity != Throughput {
+		return e, bad("throughput", "no batch", "a batch, to turn steps into samples")
+	}
+	e.Subtitle = rates.Subtitle
+	for i, s := range rates.Series {
+		one := s.Curve[0].Mean / s.Curve[0].X // of one worker at the fewest workers
+		hour := 1e6 / 3600                    // of a worker for a million samples at one sample per second
 		if e.Unit == "US$" {
-			hour *= c.Predictor.Price[c.Base.GPUType]
+			hour *= all[i].Predictor.Price[all[i].Base.GPUType]
 		}
-		s.Name, s.Knee = names[i], nil
-		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return v / (k * alone) }))
+		s.Knee = nil
+		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * one) }))
 		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
 	}
 	return e, nil
@@ -154,52 +146,4 @@ func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error)
 		}
 	}
 	return h, err
-}
-
-// SpeedOf is the speed of a parameter-server job at one local batch: over
-// workers at each measured number of ps or, overPS, over ps at each measured
-// number of workers, the two figures Optimus fits its models to (EuroSys'18,
-// Fig. 9).
-func SpeedOf(c Condition, overPS bool) (Scalability, error) {
-	p, base := c.Predictor, c.Base
-	s := Scalability{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, number(base.LocalBatch)),
-		Quantity: Speed, Y: LinearScale} // a logarithm flattens the fall after the peak
-	workers, servers := predict.Sizes(p.Model, base.GPUType, base.Mode)
-	rows := p.Model.Measurements(base.GPUType, base.Mode)
-	axes := func(c *data.Config) (moves, stays *int) { return &c.Workers, &c.PS }
-	xs, fixed, unit := workers, servers, "ps"
-	if overPS {
-		workers = slices.DeleteFunc(workers, func(k int) bool {
-			return !slices.ContainsFunc(rows, func(m data.Measurement) bool { return m.Workers == k })
-		})
-		s.XLabel, xs, fixed, unit = "ps (parameter servers)", servers, workers, "workers"
-		axes = func(c *data.Config) (moves, stays *int) { return &c.PS, &c.Workers }
-	}
-	for _, n := range fixed {
-		series := Series{Name: fmt.Sprintf("%d %s", n, unit)}
-		for _, row := range rows {
-			moves, stays := axes(&row.Config)
-			if *stays != n || row.LocalBatch != base.LocalBatch {
-				continue
-			}
-			pts, err := MeasuredPoints([]data.Measurement{row}, Speed)
-			if err != nil {
-				return s, err
-			}
-			pts[0].X = float64(*moves)
-			series.Points = append(series.Points, pts[0])
-		}
-		for _, x := range xs {
-			at := base
-			moves, stays := axes(&at)
-			*moves, *stays = x, n
-			a, err := p.At(at)
-			if err != nil {
-				return s, err
-			}
-			series.Curve = append(series.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
-		}
-		s.Series = append(s.Series, series)
-	}
-	return s, nil
 }

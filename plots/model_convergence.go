@@ -11,11 +11,10 @@ import (
 // curvePoints is how many points a fitted curve is drawn through.
 const curvePoints = 120
 
-// ConvergenceOf is what a fitted training curve says: the points it was
-// fitted to, which are in steps at the batch initial (0 for steps as
-// recorded), and its predicted course, to beyond the steps seen
-// or to where the target is reached. A target that is never reached has no
-// crossing, and the warnings say so.
+// ConvergenceOf describes a fitted training curve: its points, in steps at the
+// batch initial (0: as recorded), and its predicted course, to 1.3 times the
+// recorded steps or on to where the target is reached. A target that is never
+// reached gets a warning in place of a crossing.
 func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (spec Convergence, warnings []string, err error) {
 	spec = Convergence{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
 	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
@@ -23,7 +22,7 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 		spec.Title = "Convergence of " + points[0].Job
 	}
 	if initial > 0 {
-		spec.XLabel = fmt.Sprintf("step at batch %s", number(initial))
+		spec.XLabel = fmt.Sprintf("step at batch %s", Number(initial))
 	}
 	end := 1.3 * c.LastX
 	if target != nil {
@@ -41,6 +40,9 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 		}
 	}
 	course := c.Course(target)
+	if course.Cut {
+		spec.Subtitle += ", fitted from step " + Number(course.From)
+	}
 	for i := range curvePoints {
 		u := float64(i) / (curvePoints - 1) // denser where the curve falls fast
 		x := course.From + (end-course.From)*u*u
@@ -52,12 +54,12 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 // courseSubtitle names the source of a course and, with a target that is reached,
 // its condition.
 func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
-	from := fmt.Sprintf("many curves that fit the record (%s)", c.Family)
+	from := fmt.Sprintf("median of many curves that fit the record (%s)", c.Family)
 	switch {
 	case c.Family == convergence.Optimus:
 		from = "the form " + c.Family
 	case len(c.Templates) > 0:
-		from = fmt.Sprintf("many curves that agree with the record and with finished runs (%s)", c.Family)
+		from = fmt.Sprintf("median of many curves that fit the record and finished runs (%s)", c.Family)
 	}
 	switch {
 	case t == nil:

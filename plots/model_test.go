@@ -101,7 +101,7 @@ func TestBatchOfMarksTheAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := BatchOf(p, base)
+	b, err := BatchOf(p, base, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ type Options struct {
 	Width, Height vg.Length // 0: the figure's own
 }
 
-// Apply changes a figure. It fails if the size is not one that can be drawn.
+// Apply changes a figure. It fails for a side below 5 cm or above 200 cm.
 func (o Options) Apply(fig Figure) error {
 	if o.Width == 0 && o.Height == 0 {
 		w, h := fig.Size()

@@ -4,79 +4,19 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
-	"io"
 	"regexp"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"strings"
 )
 
-// Theme is the colours of a figure.
-type Theme string
-
-// The themes.
-const (
-	Light Theme = "light" // dark on white: paper, most pages
-	Dark  Theme = "dark"  // light on near black: slides, dark pages
-)
-
-// Themes lists the names of the themes.
-func Themes() []string { return []string{string(Light), string(Dark)} }
-
-// ParseTheme reads the name of a theme; empty is Light.
-func ParseTheme(name string) (Theme, error) {
-	switch Theme(name) {
-	case "", Light:
-		return Light, nil
-	case Dark:
-		return Dark, nil
-	}
-	return "", bad("theme", fmt.Sprintf("%q", name), "light or dark")
-}
-
-// In returns the figure in a theme. Figures are drawn in the light one; the
-// other exchanges its colours on their way to the canvas, so that no figure
-// has to know of it.
-func (t Theme) In(fig Figure) Figure {
-	if t != Dark || fig == nil {
-		return fig
-	}
-	return recoloured{fig, darkShade}
-}
-
-// recoloured is a figure drawn with other colours.
-type recoloured struct {
-	Figure
-	to func(color.NRGBA) color.NRGBA
-}
-
-// Draw implements [Figure].
-func (r recoloured) Draw(c draw.Canvas) {
-	c.Canvas = recolouring{c.Canvas, r.to}
-	r.Figure.Draw(c)
-}
-
-// recolouring is a canvas that exchanges colours.
-type recolouring struct {
-	vg.Canvas
-	to func(color.NRGBA) color.NRGBA
-}
-
-// SetColor implements [vg.Canvas].
-func (r recolouring) SetColor(c color.Color) {
-	r.Canvas.SetColor(r.to(color.NRGBAModel.Convert(c).(color.NRGBA)))
-}
-
-// shade is one colour of the frame or palette: its name as a CSS property,
-// and what it is in either theme.
+// shade is one colour of the frame or palette: its name as a CSS property, and its
+// values on light and dark pages.
 type shade struct {
 	name        string
 	light, dark color.NRGBA
 }
 
-// shades lists the colours that the themes exchange. On near black the
-// series are lighter variants of the Okabe–Ito hues, so that all of them
-// keep a contrast of 4.5 : 1 against the ground.
+// shades lists the colours that dark pages replace. There the series are lighter
+// variants of the Okabe–Ito hues, with a contrast of at least 4.5 : 1 to the ground.
 func shades() []shade {
 	dark := func(r, g, b uint8) color.NRGBA { return color.NRGBA{R: r, G: g, B: b, A: 0xff} }
 	all := []shade{
@@ -98,23 +38,10 @@ func shades() []shade {
 	return all
 }
 
-// darkShade returns what a colour of the light theme is in the dark one. The
-// opacity stays; colours that belong to no theme stay too.
-func darkShade(c color.NRGBA) color.NRGBA {
-	for _, s := range shades() {
-		if c.R == s.light.R && c.G == s.light.G && c.B == s.light.B {
-			d := s.dark
-			d.A = c.A
-			return d
-		}
-	}
-	return c
-}
-
 // InlineSVG returns the figure as an SVG element for a page. Its colours are
-// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …
-// with the light theme as fallback: what [StyleSheet] defines, so that the
-// figure follows the page into the dark. It scales with the width it gets.
+// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …, which
+// [StyleSheet] defines for light and dark pages; the light ones are the fallback. It
+// has no width of its own.
 func InlineSVG(fig Figure) ([]byte, error) {
 	svg, err := render("svg", fig)
 	if err != nil {
@@ -137,8 +64,8 @@ var (
 	svgColour = regexp.MustCompile(`:#[0-9A-F]{6}\b`)
 )
 
-// shadeNamed returns which shade a colour as written in an SVG is, empty if
-// none. The SVG canvas rounds the channels of translucent colours down by up
+// shadeNamed returns the name of a colour as written in an SVG, empty if it is no
+// shade. The SVG canvas rounds the channels of translucent colours down by up
 // to two.
 func shadeNamed(hex string) string {
 	var c color.NRGBA
@@ -154,19 +81,16 @@ func shadeNamed(hex string) string {
 	return ""
 }
 
-// StyleSheet writes the CSS custom properties of a theme, one declaration a
-// line.
-func StyleSheet(w io.Writer, t Theme) error {
+// StyleSheet returns the CSS custom properties of a light or dark page, one
+// declaration a line.
+func StyleSheet(dark bool) string {
+	var b strings.Builder
 	for _, s := range shades() {
 		c := s.light
-		if t == Dark {
+		if dark {
 			c = s.dark
 		}
-		if _, err := fmt.Fprintf(w, "--knee-%s: %s;\n", s.name, hexOf(c)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "--knee-%s: #%02X%02X%02X;\n", s.name, c.R, c.G, c.B)
 	}
-	return nil
+	return b.String()
 }
-
-func hexOf(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }

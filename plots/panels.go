@@ -95,7 +95,7 @@ func (p *Panels) places(dc draw.Canvas) []draw.Canvas {
 	return out
 }
 
-// Tooltips implements [Pointable].
+// Tooltips implements [Figure].
 func (p *Panels) Tooltips() []Tooltip {
 	width, height := p.Size()
 	var out []Tooltip

@@ -1,8 +1,10 @@
 package plots
 
 import (
+	"cmp"
 	"strings"
 
+	"golang.org/x/text/encoding/charmap"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 )
@@ -14,7 +16,6 @@ import (
 // and draws bold text in the regular face, so that there is only one font.
 type pdfText struct{ vg.Canvas }
 
-// FillString implements [vg.Canvas].
 func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {
 	if f.Font.Weight != 0 {
 		regular := f.Font
@@ -24,22 +25,16 @@ func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {
 	c.Canvas.FillString(f, pt, windows1252(s))
 }
 
-// windows1252 encodes text in the code page of the PDF canvas. Signs it
-// lacks become their usual ASCII spelling, else a question mark.
+// windows1252 encodes text in the code page of the PDF canvas. Some signs that it
+// lacks get an ASCII spelling, others a question mark.
 func windows1252(s string) string {
-	special := map[rune]string{
-		'–': "\x96", '—': "\x97", '…': "\x85", '•': "\x95", '‘': "\x91", '’': "\x92", '“': "\x93", '”': "\x94", '€': "\x80",
-		'−': "-", '≤': "<=", '≥': ">=", '→': "->", '≈': "~",
-	}
+	ascii := map[rune]string{'−': "-", '≤': "<=", '≥': ">=", '→': "->", '≈': "~"}
 	var b strings.Builder
 	for _, r := range s {
-		switch enc, ok := special[r]; {
-		case ok:
-			b.WriteString(enc)
-		case r >= ' ' && r < 0x80 || r >= 0xa0 && r <= 0xff:
-			b.WriteByte(byte(r))
-		default:
-			b.WriteByte('?')
+		if enc, ok := charmap.Windows1252.EncodeRune(r); ok && r >= ' ' {
+			b.WriteByte(enc)
+		} else {
+			b.WriteString(cmp.Or(ascii[r], "?"))
 		}
 	}
 	return b.String()

@@ -55,14 +55,14 @@ func BandOf(x float64, e data.Estimate, extrapolated bool) Band {
 	return Band{X: x, Mean: e.Mean, Lo: e.Lo, Hi: e.Hi, Extrapolated: extrapolated}
 }
 
-// MeasuredPoints turns measurements into points over workers. The interval
-// is the mean step time ± 2 StepTimeSE; where that was not recorded, that of a
-// mean of Steps independent steps with standard deviation StepTimeSD, by
-// Student's t, a lower bound. For a rate it is as wide relative to the value
-// as for the step time (the delta method).
+// MeasuredPoints turns measurements into points over workers. The interval is that
+// of the mean step time, ± 2 StepTimeSE. Without StepTimeSE it is Student's t
+// interval of Steps independent steps with standard deviation StepTimeSD, which is
+// too narrow if steps are correlated. A rate has the same relative interval (the
+// delta method).
 //
-// Goodput needs a statistical efficiency that measurements do not hold: it
-// is refused, as is a throughput without a batch.
+// Goodput is refused, since measurements have no statistical efficiency, and so is
+// a throughput without a batch.
 func MeasuredPoints(ms []data.Measurement, q Quantity) ([]Point, error) {
 	pts := make([]Point, 0, len(ms))
 	for _, m := range ms {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -13,48 +14,6 @@ import (
 	"knee/data"
 	"knee/predict"
 )
-
-// ResidualPoint is one measurement that was held out and predicted.
-type ResidualPoint struct {
-	X       float64 // predicted step time in seconds
-	Error   float64 // predicted/measured − 1
-	Outside bool    // the measurement lies outside its 90 % interval
-}
-
-// ResidualSeries is the residuals that share a colour, such as those of a mode.
-type ResidualSeries struct {
-	Name   string
-	Points []ResidualPoint
-}
-
-// Residuals describes a figure of relative errors, with lines at ±10 %.
-type Residuals struct {
-	Title, Subtitle string
-	Series          []ResidualSeries // drawn and listed in order
-}
-
-// ResidualsOf turns a validation into a figure with one series per mode, and
-// the figures of merit in the subtitle. Modes stand in the order they are
-// documented, so that they keep their colours from figure to figure. A
-// validation of several families has one series per mode and family.
-func ResidualsOf(v *predict.Validation, title string) Residuals {
-	s := Residuals{Title: title, Subtitle: meritOf(v)}
-	for _, mode := range data.Modes() {
-		for _, family := range v.Families {
-			series := ResidualSeries{Name: string(mode)}
-			if len(v.Families) > 1 {
-				series.Name += ", " + family
-			}
-			for _, r := range v.Residuals {
-				if r.Measured.ModeOrDefault() == mode && r.Family == family {
-					series.Points = append(series.Points, ResidualPoint{X: r.Predicted.Mean, Error: r.Error(), Outside: !r.Covered()})
-				}
-			}
-			s.Series = append(s.Series, series)
-		}
-	}
-	return s
-}
 
 // meritOf puts the totals of a validation into words.
 func meritOf(v *predict.Validation) string {
@@ -74,35 +33,28 @@ func meritOf(v *predict.Validation) string {
 // section 3.2) reports its speed models to stay within.
 const tolerance = 10 // percent
 
-// crowd is the number of points from which on they are drawn small and
-// translucent, so that they do not hide one another.
+// More than crowd points are drawn small and translucent, so that they do not hide
+// one another.
 const crowd = 300
 
-// NewResiduals returns the figure, or an error that names the first field
-// that cannot be drawn.
-func NewResiduals(s Residuals) (*Chart, error) {
-	x, y, n := newExtent(), newExtent(), 0
-	y.add(-1.5*tolerance, 1.5*tolerance)
-	if err := checkFinite("", s); err != nil {
-		return nil, err
+// NewResiduals draws the relative errors of a validation, one series for each
+// mode and family, with lines at ±10 %; its totals are the subtitle. It fails if
+// there is no residual or one that cannot be drawn.
+func NewResiduals(title string, v *predict.Validation) (*Chart, error) {
+	if len(v.Residuals) == 0 {
+		return nil, bad("residuals", "nothing", "at least one residual")
 	}
-	for i, series := range s.Series {
-		if err := checkName(fmt.Sprintf("series[%d].name", i), series.Name); err != nil {
+	x, y := newExtent(), newExtent()
+	y.add(-1.5*tolerance, 1.5*tolerance)
+	for i, r := range v.Residuals {
+		at := fmt.Sprintf("residuals[%d]", i)
+		if err := cmp.Or(positive(at+".predicted", r.Predicted.Mean), finite(at+".error", r.Error())); err != nil {
 			return nil, err
 		}
-		for k, p := range series.Points {
-			if err := positive(fmt.Sprintf("series[%d].points[%d].x", i, k), p.X); err != nil {
-				return nil, err
-			}
-			x.add(p.X)
-			y.add(100 * p.Error)
-			n++
-		}
+		x.add(r.Predicted.Mean)
+		y.add(100 * r.Error())
 	}
-	if n == 0 {
-		return nil, bad("series", "nothing", "at least one residual")
-	}
-	c := newChart(s.Title, s.Subtitle, "predicted step time (s)", "predicted / measured − 1 (%)")
+	c := newChart(title, meritOf(v), "predicted step time (s)", "predicted / measured − 1 (%)")
 	y.pad(0.06, 0.06).set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 8})
 	if x.hi/x.lo < 4 {
 		x.pad(0.06, 0.06).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
@@ -111,13 +63,14 @@ func NewResiduals(s Residuals) (*Chart, error) {
 	}
 	limits := guide(mutedColor, dashPattern...)
 	c.add(level(guide(axisColor), 0), level(limits, tolerance), level(limits, -tolerance))
-	outside := false
-	for i, series := range s.Series {
-		if len(series.Points) > 0 {
-			outside = c.addResiduals(i, series, n) || outside
+	series := 0
+	for _, mode := range data.Modes() { // in this order, so that a mode has the same colour in every figure
+		for _, family := range v.Families {
+			c.addResiduals(series, v, mode, family)
+			series++
 		}
 	}
-	if outside {
+	if slices.ContainsFunc(v.Residuals, func(r predict.Residual) bool { return !r.Covered() }) {
 		ring := mark(mutedColor, draw.RingGlyph{})
 		c.explain(entry{label: "outside its 90 % interval", glyph: &ring})
 	}
@@ -125,27 +78,35 @@ func NewResiduals(s Residuals) (*Chart, error) {
 	return c, nil
 }
 
-// addResiduals adds the points of a series of n in all, hollow where the
-// measurement lies outside its interval, and reports whether one does.
-func (c *Chart) addResiduals(i int, s ResidualSeries, n int) bool {
+// addResiduals adds series i, the residuals of a mode and family, hollow where the
+// measurement lies outside its interval.
+func (c *Chart) addResiduals(i int, v *predict.Validation, mode data.Mode, family string) {
+	var in, out []Point
+	for _, r := range v.Residuals {
+		p := Point{X: r.Predicted.Mean, Y: 100 * r.Error()}
+		switch {
+		case r.Measured.ModeOrDefault() != mode || r.Family != family:
+		case r.Covered():
+			in = append(in, p)
+		default:
+			out = append(out, p)
+		}
+	}
+	if len(in)+len(out) == 0 {
+		return
+	}
 	key := mark(seriesColor(i), seriesShape(i))
 	inside := key
-	if n > crowd {
+	if n := len(v.Residuals); n > crowd {
 		inside.Color = fade(seriesColor(i), 0.45)
 		inside.Radius = vg.Length(math.Max(1.4, float64(markRadius)*math.Sqrt(float64(crowd)/float64(n))))
 	}
 	outside := inside
 	outside.Shape = draw.RingGlyph{}
-	var in, out []Point
-	for _, r := range s.Points {
-		p := Point{X: r.X, Y: 100 * r.Error}
-		if r.Outside {
-			out = append(out, p)
-		} else {
-			in = append(in, p)
-		}
-	}
 	c.add(dots(inside, in), dots(outside, out))
-	c.explain(entry{label: s.Name, glyph: &key})
-	return len(out) > 0
+	label := string(mode)
+	if len(v.Families) > 1 {
+		label += ", " + family
+	}
+	c.explain(entry{label: label, glyph: &key})
 }

@@ -25,24 +25,19 @@ func samples() []sample {
 		{"scalability", func() (Figure, error) { return NewScalability(scalabilitySample()) }},
 		{"scalability_log2", func() (Figure, error) { return NewScalability(log2Sample()) }},
 		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
-		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample(true)) }},
-		{"speed_ps", func() (Figure, error) { return NewScalability(speedSample(false)) }},
+		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample()) }},
 		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
-		{"search", func() (Figure, error) { return NewSearch(searchSample()) }},
+		{"search", func() (Figure, error) { return NewSearch("", searchSample()) }},
 		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
 		{"allocation_large", func() (Figure, error) { return NewAllocation(largeAllocationSample()) }},
 		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
 		{"search_surrogate", func() (Figure, error) { return NewSurrogate(surrogateSample()) }},
-		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
 		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
-		{"scalability_dark", func() (Figure, error) {
-			fig, err := NewScalability(scalabilitySample())
-			return Dark.In(fig), err
-		}},
-		{"simulation", func() (Figure, error) { return NewSimulation(simulationSample()) }},
+		{"residuals", func() (Figure, error) { return NewResiduals("resnet50-imagenet", residualSample()) }},
+		{"simulation", func() (Figure, error) { return NewSimulation("policies on one workload", simulationSample()) }},
 		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
 	}
 }
@@ -105,20 +100,12 @@ func crowdedSample() Scalability {
 // psSpeed is the synchronous speed of Optimus with made-up coefficients.
 func psSpeed(w, p float64) float64 { return 1 / (2.1/w + 0.09*w/p + 0.02*w + 0.03*p + 0.2) }
 
-func speedSample(overWorkers bool) Scalability {
+func speedSample() Scalability {
 	s := Scalability{Title: "speed under parameter servers", Subtitle: "resnext110-cifar10, ps-sync, cpu", Quantity: Speed, X: LinearScale}
-	fixed, unit := []int{2, 4, 8}, "ps"
-	if !overWorkers {
-		s.XLabel, fixed, unit = "ps (parameter servers)", []int{4, 8, 16}, "workers"
-	}
-	for _, k := range fixed {
-		c := Series{Name: fmt.Sprintf("%d %s", k, unit)}
+	for _, k := range []int{2, 4, 8} {
+		c := Series{Name: fmt.Sprintf("%d ps", k)}
 		for i := 1; i <= 20; i++ {
-			w, p := float64(i), float64(k)
-			if !overWorkers {
-				w, p = p, w
-			}
-			y := psSpeed(w, p)
+			y := psSpeed(float64(i), float64(k))
 			c.Curve = append(c.Curve, Band{X: float64(i), Mean: y, Lo: y * 0.96, Hi: y * 1.04, Extrapolated: i > 16})
 			if i%4 == 0 && i <= 16 || i == 1 {
 				m := y * (1 + 0.03*math.Sin(float64(i*k)))
@@ -147,26 +134,23 @@ func convergenceSample(points int) Convergence {
 	return s
 }
 
-func searchSample() Search {
+func searchSample() []data.Measurement {
 	rng := rand.New(rand.NewPCG(3, 4))
-	s := Search{
-		Title: "search progress", Subtitle: "resnet50-imagenet, 24 trials of 240 candidates, seed 1",
-		Objective: "throughput (samples/s)",
-	}
+	var out []data.Measurement
 	for i := 1; i <= 24; i++ {
-		t := SearchTrial{Number: i, Value: 3000 - 2000*math.Exp(-float64(i)/6)*rng.Float64() - 400*rng.Float64(), Status: data.OK}
+		rate, status := 3000-2000*math.Exp(-float64(i)/6)*rng.Float64()-400*rng.Float64(), data.OK
 		switch i {
 		case 4, 9:
-			t.Status = data.OOM
+			status = data.OOM
 		case 13:
-			t.Status = data.Failed
+			status = data.Failed
 		case 17:
-			t.Label = "8 × a100, batch 96"
-			t.Value = 3105
+			rate = 3105
 		}
-		s.Trials = append(s.Trials, t)
+		c := data.Config{Job: "resnet50-imagenet", GPUType: "a100", Workers: 8, LocalBatch: 96}
+		out = append(out, data.Measurement{Config: c, StepTime: 8 * 96 / rate, Status: status})
 	}
-	return s
+	return out
 }
 
 func allocationSample() Allocation {
@@ -204,17 +188,17 @@ func largeAllocationSample() Allocation {
 	return Allocation{Title: "plan for 64 nodes", Subtitle: "marginal-gain, objective goodput", Cluster: c, Plan: p}
 }
 
-func simulationSample() Simulation {
+func simulationSample() []simulate.Replayed {
 	rng := rand.New(rand.NewPCG(5, 6))
-	s := Simulation{Title: "policies on one workload", Subtitle: "160 jobs on 64 GPUs, replayed on measured profiles"}
+	var out []simulate.Replayed
 	for i, p := range []string{"marginal-gain", "pollux", "optimus", "tiresias"} {
-		r := PolicyRun{Policy: p}
+		r := simulate.Replayed{Policy: p, Workload: "replayed on measured profiles"}
 		for range 160 {
-			r.JCT = append(r.JCT, 3600*math.Exp(0.25*float64(i)-0.6+1.1*rng.NormFloat64()))
+			r.Outcomes = append(r.Outcomes, simulate.Outcome{End: 3600 * math.Exp(0.25*float64(i)-0.6+1.1*rng.NormFloat64())})
 		}
-		s.Runs = append(s.Runs, r)
+		out = append(out, r)
 	}
-	return s
+	return out
 }
 
 func efficiencySample() Efficiency {
@@ -225,12 +209,12 @@ func efficiencySample() Efficiency {
 		p := &scaling.Points[i]
 		c := Point{X: p.X, Y: 900 * p.X / p.Y, Lo: 900 * p.X / p.Hi, Hi: 900 * p.X / p.Lo}
 		cost.Points = append(cost.Points, c)
-		p.Y, p.Lo, p.Hi = p.Y/(p.X*alone), p.Lo/(p.X*alone), p.Hi/(p.X*alone)
+		p.Y, p.Lo, p.Hi = 100*p.Y/(p.X*alone), 100*p.Lo/(p.X*alone), 100*p.Hi/(p.X*alone)
 	}
 	for i := range scaling.Curve {
 		b := &scaling.Curve[i]
 		cost.Curve = append(cost.Curve, Band{X: b.X, Mean: 900 * b.X / b.Mean, Lo: 900 * b.X / b.Hi, Hi: 900 * b.X / b.Lo, Extrapolated: b.Extrapolated})
-		b.Mean, b.Lo, b.Hi = b.Mean/(b.X*alone), b.Lo/(b.X*alone), b.Hi/(b.X*alone)
+		b.Mean, b.Lo, b.Hi = 100*b.Mean/(b.X*alone), 100*b.Lo/(b.X*alone), 100*b.Hi/(b.X*alone)
 	}
 	return Efficiency{Title: "What scaling costs: resnet50-imagenet", Subtitle: "a100, allreduce, 64 samples per worker",
 		Scaling: []Series{scaling}, Cost: []Series{cost}, Unit: "US$"}
@@ -244,7 +228,7 @@ func batchSample() Batch {
 		worth := (3000 + 256) / (3000 + m)
 		b.Throughput = append(b.Throughput, Band{X: m, Mean: rate, Lo: 0.95 * rate, Hi: 1.06 * rate})
 		b.Goodput = append(b.Goodput, Band{X: m, Mean: rate * worth, Lo: 0.9 * rate * worth, Hi: 1.1 * rate * worth})
-		b.Efficiency = append(b.Efficiency, Band{X: m, Mean: worth, Lo: 0.95 * worth, Hi: math.Min(1, 1.04*worth)})
+		b.Efficiency = append(b.Efficiency, Band{X: m, Mean: 100 * worth, Lo: 95 * worth, Hi: math.Min(100, 104*worth)})
 		if rate*worth > best {
 			best, b.Best = rate*worth, m
 		}
@@ -281,23 +265,6 @@ func surrogateSample() Surrogate {
 		}
 	}
 	return s
-}
-
-func clusterValueSample() ClusterValue {
-	v := ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: "24 jobs, objective jct"}
-	for i, gpu := range []string{"a100", "t4"} {
-		last, before := 0.0, 0
-		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
-			p := plan.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Outcome: plan.Outcome{Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}}
-			p.Bound = 1.01 * p.Value
-			if n > 1 {
-				p.PerNode = (p.Value - last) / float64(n-before)
-			}
-			last, before = p.Value, n
-			v.Points = append(v.Points, p)
-		}
-	}
-	return v
 }
 
 // occupancySample fills a cluster of 64 to different degrees, with as many

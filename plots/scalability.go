@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 )
@@ -13,8 +12,7 @@ type Scalability struct {
 	Subtitle string // such as GPU type and batch
 	Quantity Quantity
 	Series   []Series
-	Ideal    bool   // draw linear scaling from the fewest workers of each series
-	XLabel   string // empty: workers
+	Ideal    bool // draw linear scaling from the fewest workers of each series
 	X        Scale
 	Y        Scale // automatic: as X, so that ideal scaling stays a straight line
 }
@@ -29,7 +27,7 @@ func NewScalability(s Scalability) (*Chart, error) {
 	if err := checkSeries(s.Series, positive); err != nil {
 		return nil, err
 	}
-	c := newChart(s.Title, s.Subtitle, cmp.Or(s.XLabel, "workers"), s.Quantity.label())
+	c := newChart(s.Title, s.Subtitle, "workers", s.Quantity.label())
 	x, y := extents(s.Series)
 	log := setX(c.Plot, x, s.X)
 	if s.Y != AutoScale {

@@ -12,10 +12,9 @@ import (
 )
 
 // SurrogateOf describes what the guided search of a study predicts along a knob
-// after some trials, see [bayesopt.Guided.Slice]. Of training curves it takes the
-// worth of a sample at every batch, which goodput and cost depend on; without
-// gradient statistics in them every sample counts alike. It fails as the search
-// does.
+// after some trials, see [bayesopt.Guided.Slice]. Goodput and cost depend on the
+// statistical efficiency, which is fitted to the training curves, and 1 if they have
+// no gradient statistics. It fails as the search does.
 func SurrogateOf(study *data.Study, trials []data.Measurement, curves []data.CurvePoint, knob string) (Surrogate, error) {
 	candidates, err := space.Candidates(study)
 	if err != nil {
@@ -31,7 +30,7 @@ func SurrogateOf(study *data.Study, trials []data.Measurement, curves []data.Cur
 	}
 	guided, ok := strategy.(*bayesopt.Guided) // the default
 	if !ok {
-		return Surrogate{}, errors.New("plots: the search of this study does not tell what it predicts")
+		return Surrogate{}, errors.New("plots: only the guided search predicts")
 	}
 	history := bayesopt.History{Candidates: candidates, Measured: trials}
 	next, err := guided.Next(history)

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -19,8 +20,8 @@ type Surrogate struct {
 	Next            *float64 // the knob's value in the next suggestion; nil for none
 }
 
-// leastGain is the expected gain, in per cent, below which it is none: what is
-// expected of next to nothing is not magnified.
+// leastGain is the least height of the gain axis, in per cent: smaller gains are not
+// magnified.
 const leastGain = 0.01
 
 // gainShare is the part of the height that the lower panel takes.
@@ -30,17 +31,11 @@ const gainShare = 0.36
 // that cannot be drawn.
 func NewSurrogate(s Surrogate) (*Panels, error) {
 	series := []Series{{Name: "predicted", Points: s.Points, Curve: s.Prediction}}
-	if err := checkSeries(series, finite); err != nil {
+	if err := cmp.Or(checkSeries(series, finite), checkBands("gain", flat(s.Gain), finite), checkFinite("next", s.Next)); err != nil {
 		return nil, err
 	}
 	if len(s.Prediction) == 0 {
 		return nil, bad("prediction", "nothing", "at least one value of the knob")
-	}
-	if err := checkBands("gain", flat(s.Gain), finite); err != nil {
-		return nil, err
-	}
-	if err := checkFinite("next", s.Next); err != nil {
-		return nil, err
 	}
 	prediction, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, "expected gain (%)")
 	prediction.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight
@@ -54,6 +49,7 @@ func NewSurrogate(s Surrogate) (*Panels, error) {
 		gain.add(drop(next, *s.Next, math.Inf(1)))
 		prediction.explain(entry{label: "suggested next", line: &next})
 	}
+	prediction.addRibbons(series)
 	prediction.addSeries(series, 0)
 	prediction.addCommonEntries(series, false)
 	top := leastGain

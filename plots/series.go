@@ -32,22 +32,12 @@ func checkSeries(all []Series, check func(string, float64) error) error {
 	var curves int
 	for i, s := range all {
 		at := fmt.Sprintf("series[%d]", i)
-		if err := checkName(at+".name", s.Name); err != nil {
-			return err
-		}
-		if err := checkPoints(at+".points", s.Points, check); err != nil {
-			return err
-		}
-		if err := checkBands(at+".curve", s.Curve, check); err != nil {
-			return err
-		}
+		err := cmp.Or(checkName(at+".name", s.Name), checkPoints(at+".points", s.Points, check), checkBands(at+".curve", s.Curve, check))
 		if k := s.Knee; k != nil {
-			if err := check(at+".knee.x", k.X); err != nil {
-				return err
-			}
-			if err := check(at+".knee.y", k.Y); err != nil {
-				return err
-			}
+			err = cmp.Or(err, check(at+".knee.x", k.X), check(at+".knee.y", k.Y))
+		}
+		if err != nil {
+			return err
 		}
 		pts = append(pts, s.Points...)
 		curves += min(1, len(s.Curve))
@@ -55,9 +45,8 @@ func checkSeries(all []Series, check func(string, float64) error) error {
 	return checkDrawable("series", pts, curves)
 }
 
-// extents returns the range of both axes. Where the prediction is
-// extrapolated its interval can explode; there the axis makes room for no
-// more than half again the largest value, and the ribbon is cut off.
+// extents returns the range of both axes. The interval of an extrapolation can be
+// very wide: the axis ends at 1.5 times the largest value, where the ribbon is cut.
 func extents(all []Series) (x, y extent) {
 	x, y = newExtent(), newExtent()
 	wide := newExtent()
@@ -87,14 +76,15 @@ func extents(all []Series) (x, y extent) {
 	return x, y
 }
 
-// mostBands is how many series show their intervals: of more, the ribbons
-// would hide one another, and the legend says that they are left out.
+// mostBands is how many series at most show their intervals: more ribbons would
+// hide one another.
 const mostBands = 4
 
 // addAll adds every series with its knee, shades what is extrapolated and
 // explains the parts in the legend.
 func (c *Chart) addAll(all []Series) {
 	extrapolated := c.addExtrapolated(all)
+	c.addRibbons(all)
 	for i := range all {
 		c.addSeries(all, i)
 	}
@@ -104,8 +94,8 @@ func (c *Chart) addAll(all []Series) {
 	c.addCommonEntries(all, extrapolated)
 }
 
-// mapped returns the series with every value y at x replaced by f(x, y), which
-// rises or falls in y throughout.
+// mapped returns the series with every value y at x replaced by f(x, y), which must
+// be monotonic in y.
 func (s Series) mapped(f func(x, y float64) float64) Series {
 	interval := func(x, lo, hi float64) (float64, float64) {
 		if lo == 0 && hi == 0 {
@@ -136,12 +126,18 @@ func (s Series) mapped(f func(x, y float64) float64) Series {
 	return out
 }
 
-// addSeries adds ribbon, curve, points and failed points of a series.
+// addRibbons adds the intervals of all curves, below every curve.
+func (c *Chart) addRibbons(all []Series) {
+	for i, s := range all {
+		if len(all) <= mostBands {
+			c.add(ribbon(s.Curve, fade(seriesColor(i), 0.18)))
+		}
+	}
+}
+
+// addSeries adds curve, points and failed points of a series.
 func (c *Chart) addSeries(all []Series, i int) {
 	s, col := all[i], seriesColor(i)
-	if len(s.Curve) > 1 && len(all) <= mostBands {
-		c.add(ribbon(s.Curve, fade(col, 0.18)))
-	}
 	c.addCurve(s.Curve, solid(col))
 	var ok []Point
 	var failed []float64
@@ -201,8 +197,8 @@ func (c *Chart) addCurve(curve []Band, sty draw.LineStyle) {
 	}
 }
 
-// addExtrapolated shades where every curve is extrapolated and reports
-// whether anything is.
+// addExtrapolated shades where every curve is extrapolated, and reports whether one
+// is anywhere.
 func (c *Chart) addExtrapolated(all []Series) bool {
 	inside, any := newExtent(), false
 	for _, s := range all {
@@ -231,8 +227,8 @@ func (c *Chart) addExtrapolated(all []Series) bool {
 	return any
 }
 
-// addCommonEntries explains bars, ribbons, dashes and crosses, each only if
-// it is there.
+// addCommonEntries explains the error bars, ribbons, dashes and crosses that are
+// drawn.
 func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 	bars, ribbons := false, false
 	failed := map[data.Status]bool{}

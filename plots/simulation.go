@@ -1,78 +1,57 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
 	"knee/allocate/simulate"
 )
 
-// PolicyRun is the outcome of one policy on one workload.
-type PolicyRun struct {
-	Policy string
-	JCT    []float64 // job completion times in seconds, in any order
-}
-
-// Simulation describes the figure that compares policies: the share of jobs
-// that are done within a time.
-type Simulation struct {
-	Title, Subtitle string
-	Runs            []PolicyRun
-}
-
-// SimulationOf describes replays of one workload.
-func SimulationOf(runs []simulate.Replayed) Simulation {
-	s := Simulation{Title: "Job completion times"}
-	for _, r := range runs {
-		s.Subtitle = fmt.Sprintf("%s, %d jobs", r.Workload, len(r.Outcomes))
-		p := PolicyRun{Policy: r.Policy}
-		for _, o := range r.Outcomes {
-			p.JCT = append(p.JCT, o.JCT())
-		}
-		s.Runs = append(s.Runs, p)
-	}
-	return s
-}
-
-// NewSimulation draws the cumulative distribution of the JCT for each
-// policy, on a logarithmic axis as completion times span minutes to days.
-// The legend gives each policy's mean. Errors name the first field that
-// cannot be drawn; times must be positive.
-func NewSimulation(s Simulation) (*Chart, error) {
-	if len(s.Runs) == 0 {
+// NewSimulation draws the share of jobs that are done within a time, one line for
+// each replay of a workload, with its mean in the legend. Time is logarithmic, as
+// jobs take minutes to days. Errors name the first outcome that cannot be drawn;
+// completion times must be positive.
+func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
+	if len(runs) == 0 {
 		return nil, bad("runs", "nothing", "at least one policy")
 	}
 	x := newExtent()
-	for i, r := range s.Runs {
+	for i, r := range runs {
 		at := fmt.Sprintf("runs[%d]", i)
-		if err := checkName(at+".policy", r.Policy); err != nil {
+		err := checkName(at+".policy", r.Policy)
+		if len(r.Outcomes) == 0 {
+			err = cmp.Or(err, bad(at+".outcomes", "nothing", "at least one job"))
+		}
+		if err != nil {
 			return nil, err
 		}
-		if len(r.JCT) == 0 {
-			return nil, bad(at+".jct", "nothing", "the completion time of at least one job")
-		}
-		for k, t := range r.JCT {
-			if err := positive(fmt.Sprintf("%s.jct[%d]", at, k), t); err != nil {
+		for k, o := range r.Outcomes {
+			if err := positive(fmt.Sprintf("%s.outcomes[%d].jct", at, k), o.JCT()); err != nil {
 				return nil, err
 			}
-			x.add(t / 3600)
+			x.add(o.JCT() / 3600)
 		}
 	}
-	c := newChart(s.Title, s.Subtitle, "job completion time (h)", "jobs done (%)")
+	c := newChart(title, fmt.Sprintf("%s, %d jobs", runs[0].Workload, len(runs[0].Outcomes)), "job completion time (h)", "jobs done (%)")
 	c.xGrid = true
 	x.padLog(0.03, 0.03).set(&c.Plot.X, plot.LogScale{}, decadeTicks{})
 	extent{0, 103}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})
-	for i, r := range s.Runs {
-		xs, ys, sum := []float64{c.Plot.X.Min}, []float64{0}, 0.0
-		for k, t := range slices.Sorted(slices.Values(r.JCT)) {
-			sum += t
-			xs, ys = append(xs, t/3600), append(ys, 100*float64(k+1)/float64(len(r.JCT)))
+	for i, r := range runs {
+		times := make([]float64, len(r.Outcomes))
+		for k, o := range r.Outcomes {
+			times[k] = o.JCT()
 		}
-		c.addStairs(i, fmt.Sprintf("%s, mean %s", r.Policy, duration(sum/float64(len(r.JCT)))), append(xs, c.Plot.X.Max), append(ys, 100))
+		slices.Sort(times)
+		xs, ys := []float64{c.Plot.X.Min}, []float64{0}
+		for k, t := range times {
+			xs, ys = append(xs, t/3600), append(ys, 100*float64(k+1)/float64(len(times)))
+		}
+		c.addStairs(i, fmt.Sprintf("%s, mean %s", r.Policy, Duration(stat.Mean(times, nil))), append(xs, c.Plot.X.Max), append(ys, 100))
 	}
 	return c, nil
 }
@@ -96,15 +75,4 @@ func stairs(xs, ys []float64) (px, py []float64) {
 		px, py = append(px, x), append(py, ys[i])
 	}
 	return px, py
-}
-
-// duration writes seconds in the unit that keeps them short.
-func duration(s float64) string {
-	switch {
-	case s >= 3600:
-		return number(math.Round(s/36)/100) + " h"
-	case s >= 60:
-		return number(s/60) + " min"
-	}
-	return number(s) + " s"
 }

@@ -13,8 +13,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Occupancy describes the figure of how full each policy keeps a cluster, and
-// who waits meanwhile.
+// Occupancy describes the GPUs in use and the jobs that wait under each policy.
 type Occupancy struct {
 	Title, Subtitle string
 	Runs            []simulate.Used // of one workload
@@ -49,7 +48,7 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 		f.Charts = append(f.Charts, usageRow(i, r, x, times, used))
 		longest := slices.Max(waiting)
 		most = math.Max(most, longest)
-		queue.addStairs(i, fmt.Sprintf("%s, at most %s", r.Policy, number(longest)), times, waiting)
+		queue.addStairs(i, fmt.Sprintf("%s, at most %s", r.Policy, Number(longest)), times, waiting)
 	}
 	x.set(&queue.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
 	extent{0, 1.08 * most}.set(&queue.Plot.Y, plot.LinearScale{}, linearTicks{want: 4, whole: true})
@@ -59,9 +58,6 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 
 // usageHeight is the height of the row of one policy.
 const usageHeight vg.Length = 80
-
-// usageTooltips is how many places of a row have a tooltip.
-const usageTooltips = 60
 
 // usageRow draws the GPUs in use under one policy, which change at times.
 func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
@@ -76,21 +72,12 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	}
 	c.background = []layer{zone(shadeColor, x.lo, x.hi, math.Inf(1))}
 	c.add(ribbon(area, fade(seriesColor(i), 0.55)), polyline(draw.LineStyle{Color: seriesColor(i), Width: 0.7}, px, py))
-	for k := range usageTooltips {
-		t := times[len(times)-1] * (float64(k) + 0.5) / usageTooltips
-		if at, found := slices.BinarySearch(times, t); found || at > 0 {
-			if !found {
-				at--
-			}
-			c.tooltips = append(c.tooltips, tooltip{t, used[at], fmt.Sprintf("%s\nafter %s h: %s of %d GPUs in use", r.Policy, number(t), number(used[at]), r.GPUs)})
-		}
-	}
 	return c
 }
 
-// shown returns from when to when the figure goes, in seconds, and says in the
-// subtitle if that is not all: a hundredth of what happens, such as a single job
-// that takes for ever, must not take up most of the axis.
+// shown returns the begin and the end of the axis in seconds. The last hundredth of
+// the changes, such as a single very long job, is cut off if it would take most of
+// the axis, and the subtitle says so.
 func (o *Occupancy) shown() (begin, end float64) {
 	begin, end = math.Inf(1), math.Inf(-1)
 	for _, r := range o.Runs {
@@ -109,7 +96,7 @@ func (o *Occupancy) shown() (begin, end float64) {
 		return begin, end
 	}
 	busy *= 1.25
-	o.Subtitle = joinNamed([]string{o.Subtitle, fmt.Sprintf("the rest, from %s h to %s h, is not shown", number(busy/3600), number((end-begin)/3600))})
+	o.Subtitle = joinNamed([]string{o.Subtitle, fmt.Sprintf("the rest, from %s h to %s h, is not shown", Number(busy/3600), Number((end-begin)/3600))})
 	return begin, begin + busy
 }
 

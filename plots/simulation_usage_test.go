@@ -23,20 +23,3 @@ func TestLongTailsAreCut(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-func TestSpotsOfRows(t *testing.T) {
-	fig, err := NewOccupancy(occupancySample(90))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, h := fig.Size()
-	tooltips := fig.Tooltips()
-	for _, s := range tooltips {
-		if s.X < 0 || s.X > w || s.Y < 0 || s.Y > h || !strings.Contains(s.Text, "of 64 GPUs in use") {
-			t.Errorf("tooltip %+v", s)
-		}
-	}
-	if len(tooltips) < 100 {
-		t.Errorf("%d tooltips", len(tooltips))
-	}
-}

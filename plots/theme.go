@@ -3,6 +3,7 @@ package plots
 import (
 	"image/color"
 
+	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -20,7 +21,7 @@ const (
 const (
 	margin      vg.Length = 12 // around everything
 	lineGap     vg.Length = 4  // between lines of text
-	textRise    vg.Length = 1  // lifts centred text, whose box holds descenders, to where the eye sees its middle
+	textRise    vg.Length = 1  // lifts centred text, whose box includes descenders
 	keyGap      vg.Length = 14 // between entries of a legend strip
 	swatchWidth vg.Length = 20 // the sample of a legend entry
 	swatchGap   vg.Length = 5  // between sample and text
@@ -28,10 +29,6 @@ const (
 	curveWidth  vg.Length = 1.6
 	thinWidth   vg.Length = 0.8
 )
-
-// boldWeight is the weight that selects the bold faces of the Liberation
-// fonts (golang.org/x/image/font.WeightBold).
-const boldWeight = 3
 
 // Shades of the frame around the data. Text is dark grey instead of black,
 // which keeps the contrast of printed text on a bright screen.
@@ -42,10 +39,9 @@ var (
 	gridColor  = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
 	shadeColor = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
 	idleColor  = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
-	// darkTextColor is for text on a light fill, which is light in every
-	// theme: no theme exchanges it.
-	darkTextColor = color.NRGBA{R: 0x1a, G: 0x1d, B: 0x21, A: 0xff}
-	// lightTextColor is for text on a fill that is dark in every theme.
+	// darkTextColor and lightTextColor are for text on fills that are alike on
+	// light and dark pages.
+	darkTextColor  = color.NRGBA{R: 0x1a, G: 0x1d, B: 0x21, A: 0xff}
 	lightTextColor = color.NRGBA{R: 0xfc, G: 0xfc, B: 0xfc, A: 0xff}
 
 	whiteColor = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
@@ -105,7 +101,6 @@ func seriesShape(i int) draw.GlyphDrawer {
 // diamondGlyph is a filled square standing on its corner.
 type diamondGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (diamondGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	r := sty.Radius * 1.25
 	c.FillPolygon(sty.Color, []vg.Point{
@@ -116,7 +111,6 @@ func (diamondGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) 
 // crossGlyph is a bold ×, the mark of what could not be measured.
 type crossGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (crossGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	r := sty.Radius * 0.9
 	line := draw.LineStyle{Color: sty.Color, Width: 1.5}
@@ -127,7 +121,6 @@ func (crossGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 // haloGlyph is a filled circle with a white rim, visible on top of a curve.
 type haloGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (haloGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	for _, disc := range []draw.GlyphStyle{
 		{Color: whiteColor, Radius: sty.Radius + 2.4},
@@ -158,7 +151,7 @@ func guide(c color.Color, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: 1, Dashes: dashes}
 }
 
-// dashes are what is extrapolated, and thresholds; dots the ideal and bounds.
+// Dashes are for extrapolations and thresholds, dots for ideals and bounds.
 var (
 	dashPattern = []vg.Length{4, 3}
 	dotPattern  = []vg.Length{1.2, 2.4}
@@ -179,14 +172,13 @@ func noteStyle() text.Style     { return style(8.5, inkColor) }
 
 // bold returns the style in the bold face.
 func bold(s text.Style) text.Style {
-	s.Font.Weight = boldWeight
+	s.Font.Weight = xfont.WeightBold
 	return s
 }
 
 // barGlyph is an error bar, for legends.
 type barGlyph struct{}
 
-// DrawGlyph implements [draw.GlyphDrawer].
 func (barGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	line := draw.LineStyle{Color: sty.Color, Width: 1}
 	const half, wide = 4, 2.2
@@ -195,8 +187,8 @@ func (barGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	c.StrokeLine2(line, pt.X-wide, pt.Y+half, pt.X+wide, pt.Y+half)
 }
 
-// statusColor returns the colour of status i in the order of data.Statuses:
-// black for what is a fact of the configuration, other colours for accidents.
+// statusColor returns the colour of status i in the order of data.Statuses: black
+// for out of memory, which a repetition does not change.
 func statusColor(i int) color.NRGBA {
 	colors := []color.NRGBA{palette[0], inkColor, mutedColor, palette[3], palette[4], palette[5]}
 	return colors[i%len(colors)]

@@ -1,5 +1,20 @@
 package plots
 
+import "fmt"
+
+// sampled returns every k-th of more than most points, and says so in words for
+// the legend, empty if all are returned.
+func sampled(pts []Point, most int) (kept []Point, note string) {
+	every := (len(pts) + most - 1) / most
+	if every <= 1 {
+		return pts, ""
+	}
+	for i := 0; i < len(pts); i += every {
+		kept = append(kept, pts[i])
+	}
+	return kept, fmt.Sprintf(", 1 of %d drawn", every)
+}
+
 // thinSlices is how many slices a line of more points than can be distinguished
 // is divided into: more than a figure has columns of pixels.
 const thinSlices = 2000

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"knee/data"
 )
 
 // Ends, lowest and highest point of a line survive thinning, in order.
@@ -32,11 +34,11 @@ func TestThinned(t *testing.T) {
 // A search of very many trials is a file that can be opened, and says that not
 // every trial is drawn.
 func TestManyTrialsAreThinned(t *testing.T) {
-	s := Search{Title: "many", Objective: "throughput (samples/s)"}
+	var trials []data.Measurement
 	for i := range 20_000 {
-		s.Trials = append(s.Trials, SearchTrial{Number: i + 1, Value: 100 + float64(i*7919%20011)/20011})
+		trials = append(trials, data.Measurement{StepTime: 1 / (100 + float64(i*7919%20011)/20011), Status: data.OK})
 	}
-	c, err := NewSearch(s)
+	c, err := NewSearch("many", trials)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ type linearTicks struct {
 	whole bool
 }
 
-// Ticks implements [plot.Ticker].
 func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
 	step := roundStep((hi-lo)/float64(t.want), t.whole)
 	var at []float64
@@ -51,7 +50,6 @@ func roundStep(d float64, whole bool) float64 {
 // powerTicks marks 1, 2, 4, 8, … on an axis scaled by log2.
 type powerTicks struct{}
 
-// Ticks implements [plot.Ticker].
 func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
 	first := math.Ceil(math.Log2(lo) - 1e-9)
 	last := math.Floor(math.Log2(hi) + 1e-9)
@@ -67,7 +65,6 @@ func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
 // when it spans more than three and a half of them.
 type decadeTicks struct{}
 
-// Ticks implements [plot.Ticker].
 func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
 	if !(lo > 0) || math.IsInf(hi, 1) {
 		return nil // not a logarithmic axis
@@ -104,7 +101,7 @@ func labelled(at []float64, step float64) []plot.Tick {
 	}
 	unit, suffix := prefix(top)
 	for i, v := range at {
-		label := number(v)
+		label := Number(v)
 		if step > 0 {
 			label = strconv.FormatFloat(v/unit, 'f', decimals(step/unit), 64)
 			if v != 0 {
@@ -146,16 +143,4 @@ func decimals(step float64) int {
 		}
 	}
 	return 8
-}
-
-// number writes a number for a label with three significant digits: 0.042,
-// 12.5, 3140, 61.2k.
-func number(v float64) string {
-	unit, suffix := prefix(math.Abs(v))
-	s := v / unit
-	if a := math.Abs(s); a >= 1000 {
-		return strconv.FormatFloat(s, 'f', 0, 64) + suffix
-	}
-	s, _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 3, 64), 64)
-	return strconv.FormatFloat(s, 'f', -1, 64) + suffix
 }

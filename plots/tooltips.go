@@ -9,18 +9,11 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// Tooltip is a place of a figure with what it says when it is pointed at. X and
-// Y are points from the top left corner of the figure at its own size.
+// Tooltip is a text that a page shows while the pointer is near a place of a figure.
+// X and Y are points from the top left corner of the figure at its own size.
 type Tooltip struct {
 	X, Y vg.Length
 	Text string
-}
-
-// Pointable is a figure that knows what lies where, for pages on which the
-// values appear under the pointer.
-type Pointable interface {
-	Figure
-	Tooltips() []Tooltip
 }
 
 // tooltip is a [Tooltip] in data coordinates.
@@ -29,7 +22,7 @@ type tooltip struct {
 	text string
 }
 
-// Tooltips implements [Pointable]: a tooltip for every measured point and every
+// Tooltips implements [Figure]: a tooltip for every measured point and every
 // point of a predicted curve that lies inside the frame.
 func (c *Chart) Tooltips() []Tooltip {
 	w, h := c.Size()
@@ -72,9 +65,9 @@ func (c *Chart) say(name string, x float64, what string, y, lo, hi float64, leve
 		fmt.Fprintf(&b, "%s\n", name)
 	}
 	quantity, unit := splitUnit(c.YLabel)
-	fmt.Fprintf(&b, "%s\n%s %s: %s%s", amount(x, c.XLabel), what, quantity, number(y), unit)
+	fmt.Fprintf(&b, "%s\n%s %s: %s%s", amount(x, c.XLabel), what, quantity, Number(y), unit)
 	if hi > lo {
-		fmt.Fprintf(&b, "\n%d %%: %s–%s%s", level, number(lo), number(hi), unit)
+		fmt.Fprintf(&b, "\n%d %%: %s–%s%s", level, Number(lo), Number(hi), unit)
 	}
 	return b.String()
 }
@@ -83,12 +76,12 @@ func (c *Chart) say(name string, x float64, what string, y, lo, hi float64, leve
 func amount(x float64, label string) string {
 	what, unit := splitUnit(label)
 	if unit != "" {
-		return what + " " + number(x) + unit
+		return what + " " + Number(x) + unit
 	}
 	if x == 1 {
 		what = strings.TrimSuffix(what, "s")
 	}
-	return number(x) + " " + what
+	return Number(x) + " " + what
 }
 
 // splitUnit takes an axis label such as "throughput (samples/s)" apart. The

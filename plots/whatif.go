@@ -18,9 +18,9 @@ type Changed struct {
 	Model *fit.Model
 }
 
-// WhatIfOf predicts a condition as it is and under each change. By how much a
-// step is faster is the ratio draw by draw of the posterior, which is known far
-// better than either speed. A step is extrapolated if it is as things are.
+// WhatIfOf predicts a condition as it is and under each change. The gain is the ratio
+// of the step times, draw by draw of the posterior: its interval is far narrower than
+// that of either speed. It is extrapolated where the speed as it is is extrapolated.
 func WhatIfOf(now Condition, changes []Changed) (WhatIf, error) {
 	var w WhatIf
 	var err error

@@ -20,9 +20,6 @@ type applyFlags struct {
 	deadline     time.Duration
 }
 
-// pollQueue is the time between looks at the queue for the effect of a command.
-const pollQueue = 2 * time.Second
-
 func newApply(a *app) *cobra.Command {
 	var f applyFlags
 	var out format
@@ -75,7 +72,7 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 }
 
 func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Change, error) {
-	r := &apply.Runner{Poll: pollQueue, Looks: int(f.deadline/pollQueue) + 1}
+	r := &apply.Runner{Deadline: f.deadline}
 	c, err := f.load()
 	if err != nil {
 		return nil, err

@@ -25,8 +25,6 @@ drawn in a font of this machine.`,
 	}
 	cmd.PersistentFlags().StringVar(&a.title, "title", "", "title")
 	cmd.PersistentFlags().StringVar(&a.size, "size", "", "width and height in cm, such as 16x10")
-	cmd.PersistentFlags().StringVar(&a.theme, "theme", string(plots.Light), "colours: "+strings.Join(plots.Themes(), ", "))
-	completes(cmd, "theme", plots.Themes())
 	for _, f := range a.figures() {
 		cmd.AddCommand(f.command(a))
 	}
@@ -44,9 +42,9 @@ type figure struct {
 
 func (a *app) figures() []figure {
 	return []figure{
-		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
+		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), whatIfPlot(),
 		a.convergencePlot(), a.searchPlot(), a.residualsPlot(),
-		allocationPlot(), gainsPlot(), valuePlot(), simulationPlot(),
+		allocationPlot(), gainsPlot(), simulationPlot(),
 	}
 }
 
@@ -82,12 +80,9 @@ func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plo
 
 // save draws a figure, prints its path, and warns of letters without a font.
 func (a *app) save(file string, fig plots.Figure) error {
-	theme, err := plots.ParseTheme(a.theme)
-	if err != nil {
-		return usageError("--theme: found %q, want %s", a.theme, strings.Join(plots.Themes(), " or "))
-	}
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
+		var err error
 		if options.Width, options.Height, err = parseSize(a.size); err != nil {
 			return err
 		}
@@ -98,7 +93,7 @@ func (a *app) save(file string, fig plots.Figure) error {
 	if missing := plots.Unwritable(file, fig); missing != "" {
 		a.warn(fmt.Sprintf("%s: no font for %s; draw to .svg, or for .png install a font that has them", file, missing))
 	}
-	if err := plots.Save(file, theme.In(fig)); err != nil {
+	if err := plots.Save(file, fig); err != nil {
 		return err
 	}
 	a.note("drew %s", file)

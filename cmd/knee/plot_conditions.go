@@ -141,13 +141,10 @@ func (f *conditionFlags) measured(c plots.Condition) (knobs knobFlag, local []fl
 		_, servers = predict.Sizes(m, gpu, mode)
 		return knobs, local, servers, nil
 	case "local_batch":
-		for _, row := range m.Measurements(gpu, mode) {
-			if !slices.Contains(local, row.LocalBatch) {
-				local = append(local, row.LocalBatch)
-			}
-		}
+		all, _ := m.LocalBatches(gpu, mode)
+		local = slices.Concat(local, all)
 		slices.Sort(local)
-		return knobs, local, servers, nil
+		return knobs, slices.Compact(local), servers, nil
 	}
 	names := []string{"local_batch", "ps"}
 	for _, k := range m.Knobs(gpu, mode) {

@@ -100,5 +100,5 @@ func (in simulated) figure(workload string) (plots.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plots.NewSimulation(plots.SimulationOf(runs))
+	return plots.NewSimulation("Job completion times", runs)
 }

@@ -92,7 +92,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 				return nil, err
 			}
 			if along == "" {
-				return plots.NewSearch(plots.SearchOf(ms, ""))
+				return plots.NewSearch("", ms)
 			}
 			s, err := data.LoadStudy(study)
 			if err != nil {
@@ -125,7 +125,7 @@ func (a *app) residualsPlot() figure {
 			if len(jobs) > 1 {
 				title = fmt.Sprintf("Residuals of %d jobs", len(jobs))
 			}
-			return plots.NewResiduals(plots.ResidualsOf(val, title))
+			return plots.NewResiduals(title, val)
 		},
 	}
 }

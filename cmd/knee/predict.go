@@ -10,7 +10,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/internal/term"
 	"knee/predict"
 )
 
@@ -250,7 +249,6 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
 	var all []predict.Answer
 	var knees []string
-	var curves [][]predict.Answer
 	for len(configs) > 0 {
 		curve := configs[0]
 		var workers []int
@@ -263,20 +261,12 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 			return err
 		}
 		all = append(all, answers...)
-		curves = append(curves, answers)
 		if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
 			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
 		}
 	}
 	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f)); err != nil {
 		return err
-	}
-	if out == "table" && term.Is(a.stdout) {
-		for _, c := range curves {
-			if err := a.sketch(c); err != nil {
-				return err
-			}
-		}
 	}
 	for _, k := range knees {
 		a.note("%s", k)

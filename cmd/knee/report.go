@@ -62,7 +62,7 @@ type page struct {
 }
 
 func (a *app) writeReport(ctx context.Context, p page) error {
-	in := report.Inputs{PricePerHour: p.price, Risk: cautious}
+	in := report.Inputs{PricePerHour: p.price}
 	for _, path := range p.files {
 		files, err := reportFiles(path)
 		if err != nil {
@@ -130,7 +130,7 @@ func withStudies(files []string) []string {
 
 // shows reports by its name whether a file of a folder is for the report.
 func shows(name string) bool {
-	kinds := []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "jobs.yaml", "simulation.csv", "usage.csv"}
+	kinds := []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "simulation.csv", "usage.csv"}
 	return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(name, kind) })
 }
 

@@ -11,7 +11,8 @@ import (
 // Course is the posterior of a training curve: weighted curves that agree with
 // the record.
 type Course struct {
-	From    float64 // first step covered: the first recorded, or the first after the last known learning-rate cut
+	From    float64 // first step that most curves cover: the first recorded, or the first after a learning-rate cut, known or inferred
+	Cut     bool    // From is after an inferred cut
 	c       *Curve
 	p       *posterior
 	weights []float64
@@ -41,22 +42,34 @@ func (c *Curve) Course(target *float64) *Course {
 			k.weights = append(k.weights, 1)
 		}
 	}
-	k.From = k.p.points[0].X
+	var starts []float64
+	for _, d := range k.p.draws {
+		starts = append(starts, d.start)
+	}
+	if k.From = k.p.points[0].X; len(starts) > 0 {
+		middle := quantile.Weighted(starts, k.weights, .5)
+		k.Cut, k.From = middle > k.From, math.Max(k.From, middle)
+	}
 	return k
 }
 
-// Band returns the loss (or metric) after x steps: the median of the curves,
-// with the 90 % interval of a value recorded there, which includes their noise.
+// Band returns the loss (or metric) after x steps: the median of the curves that
+// begin before x, with the 90 % interval of a value recorded there, which includes
+// their noise.
 // For [Optimus] Mean is its best fit.
 func (k *Course) Band(x float64) data.Estimate {
-	var ls, noisy []float64
+	var ls, noisy, ws []float64
 	rng := rand.New(rand.NewPCG(1, 0))
-	for _, d := range k.p.draws {
+	for i, d := range k.p.draws {
+		if d.start > x { // it describes the record after a cut
+			continue
+		}
 		l := k.p.at(d, x)
 		noise := math.Hypot(d.fresh, k.c.Scatter) * rng.NormFloat64()
 		ls, noisy = append(ls, k.c.fromLoss(l)), append(noisy, k.c.fromLoss(l+d.lasting+noise))
+		ws = append(ws, k.weights[i])
 	}
-	e := data.Estimate{Mean: quantile.Weighted(ls, k.weights, .5), Lo: quantile.Weighted(noisy, k.weights, .05), Hi: quantile.Weighted(noisy, k.weights, .95)}
+	e := data.Estimate{Mean: quantile.Weighted(ls, ws, .5), Lo: quantile.Weighted(noisy, ws, .05), Hi: quantile.Weighted(noisy, ws, .95)}
 	if k.best != nil {
 		e.Mean = k.c.fromLoss(k.best.At(x))
 	}

@@ -88,6 +88,31 @@ func TestCourseFollowsTheRecord(t *testing.T) {
 	}
 }
 
+// A record that falls in a line and then bends at once is described after the bend
+// only: the course begins there, near what was recorded.
+func TestCourseBeginsAfterAnInferredCut(t *testing.T) {
+	var points []data.CurvePoint
+	rng := newTestRand(5)
+	for k := 1.; k <= 120; k++ {
+		loss := 2.4 - .015*k
+		if k > 60 {
+			loss = 1.2 + .1*math.Exp(-(k-60)/20)
+		}
+		points = append(points, curvePoint(k, loss+.02*rng.NormFloat64()))
+	}
+	c, err := Fit(points, 0, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	course := c.Course(nil)
+	if !course.Cut || course.From < 40 || course.From > 75 {
+		t.Fatalf("the course begins at step %g, cut %v; want near 60, after a cut", course.From, course.Cut)
+	}
+	if e := course.Band(80); e.Lo > 1.237 || e.Hi < 1.237 {
+		t.Errorf("80 steps: %+v, want 1.237 inside", e)
+	}
+}
+
 // Every question about any record has finite, ordered numbers or an error as
 // its answer.
 func TestOddRecordsHaveACourse(t *testing.T) {

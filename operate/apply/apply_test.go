@@ -27,7 +27,7 @@ func entry(id string, action data.Action, was []data.NodeShare, to ...data.NodeS
 func planOf(jobs ...data.PlannedJob) *data.Plan { return &data.Plan{Jobs: jobs} }
 
 func runner(f *queuetest.Fake) *apply.Runner {
-	return &apply.Runner{Scheduler: f, Looks: 6, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+	return &apply.Runner{Scheduler: f, Deadline: 10 * time.Second, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 }
 
 // run applies a plan and returns the outcome of each job, as "id status".
@@ -263,7 +263,7 @@ func TestHalfAndLateAnswers(t *testing.T) {
 		return nil
 	}
 	r := runner(f)
-	r.Looks = 12
+	r.Deadline = 22 * time.Second
 	expect(t, "every other answer is none", run(t, r, p), "1 done", "2 done", "3 done", "4 done")
 	f.Fault = func(string) error { return errors.New("no answer") }
 	if changes, err := r.Run(t.Context(), p, false); err == nil || len(changes) > 0 {

@@ -3,6 +3,7 @@ package apply
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"knee/data"
 	"knee/operate/queue"
@@ -132,22 +133,21 @@ func covers(want, has []data.NodeShare) bool {
 // GPUs of the nodes and the limits of the scheduler. Occupied is what all jobs of
 // the queue hold, less what the changes free.
 func free(changes []*Change, snap *queue.Snapshot) {
-	slots, types := map[string]int{}, map[string]string{}
-	up := map[string]bool{}
+	nodes := map[string]data.Node{}
 	for _, n := range snap.Cluster.Nodes {
-		slots[n.Name], types[n.Name], up[n.Name] = n.GPUs, n.GPUType, !n.Drained
+		nodes[n.Name] = n
 	}
 	for _, c := range changes {
 		for _, s := range c.To {
-			if c.places() && !up[s.Node] {
+			if n, ok := nodes[s.Node]; c.places() && (!ok || n.Drained) {
 				c.set(Refused, "node %s takes nothing new", s.Node)
 			}
 		}
 	}
 	for {
 		left := map[string]int{}
-		for n, k := range slots {
-			left[n] = k
+		for name, n := range nodes {
+			left[name] = n.GPUs
 		}
 		for _, j := range snap.Jobs {
 			use(left, j.Nodes, 1)
@@ -160,15 +160,15 @@ func free(changes []*Change, snap *queue.Snapshot) {
 				use(left, c.To, 1)
 			}
 		}
-		if !refuseLast(changes, left) && !refuseBeyond(changes, snap, types) {
+		if !refuseLast(changes, left) && !refuseBeyond(changes, snap, nodes) {
 			return
 		}
 	}
 }
 
 // refuseBeyond refuses the last change under a limit that would be exceeded, and
-// reports whether there was one. types has the GPU type of each node.
-func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]string) bool {
+// reports whether there was one.
+func refuseBeyond(changes []*Change, snap *queue.Snapshot, nodes map[string]data.Node) bool {
 	for _, l := range snap.Limits {
 		used := 0
 		var last *Change
@@ -182,7 +182,7 @@ func refuseBeyond(changes []*Change, snap *queue.Snapshot, types map[string]stri
 			}
 			used -= l.Used(c.ID, j.GPUType, j.Nodes)
 			if len(c.To) > 0 {
-				used += l.Used(c.ID, types[c.To[0].Node], c.To)
+				used += l.Used(c.ID, nodes[c.To[0].Node].GPUType, c.To)
 				last = c
 			}
 		}
@@ -228,12 +228,9 @@ func where(nodes []data.NodeShare) string {
 	if len(nodes) == 0 {
 		return "no node"
 	}
-	text := ""
-	for i, s := range nodes {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s×%d", s.Node, s.Workers)
+	var texts []string
+	for _, s := range nodes {
+		texts = append(texts, fmt.Sprintf("%s×%d", s.Node, s.Workers))
 	}
-	return text
+	return strings.Join(texts, ", ")
 }

@@ -16,8 +16,7 @@ type Runner struct {
 	Scheduler  queue.Scheduler
 	Allowed    func(queue.Job) string // why a job may not be changed, empty if it may; nil: every one may
 	MaxChanges int                    // of one run; 0: no limit
-	Poll       time.Duration          // between two reads of the queue
-	Looks      int                    // reads of the queue that wait for the effect of a command; at least 1
+	Deadline   time.Duration          // how long to wait for the effect of a command
 	// Before is called with every change before the first is made, so that what it
 	// records survives a crash. An error ends the run. May be nil.
 	Before func(Change) error
@@ -25,6 +24,13 @@ type Runner struct {
 	// setting the clock has no effect.
 	Sleep func(context.Context, time.Duration) error
 }
+
+// poll is the time between two reads of the queue: short enough for people, long
+// enough for a loaded controller.
+const poll = 2 * time.Second
+
+// looks is how often the queue is read within the deadline.
+func (r *Runner) looks() int { return int(r.Deadline/poll) + 1 }
 
 // Run applies a plan; dry, it only lists the changes. Each change has its own
 // status; the error is of the whole run: the queue could not be read, Before
@@ -277,7 +283,7 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 	return nil
 }
 
-// wait reads the queue until shows holds for every change, at most Looks times,
+// wait reads the queue until shows holds for every change, within the deadline,
 // and returns the changes for which it does not. A job that two reads lack has
 // ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
@@ -304,7 +310,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 			}
 			changes = open
 		}
-		if look+1 >= r.Looks || len(changes) == 0 {
+		if look+1 >= r.looks() || len(changes) == 0 {
 			return changes, nil
 		}
 		if err := r.sleep(ctx); err != nil {
@@ -313,7 +319,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 	}
 }
 
-// look reads the queue, up to Looks times if that fails.
+// look reads the queue, and repeats a read that fails until the deadline.
 func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
 	var all []error
 	for look := 0; ; look++ {
@@ -321,7 +327,7 @@ func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
 		if err == nil {
 			return snap, nil
 		}
-		if all = append(all, err); look+1 >= r.Looks || ctx.Err() != nil {
+		if all = append(all, err); look+1 >= r.looks() || ctx.Err() != nil {
 			return nil, fmt.Errorf("the queue does not answer: %w", errors.Join(all[len(all)-1], ctx.Err()))
 		}
 		if err := r.sleep(ctx); err != nil {
@@ -332,10 +338,15 @@ func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
 
 func (r *Runner) sleep(ctx context.Context) error {
 	if r.Sleep != nil {
-		return r.Sleep(ctx, r.Poll)
+		return r.Sleep(ctx, poll)
 	}
+	return Sleep(ctx, poll)
+}
+
+// Sleep waits in real time. It fails if ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(r.Poll):
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -70,8 +70,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// TestLog: what the ranks of a job print says the same, and the time that a
-// worker does not spend waiting for others tells it apart.
+// TestLog: the lines that the ranks print give the same verdicts. The straggler is
+// the worker that does not wait for others.
 func TestLog(t *testing.T) {
 	var log strings.Builder
 	for n := range 1500 {

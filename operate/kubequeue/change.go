@@ -13,7 +13,6 @@ import (
 	"knee/operate/queue"
 )
 
-// Check implements [queue.Scheduler].
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	w := j.Handle.(workload)
 	if !j.Resizable && queue.Workers(to) != j.Workers {
@@ -95,7 +94,6 @@ func note(notes map[string]any, w workload, roles []role) {
 	notes[askedFor] = strings.Join(counts, ",")
 }
 
-// Ended implements [queue.Scheduler].
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
 	w := j.Handle.(workload)
 	now := workload{}
@@ -106,7 +104,6 @@ func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) 
 	return well, how
 }
 
-// Hold implements [queue.Scheduler].
 func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 	w := j.Handle.(workload)
 	roles, err := w.roles()
@@ -120,7 +117,6 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 	return q.patch(ctx, j, w, notes, spec)
 }
 
-// Start implements [queue.Scheduler].
 func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) error {
 	w := workload{kind: j.Handle.(workload).kind}
 	if err := q.client.Get(ctx, j.Handle.(workload).path(), &w); err != nil {

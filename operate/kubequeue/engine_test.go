@@ -15,8 +15,8 @@ import (
 	"knee/operate/queue"
 )
 
-// engine is a real control plane, with nodes for each test: another's may still
-// hold its pods. The training operator makes the pods of PyTorchJobs.
+// engine is a real control plane. Every test has its own nodes, since those of
+// another test may still hold its pods. The training operator makes the pods of PyTorchJobs.
 type engine struct {
 	t      *testing.T
 	client *kube.Client
@@ -71,7 +71,7 @@ func (e *engine) find(name string) queue.Job {
 // apply carries a plan of one job out.
 func (e *engine) apply(j queue.Job, action data.Action, to ...data.NodeShare) *apply.Change {
 	e.t.Helper()
-	r := &apply.Runner{Scheduler: e.queue, Looks: 20, Poll: 500 * time.Millisecond}
+	r := &apply.Runner{Scheduler: e.queue, Deadline: 20 * time.Second}
 	changes, err := r.Run(e.t.Context(), &data.Plan{Jobs: []data.PlannedJob{{Name: j.Name, ID: j.ID, Action: action, Was: j.Nodes, Placement: to}}}, false)
 	if err != nil || len(changes) != 1 {
 		e.t.Fatalf("%v, %v", changes, err)

@@ -73,8 +73,8 @@ func TestRayJob(t *testing.T) {
 	}
 }
 
-// A job of Kueue can have another size while it waits; one that runs only if it
-// is elastic; one whose completions are counted only if they have an index.
+// A waiting job of Kueue can be resized, a running one only if it is elastic, and one
+// with completions only if they are indexed.
 func TestKueue(t *testing.T) {
 	const template = `"template":{"spec":{"containers":[{"name":"w","resources":{"limits":{"nvidia.com/gpu":"2"}}}]}}`
 	for _, c := range []struct{ name, notes, spec, fixed, patch string }{

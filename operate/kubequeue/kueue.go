@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	"knee/internal/kube"
 	"knee/operate/queue"
 )
@@ -64,17 +66,10 @@ func (q *Queue) readJobSets(ctx context.Context, namespace string) error {
 		for _, r := range s.Spec.ReplicatedJobs {
 			step, marked := r.Template.Metadata.Labels["trainer.kubeflow.org/trainjob-ancestor-step"]
 			if step == "trainer" || !marked && r.Name == "node" {
-				pods += valueOr(r.Replicas, 1) * valueOr(r.Template.Spec.Parallelism, 1)
+				pods += ptr.Deref(r.Replicas, 1) * ptr.Deref(r.Template.Spec.Parallelism, 1)
 			}
 		}
 		q.jobSets[s.Metadata.Namespace+"/"+s.Metadata.Name] = pods
 	}
 	return nil
-}
-
-func valueOr(n *int, absent int) int {
-	if n == nil {
-		return absent
-	}
-	return *n
 }

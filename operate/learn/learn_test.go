@@ -62,8 +62,8 @@ func predict(t testing.TB, path string, c data.Config) data.Estimate {
 	return p.StepTime
 }
 
-// A job as fast as its model keeps it; one that drifted gets its own, which
-// covers what was measured and differs elsewhere too.
+// A job as fast as its model keeps it. One that drifted gets its own model, which
+// covers the measurement and differs in other configurations too.
 func TestRefit(t *testing.T) {
 	rule := &data.JobRule{Model: model(t, "toy", 1)}
 	for _, slower := range []float64{1, 1.2, 1.5, 8} {

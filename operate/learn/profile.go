@@ -2,6 +2,7 @@ package learn
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"knee/data"
@@ -74,12 +75,7 @@ func twice(row queue.Row, free map[string]data.Node) []data.NodeShare {
 		return []data.NodeShare{{Node: row.Nodes[0].Node, Workers: 2 * each}}
 	}
 	to := slices.Clone(row.Nodes)
-	var names []string
-	for name := range free {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(free)) {
 		taken := slices.ContainsFunc(row.Nodes, func(s data.NodeShare) bool { return s.Node == name })
 		if n := free[name]; len(to) < 2*len(row.Nodes) && !taken && n.GPUs >= each && n.GPUType == row.GPUType {
 			to = append(to, data.NodeShare{Node: name, Workers: each})

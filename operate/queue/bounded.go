@@ -9,7 +9,7 @@ import (
 	"knee/data"
 )
 
-// Bounded is a scheduler with a time limit for each call, so that a call that
+// Bounded is a [Scheduler] with a time limit for each call, so that a call that
 // hangs fails.
 type Bounded struct {
 	Scheduler
@@ -27,18 +27,15 @@ func within[T any](ctx context.Context, limit time.Duration, ask func(context.Co
 	return answer, err
 }
 
-// Read implements [Scheduler].
 func (b Bounded) Read(ctx context.Context) (*Snapshot, error) {
 	return within(ctx, b.Limit, b.Scheduler.Read)
 }
 
-// Hold implements [Scheduler].
 func (b Bounded) Hold(ctx context.Context, j Job) error {
 	_, err := within(ctx, b.Limit, func(ctx context.Context) (any, error) { return nil, b.Scheduler.Hold(ctx, j) })
 	return err
 }
 
-// Start implements [Scheduler].
 func (b Bounded) Start(ctx context.Context, j Job, to []data.NodeShare) error {
 	_, err := within(ctx, b.Limit, func(ctx context.Context) (any, error) { return nil, b.Scheduler.Start(ctx, j, to) })
 	return err

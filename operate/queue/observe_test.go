@@ -64,8 +64,7 @@ func TestObserve(t *testing.T) {
 	expect("and empty", look(170), 97, 0)
 }
 
-// streams is a queue whose logs are no files: of each read what is new since a
-// point in time is requested.
+// streams is a queue whose logs are streams from a point in time on.
 type streams struct {
 	*queuetest.Fake
 	asked *[]time.Time

@@ -8,7 +8,7 @@ import (
 	"knee/data"
 )
 
-// The quota of a plan is without what fixed jobs hold.
+// What fixed jobs hold is subtracted from a quota.
 func TestTenants(t *testing.T) {
 	snap := &Snapshot{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n1", GPUType: "a100", GPUs: 8}, {Name: "n2", GPUType: "t4", GPUs: 8}}},
 		Limits: []Limit{{Tenant: "vision", Most: 6, Jobs: map[string]bool{"1": true, "2": true, "3": true}}}}

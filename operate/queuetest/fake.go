@@ -21,7 +21,7 @@ import (
 // killed there.
 type Crashed struct{ At string }
 
-// Fake is a scheduler in memory. Every Read is one step of its time.
+// Fake is a [queue.Scheduler] in memory. Every Read is one step of its time.
 type Fake struct {
 	Cluster data.Cluster
 	Jobs    []*Job
@@ -178,7 +178,6 @@ func (f *Fake) End(id string) {
 	f.Jobs = slices.DeleteFunc(f.Jobs, func(j *Job) bool { return j.ID == id })
 }
 
-// Read implements [queue.Scheduler].
 func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
 	if err := f.fault("read"); err != nil {
 		return nil, err
@@ -193,7 +192,6 @@ func (f *Fake) Read(context.Context) (*queue.Snapshot, error) {
 	return s, nil
 }
 
-// Log implements [queue.Scheduler].
 func (f *Fake) Log(_ context.Context, j queue.Job, _ string, _ time.Time) (io.ReadCloser, error) {
 	text, ok := f.Logs[j.ID]
 	if !ok {
@@ -207,13 +205,10 @@ type file struct{ io.ReadSeeker }
 
 func (file) Close() error { return nil }
 
-// Check implements [queue.Scheduler].
 func (f *Fake) Check(queue.Job, []data.NodeShare) string { return "" }
 
-// Ended implements [queue.Scheduler].
 func (f *Fake) Ended(context.Context, queue.Job) (bool, string) { return f.Failed == "", f.Failed }
 
-// Hold implements [queue.Scheduler].
 func (f *Fake) Hold(_ context.Context, j queue.Job) error {
 	return f.call("hold", "hold "+j.ID, j.ID, func(is *Job) error {
 		if j.State == queue.Pending && is.State != queue.Pending {
@@ -227,7 +222,6 @@ func (f *Fake) Hold(_ context.Context, j queue.Job) error {
 	})
 }
 
-// Start implements [queue.Scheduler].
 func (f *Fake) Start(_ context.Context, j queue.Job, to []data.NodeShare) error {
 	text := "start " + j.ID
 	for _, s := range to {

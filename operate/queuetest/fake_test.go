@@ -27,8 +27,8 @@ func at(t *testing.T, f *Fake, id string, want ...data.NodeShare) {
 	}
 }
 
-// A job that is held leaves its nodes after some looks at the queue, waits, and
-// runs again where it is told to, as soon as there is room.
+// A held job leaves its nodes after some reads of the queue, waits, and runs on the
+// nodes it is started on as soon as they are free.
 func TestHoldAndStart(t *testing.T) {
 	f := New("n1", "n2")
 	f.Leave, f.Now = 2, func() time.Time { return time.Unix(7, 0) }

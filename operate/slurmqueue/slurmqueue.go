@@ -55,7 +55,6 @@ func New(audit func(queue.Command) error) *Queue {
 	return &Queue{audit: audit, commands: Commands{slurm.Details, slurm.Cluster, slurm.Reservations, slurm.Control, slurm.HowEnded, slurm.AskAccounts}}
 }
 
-// Read implements [queue.Scheduler].
 func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	details, err := q.commands.Details(ctx)
 	if err != nil {
@@ -116,7 +115,6 @@ func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	j.HeldByUs = j.Held && slices.Contains(strings.Fields(d.Comment), held)
 	shape, _ := gpusOf(d.TRESPerNode)
 	j.Workers = shape.Count * d.NodeCount
-	j.Requested = j.Workers
 	was, _ := original(d)
 	j.Requested = was.nodes * was.perNode
 	if shape.Type != "" {
@@ -212,7 +210,6 @@ func logOf(d slurm.Detail) string {
 	return out
 }
 
-// Log implements [queue.Scheduler].
 func (q *Queue) Log(_ context.Context, j queue.Job, path string, _ time.Time) (io.ReadCloser, error) {
 	if path == "" {
 		path = j.Log
@@ -223,7 +220,6 @@ func (q *Queue) Log(_ context.Context, j queue.Job, path string, _ time.Time) (i
 	return os.Open(path)
 }
 
-// Check implements [queue.Scheduler].
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	d := j.Handle.(slurm.Detail)
 	for _, s := range to {
@@ -262,7 +258,6 @@ func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
 	return 0, fmt.Errorf("its %d tasks cannot be shared by %d GPUs as by %d", was.tasks, per*len(to), gpus)
 }
 
-// Ended implements [queue.Scheduler].
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {
 	end, err := q.commands.HowEnded(ctx, j.ID)
 	if err != nil {
@@ -271,7 +266,6 @@ func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) 
 	return end.State == "COMPLETED", fmt.Sprintf("%s, exit code %d", end.State, end.Exit)
 }
 
-// Hold implements [queue.Scheduler].
 func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 	d := j.Handle.(slurm.Detail)
 	was, changed := original(d)
@@ -298,7 +292,6 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 		q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+remove(now.Comment, held)))
 }
 
-// Start implements [queue.Scheduler].
 func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) error {
 	d, err := q.detail(ctx, j.ID)
 	switch {

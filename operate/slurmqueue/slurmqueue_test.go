@@ -210,7 +210,7 @@ func TestWordsInComments(t *testing.T) {
 	}
 }
 
-// Limits hold for those who share them; of each job alone they are its own.
+// A shared limit becomes one for the jobs that share it; one per job is set on each.
 func TestLimits(t *testing.T) {
 	c := &controller{job: running(), keeps: &slurm.Accounts{Parent: map[string]string{"vision": "research", "research": "root"}, Limits: []slurm.Limit{
 		{Account: "research", Most: 12}, {Account: "vision", GPUType: "a100", Most: 4}, {Account: "speech", Most: 1}, {Account: "vision", User: "ann", Jobs: true, Most: 2},

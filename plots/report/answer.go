@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,12 +59,7 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 		}
 		all = append(all, *best)
 	}
-	slices.SortStableFunc(all, func(a, b choice) int {
-		if rate(a.at()) > rate(b.at()) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(rate(b.at()), rate(a.at())) })
 	return all, nil
 }
 
@@ -73,13 +69,8 @@ func batches(c plots.Condition) []plots.Condition {
 		return []plots.Condition{c}
 	}
 	var out []plots.Condition
-	var seen []float64
-	for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
-		if slices.Contains(seen, m.LocalBatch) {
-			continue
-		}
-		seen = append(seen, m.LocalBatch)
-		c.Base.LocalBatch = m.LocalBatch
+	measured, _ := c.Predictor.Model.LocalBatches(c.Base.GPUType, c.Base.ModeOrDefault())
+	for _, c.Base.LocalBatch = range measured {
 		out = append(out, c)
 	}
 	return out
@@ -92,30 +83,24 @@ func kneeOf(c plots.Condition) (choice, error) {
 	if err != nil {
 		return choice{}, err
 	}
-	out := choice{Condition: c, curve: curve, last: len(curve) - 1}
-	var within []predict.Answer
-	var index []int
-	for i, a := range curve {
-		if !a.Extrapolated {
-			within, index, out.last = append(within, a), append(index, i), i
-		}
-	}
+	within := slices.DeleteFunc(slices.Clone(curve), func(a predict.Answer) bool { return a.Extrapolated })
 	if len(within) == 0 {
-		out.knee = predict.KneeOf(curve, rate)
-		return out, nil
+		within = curve
 	}
-	out.knee = index[predict.KneeOf(within, rate)]
-	return out, nil
+	index := func(i int) int {
+		return slices.IndexFunc(curve, func(a predict.Answer) bool { return a.Config.Workers == within[i].Config.Workers })
+	}
+	return choice{c, curve, index(predict.KneeOf(within, rate)), index(len(within) - 1)}, nil
 }
 
-// workers says where the knee is, what is lost there and what the next doubling
-// is predicted to bring.
+// workers says where the knee is, what is left of linear scaling there, and what the
+// next doubling is predicted to bring.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
-	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plural(k, "worker"), c.linear())
+	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plots.Counted(k, "worker"), c.linear())
 	switch {
 	case c.knee == c.last && c.last > 0:
-		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", plural(k, "worker"), c.linear())
+		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", plots.Counted(k, "worker"), c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}
@@ -194,11 +179,23 @@ func (c choice) cost() string {
 	if c.what() == "goodput" {
 		work += " at the efficiency of the initial batch"
 	}
-	hours := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600)
-	if price := c.Predictor.Price[at.Config.GPUType]; price > 0 {
-		return strings.Replace(interval(hours.Scale(price), plots.Money), "–$", "–", 1) + work
+	if priced := c.price() > 0; priced {
+		return strings.Replace(interval(c.million(priced)), "–$", "–", 1) + work
 	}
-	return interval(hours, plots.Plain) + " worker-hours" + work
+	return interval(c.million(false)) + " worker-hours" + work
+}
+
+// price is that of a worker-hour in US$, 0 if it is not known.
+func (c choice) price() float64 { return c.Predictor.Price[c.Base.GPUType] }
+
+// million is the cost of a million samples at initial-batch worth, in US$ or in
+// worker-hours, and how it is written.
+func (c choice) million(priced bool) (data.Estimate, func(float64) string) {
+	hours := c.at().Goodput.Per(1e6 * float64(c.at().Config.Workers) / 3600)
+	if priced {
+		return hours.Scale(c.price()), plots.Money
+	}
+	return hours, plots.Plain
 }
 
 // batch says which batch or layout was chosen, and from what.
@@ -231,7 +228,7 @@ func (c choice) layout() string {
 		return err.Error()
 	}
 	best := all[0]
-	s := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batches of %s", max(best.Config.TP, 1), max(best.Config.PP, 1), best.Config.Replicas(), plots.Plain(best.Config.LocalBatch))
+	s := fmt.Sprintf("%s, micro-batches of %s", c.layoutName(), plots.Plain(best.Config.LocalBatch))
 	if m := best.Memory; m != nil {
 		const gib = 1 << 30
 		s += "; " + interval(m.Peak.Scale(1./gib), plots.Plain) + " GiB"
@@ -240,7 +237,7 @@ func (c choice) layout() string {
 	return s + fmt.Sprintf("; the bubble takes %.0f %%, communication %.0f %%", 100*bubble, 100*communication)
 }
 
-// support says how far the choice itself rests on measurements.
+// support says whether the choice was measured, or how far it is from measurements.
 func (c choice) support() string {
 	at := c.at()
 	for _, m := range c.Measured() {
@@ -254,7 +251,7 @@ func (c choice) support() string {
 	return "this configuration was not measured, but is within the measured range"
 }
 
-// name is the configuration for people.
+// name is the configuration as the answer says it.
 func (c choice) name() string {
 	at := c.at().Config
 	if c.Layout {
@@ -272,12 +269,12 @@ func (c choice) layoutName() string {
 func conditionTable(all []choice) *Table {
 	unit, priced := "worker-hours", true
 	for _, c := range all {
-		priced = priced && c.Predictor.Price[c.Base.GPUType] > 0
+		priced = priced && c.price() > 0
 	}
 	if priced {
 		unit = "US$"
 	}
-	t := &Table{Columns: append(append(columns("condition"), numeric("workers", "local batch", "goodput (samples/s)", unit+" per million samples", "% of linear", "measured up to")...), columns("twice the workers")...)}
+	t := newTable("condition", "#workers", "#local batch", "#goodput (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
 	for _, c := range all {
 		at := c.at()
 		most := 0
@@ -286,12 +283,7 @@ func conditionTable(all []choice) *Table {
 		}
 		goodput, cost := text(""), text("")
 		if at.Goodput.Mean > 0 {
-			goodput = estimate(at.Goodput, plots.Plain)
-			if per := at.Goodput.Per(1e6 * float64(at.Config.Workers) / 3600); priced {
-				cost = estimate(per.Scale(c.Predictor.Price[c.Base.GPUType]), plots.Money)
-			} else {
-				cost = estimate(per, plots.Plain)
-			}
+			goodput, cost = estimate(at.Goodput, plots.Plain), estimate(c.million(priced))
 		}
 		kind := fmt.Sprintf("%s, %s", at.Config.GPUType, at.Config.ModeOrDefault())
 		if at.Config.PS > 0 {
@@ -308,11 +300,4 @@ func interval(e data.Estimate, f func(float64) string) string {
 		return f(e.Mean)
 	}
 	return fmt.Sprintf("%s (%s–%s)", f(e.Mean), f(e.Lo), f(e.Hi))
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }

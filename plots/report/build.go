@@ -44,7 +44,12 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 		return r, &data.InputError{Found: "nothing to report on", Want: "measurements, a model, a training curve, a plan or results of a simulation"}
 	}
 	r.Title = title(about, r.Sections)
-	r.Warnings = compact(r.Warnings)
+	seen := map[string]bool{}
+	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool {
+		again := seen[w]
+		seen[w] = true
+		return again
+	})
 	return r, nil
 }
 
@@ -57,18 +62,6 @@ func title(jobs []string, sections []Section) string {
 		return fmt.Sprintf("%d jobs", len(jobs))
 	}
 	return strings.Join(jobs, ", ")
-}
-
-// compact drops repeated texts and keeps the order.
-func compact(texts []string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, t := range texts {
-		if !seen[t] {
-			out, seen[t] = append(out, t), true
-		}
-	}
-	return out
 }
 
 // job is everything that is known of one job.
@@ -110,8 +103,8 @@ func (in *Inputs) jobs() []*job {
 	return all
 }
 
-// complete fits a model where there are measurements and none was given. It
-// fails with the error of ctx alone.
+// complete fits a model to the measurements if none was given. Its only error is
+// that of ctx.
 func (j *job) complete(ctx context.Context) error {
 	if j.model != nil || len(j.measurements) == 0 {
 		return nil
@@ -121,13 +114,13 @@ func (j *job) complete(ctx context.Context) error {
 		return ctx.Err() // nothing was measured: the section says so
 	}
 	if len(j.curve) > 0 {
-		_ = m.AddCurve(j.curve, data.Batch{}, convergence.Settings{}) // without it the model speaks of speed alone
+		_ = m.AddCurve(j.curve, data.Batch{}, convergence.Settings{}) // without it the model predicts speed only
 	}
 	j.model, j.fitted = m, "No model was given: the figures show one fitted to the measurements for this page."
 	return nil
 }
 
-// report adds the section of a job and its conclusions.
+// report adds the section and the answer of a job.
 func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
 	s := Section{Title: cmp.Or(j.name, "A training run")}
 	if j.fitted != "" {

@@ -1,6 +1,9 @@
 package report
 
 import (
+	"slices"
+
+	"knee/data"
 	"knee/fit/convergence"
 	"knee/plots"
 )
@@ -13,16 +16,17 @@ func (j *job) reportCurve(s *Section) {
 	if len(plots.LossPoints(j.curve)) < fewestPoints {
 		return
 	}
-	c, err := convergence.Fit(j.curve, 0, convergence.Settings{})
+	initial := 0. // steps as recorded
+	if j.model != nil && slices.ContainsFunc(j.curve, func(p data.CurvePoint) bool { return p.GlobalBatch != j.curve[0].GlobalBatch }) {
+		initial = j.model.Batch().Initial // steps of different batches are not alike
+	}
+	c, err := convergence.Fit(j.curve, initial, convergence.Settings{})
 	if err != nil {
 		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
 		return
 	}
-	spec, _, err := plots.ConvergenceOf(c, j.curve, 0, nil)
-	if err == nil {
-		var fig plots.Figure
-		spec.Title = "How far is the training?"
-		fig, err = plots.NewConvergence(spec)
-		s.figure(fig, err, "The loss as recorded, and its expected course if training continues.")
-	}
+	spec, _, err := plots.ConvergenceOf(c, j.curve, initial, nil)
+	spec.Title = "How far is the training?"
+	fig, err := draw(spec, err, plots.NewConvergence)
+	s.figure(fig, err, "The loss of all runs, and its expected course if training continues.")
 }

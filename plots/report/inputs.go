@@ -22,14 +22,12 @@ type Inputs struct {
 	Models       []*fit.Model
 	Plans        []*data.Plan
 	Cluster      *data.Cluster // nil if none was given
-	Jobs         []data.Job    // that share the cluster
 	Studies      []*data.Study
 	Tables       []Results // of simulations and search benchmarks
 	Used         []simulate.Used
 	Files        []data.Input // every file with its hash, in the order given
 	Warnings     []string
 	PricePerHour map[string]float64 // US$ per worker-hour by GPU type; may be nil
-	Risk         float64            // that plans were made with, see allocate.Problem
 }
 
 // Results is a table of results that another command printed as CSV.
@@ -42,9 +40,9 @@ type Results struct {
 	Replayed []simulate.Replayed
 }
 
-// Read adds a file to the inputs. What it is, its contents tell: JSON that is
-// a plan or a model, YAML that is a cluster, CSV by the names of its columns.
-// It fails if it is none of these, and as the reader of its kind does.
+// Read adds a file to the inputs. Its kind is recognised by its contents: the keys
+// of JSON and YAML, the columns of CSV. It fails if it is of no known kind, and as
+// the reader of its kind does.
 func (in *Inputs) Read(path string) error {
 	content, err := data.ReadFile(path)
 	if err != nil {
@@ -52,17 +50,19 @@ func (in *Inputs) Read(path string) error {
 	}
 	sum := sha256.Sum256(content)
 	in.Files = append(in.Files, data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])})
+	var names []string
 	for _, k := range kinds() {
 		if k.is(content) {
 			return k.read(in, content, path)
 		}
+		names = append(names, k.name)
 	}
 	found := "an empty file"
 	if first, _, _ := strings.Cut(strings.TrimSpace(string(content)), "\n"); first != "" {
 		found = fmt.Sprintf("%.60q", first)
 	}
 	return &data.InputError{Source: data.Source{File: path, Line: 1}, Found: found,
-		Want: "one of: " + strings.Join(kindNames(), ", ")}
+		Want: "one of: " + strings.Join(names, ", ")}
 }
 
 // kind is one kind of input: how its contents are recognised, and read.
@@ -84,17 +84,8 @@ func kinds() []kind {
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), warned(data.ReadCurve, func(in *Inputs, c []data.CurvePoint) { in.Curves = append(in.Curves, c...) })},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
-		{"jobs (jobs.yaml)", yamlWith("jobs:"), reads(data.ReadJobs, func(in *Inputs, f *data.JobsFile) { in.Jobs = append(in.Jobs, f.Jobs...) })},
 		{"a study (study.yaml)", yamlWith("job:"), reads(data.ReadStudy, func(in *Inputs, s *data.Study) { in.Studies = append(in.Studies, s) })},
 	}
-}
-
-func kindNames() []string {
-	var names []string
-	for _, k := range kinds() {
-		names = append(names, k.name)
-	}
-	return names
 }
 
 // jsonWith recognises a JSON object that has all of the keys.
@@ -140,16 +131,12 @@ func yamlWith(key string) func([]byte) bool {
 	}
 }
 
-// reads makes a reader of a kind of one that a package has and of what to do
-// with what it read.
+// reads joins the reader of a package with what to do with its result.
 func reads[T any](read func(io.Reader, string) (T, error), keep func(*Inputs, T)) func(*Inputs, []byte, string) error {
-	return func(in *Inputs, content []byte, path string) error {
-		v, err := read(bytes.NewReader(content), path)
-		if err == nil {
-			keep(in, v)
-		}
-		return err
-	}
+	return warned(func(r io.Reader, path string) (T, []string, error) {
+		v, err := read(r, path)
+		return v, nil, err
+	}, keep)
 }
 
 // warned is reads for readers that warn.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/fit"
@@ -26,17 +27,6 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 		return err
 	}
 	best := choices[0]
-	a := Answer{Job: cmp.Or(j.name, "The job"), Choice: best.name(), Facts: []Fact{
-		{"workers", best.workers()}, {"batch", best.batch()}, {"speed", best.speed()}}}
-	if best.Layout {
-		a.Facts[1].Name = "layout"
-	}
-	if cost := best.cost(); cost != "" {
-		a.Facts = append(a.Facts, Fact{"cost", cost})
-	}
-	if fastest := best.fastest(); fastest != "" {
-		a.Facts = append(a.Facts, Fact{"fastest", fastest})
-	}
 	v, err := j.validate(ctx)
 	if err != nil {
 		return err
@@ -46,50 +36,66 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 		t := v.Totals()[0]
 		sure += fmt.Sprintf("; held-out measurements are predicted to %.0f %% on average (worst tenth: %.0f %% or more), and %.0f %% of %d lie inside their 90 %% interval", t.MAPE, t.P90, t.Coverage, t.N)
 	}
-	a.Facts = append(a.Facts, Fact{"how sure", sure})
-	r.Answers = append(r.Answers, a)
+	batch := "batch"
+	if best.Layout {
+		batch = "layout"
+	}
+	facts := []Fact{{"workers", best.workers()}, {batch, best.batch()}, {"speed", best.speed()}, {"cost", best.cost()}, {"fastest", best.fastest()}, {"how sure", sure}}
+	facts = slices.DeleteFunc(facts, func(f Fact) bool { return f.Text == "" })
+	r.Answers = append(r.Answers, Answer{cmp.Or(j.name, "The job"), best.name(), facts})
 	if len(choices) > 1 {
 		s.table(conditionTable(choices), "The knee of every GPU type and mode, at its best measured batch", true)
 	}
 	s.curves(conditions, best)
 	s.batch(best)
 	if v != nil {
-		fig, err := plots.NewResiduals(plots.ResidualsOf(v, "How well does it predict?"))
+		fig, err := plots.NewResiduals("How well does it predict?", v)
 		s.figure(fig, err, "Every measurement predicted from the others.")
 	}
 	s.table(parameterTable(j.model), "Fitted parameters with 90 % intervals", false)
-	return j.reportNext(ctx, s)
+	j.reportNext(s)
+	return nil
 }
 
 // curves adds how far the job scales, and what that costs. Of the knees only the
 // answer is marked, where its batch is that of the figure.
 func (s *Section) curves(conditions []plots.Condition, best choice) {
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
-	var fig *plots.Chart
-	if err == nil {
-		spec.Title = "How far does it scale?"
-		for i, c := range conditions {
-			spec.Series[i].Knee = nil
-			if c.String() == best.Condition.String() {
-				at := spec.Series[i].Curve[best.knee]
-				spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
-			}
+	spec.Title = "How far does it scale?"
+	for i := range spec.Series {
+		spec.Series[i].Knee = nil
+		if conditions[i].String() == best.Condition.String() {
+			at := spec.Series[i].Curve[best.knee]
+			spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
 		}
-		fig, err = plots.NewScalability(spec)
 	}
+	fig, err := draw(spec, err, plots.NewScalability)
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
 	if spec.Quantity != plots.Throughput {
 		return // without a batch there are no samples to pay for
 	}
 	costs, err := plots.EfficiencyOf(conditions)
-	if err == nil {
-		var both *plots.Panels
-		if both, err = plots.NewEfficiency(costs); err == nil {
-			fig = both.Charts[1]
-			fig.Title, fig.Subtitle, fig.Width = "What does it cost?", costs.Subtitle, plots.DefaultWidth
-		}
+	both, err := draw(costs, err, plots.NewEfficiency)
+	s.panel(both, 1, "What does it cost?", err, "For the same number of samples, ignoring statistical efficiency.")
+}
+
+// draw draws a figure from its description, unless err is the error of that.
+func draw[S, F any](spec S, err error, figure func(S) (F, error)) (out F, _ error) {
+	if err != nil {
+		return out, err
 	}
-	s.figure(fig, err, "For the same number of samples, ignoring statistical efficiency.")
+	return figure(spec)
+}
+
+// panel adds one of several panels as a figure.
+func (s *Section) panel(p *plots.Panels, i int, title string, err error, caption string) {
+	if err != nil {
+		s.figure(nil, err, caption)
+		return
+	}
+	c := p.Charts[i]
+	c.Title, c.Subtitle, c.Width = title, p.Subtitle, plots.DefaultWidth
+	s.figure(c, nil, caption)
 }
 
 // batch adds the figure that the batch, or the layout, is chosen by.
@@ -97,27 +103,18 @@ func (s *Section) batch(c choice) {
 	at := c.at().Config
 	if c.Layout {
 		heat, err := plots.LayoutHeat(c.Predictor, predict.LayoutQuestion{GPUType: at.GPUType, Workers: at.Workers})
-		var fig plots.Figure
-		if err == nil {
-			heat.Title = "Which layout?"
-			fig, err = plots.NewHeatMap(heat)
-		}
+		heat.Title = "Which layout?"
+		fig, err := draw(heat, err, plots.NewHeatMap)
 		s.figure(fig, err, "Each pair with its best micro-batch, sharding and recomputation; crossed where it does not fit.")
 		return
 	}
 	if lo, hi := c.Predictor.Model.BatchRange(at.GPUType, at.ModeOrDefault()); !(hi > lo) || c.GlobalBatch > 0 {
 		return
 	}
-	spec, err := plots.BatchOf(c.Predictor, at)
-	var fig *plots.Chart
-	if err == nil {
-		var both *plots.Panels
-		if both, err = plots.NewBatch(spec); err == nil {
-			fig = both.Charts[0]
-			fig.Title, fig.Subtitle, fig.Width = "Which batch?", spec.Subtitle, plots.DefaultWidth
-		}
-	}
-	s.figure(fig, err, "Goodput is throughput times statistical efficiency.")
+	spec, err := plots.BatchOf(c.Predictor, at, at.LocalBatch)
+	spec.Note = "the answer above"
+	both, err := draw(spec, err, plots.NewBatch)
+	s.panel(both, 0, "Which batch?", err, "Goodput is throughput times statistical efficiency.")
 }
 
 // pricesOf are the prices that were given, else those of the job's study.
@@ -130,11 +127,11 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 	return in.PricePerHour
 }
 
-// mostFolds bounds how many fits the check of a model may take.
+// mostFolds is how many fits the check of a model takes at most.
 const mostFolds = 20
 
-// validate predicts measurements of the model from one another, of very many
-// some; nil where there are too few. It fails with the error of ctx alone.
+// validate predicts measurements of the model from one another, at most mostChecked;
+// nil if there are fewer than four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	var rows []data.Measurement
 	for _, gpu := range j.model.GPUTypes() {
@@ -160,19 +157,18 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 
 // reportNext recommends the next measurement, except for layouts, which knee
 // predict lists.
-func (j *job) reportNext(ctx context.Context, s *Section) error {
+func (j *job) reportNext(s *Section) {
 	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
-		return nil
+		return
 	}
 	gains, err := predict.Gains(j.model)
 	if err == nil && len(gains) > 0 {
 		s.Text = append(s.Text, "What one more measurement would buy: "+gains[0].String()+".")
 	}
-	return ctx.Err()
 }
 
 func parameterTable(m *fit.Model) *Table {
-	t := &Table{Columns: append(append(columns("GPU type", "mode", "family", "parameter"), numeric("value", "from", "to")...), columns("unit")...)}
+	t := newTable("GPU type", "mode", "family", "parameter", "#value", "#from", "#to", "unit")
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			family, params := m.Parameters(gpu, mode)

@@ -9,7 +9,7 @@ import (
 	"knee/plots"
 )
 
-// reportPlan adds who gets what, why, and how close that is to the best.
+// reportPlan adds what each job gets, why, and how close the plan is to the best.
 func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	s := Section{Title: fmt.Sprintf("Plan (%s, %s)", cmp.Or(p.Policy, "marginal-gain"), p.Objective)}
 	waiting := 0
@@ -34,13 +34,12 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	} else {
 		s.Text = append(s.Text, "Give cluster.yaml too for the figure of nodes.")
 	}
-	in.reportGains(&s, p)
 	s.table(planTable(p), "Jobs, with 90 % intervals", true)
 	r.Sections = append(r.Sections, s)
 }
 
 func planTable(p *data.Plan) *Table {
-	t := &Table{Columns: append(append(columns("job", "action", "GPU type", "mode"), numeric("workers", "ps", "local batch", "goodput (samples/s)", "done in", "cost")...), columns("nodes", "why")...)}
+	t := newTable("job", "action", "GPU type", "mode", "#workers", "#ps", "#local batch", "#goodput (samples/s)", "#done in", "#cost", "nodes", "why")
 	for _, j := range p.Jobs {
 		var nodes []string
 		for _, n := range j.Placement {

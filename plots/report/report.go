@@ -1,6 +1,9 @@
 package report
 
 import (
+	"fmt"
+	"strings"
+
 	"knee/data"
 	"knee/plots"
 )
@@ -60,28 +63,30 @@ type Cell struct {
 	Value float64
 }
 
-// text and amount make cells.
-func text(s string) Cell               { return Cell{Text: s} }
-func amount(v float64, s string) Cell  { return Cell{Text: s, Value: v} }
-func columns(names ...string) []Column { return headed(names, false) }
-func numeric(names ...string) []Column { return headed(names, true) }
-func (t *Table) row(cells ...Cell)     { t.Rows = append(t.Rows, cells) }
-
-func headed(names []string, isNumeric bool) []Column {
-	var out []Column
+// newTable returns a table without rows. A name with a leading # is that of a
+// numeric column.
+func newTable(names ...string) *Table {
+	t := &Table{}
 	for _, n := range names {
-		out = append(out, Column{n, isNumeric})
+		name, isNumeric := strings.CutPrefix(n, "#")
+		t.Columns = append(t.Columns, Column{name, isNumeric})
 	}
-	return out
+	return t
 }
+
+func (t *Table) row(cells ...Cell) { t.Rows = append(t.Rows, cells) }
+
+// text, amount and count make cells.
+func text(s string) Cell              { return Cell{Text: s} }
+func amount(v float64, s string) Cell { return Cell{Text: s, Value: v} }
+func count(n int) Cell                { return amount(float64(n), fmt.Sprint(n)) }
 
 // table adds a table to the section.
 func (s *Section) table(t *Table, caption string, open bool) {
 	s.Tables = append(s.Tables, Block{t, caption, open})
 }
 
-// figure adds a figure to the section, unless it could not be drawn: then the
-// reason is text of the section, for a page must not fail over one picture.
+// figure adds a figure to the section, or the reason why it could not be drawn.
 func (s *Section) figure(fig plots.Figure, err error, caption string) {
 	if err != nil {
 		s.Text = append(s.Text, "A figure could not be drawn: "+err.Error())

@@ -121,7 +121,7 @@ func TestConclusions(t *testing.T) {
 }
 
 // Every measured point must be found under the pointer, inside the figure.
-func TestSpots(t *testing.T) {
+func TestTooltips(t *testing.T) {
 	path, _ := study(t)
 	_, page := render(t, path)
 	found := false
@@ -133,7 +133,7 @@ func TestSpots(t *testing.T) {
 		for _, s := range tooltips {
 			x, y := s[0].(float64), s[1].(float64)
 			if x < 0 || x > 1 || y < 0 || y > 1 {
-				t.Errorf("spot %v lies outside its figure", s)
+				t.Errorf("tooltip %v lies outside its figure", s)
 			}
 			found = found || strings.Contains(s[2].(string), "8 workers") && strings.Contains(s[2].(string), "measured throughput")
 		}

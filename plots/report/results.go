@@ -22,37 +22,34 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 			r.Findings = append(r.Findings, f)
 		}
 	case "jobs":
-		spec := plots.SimulationOf(t.Replayed)
-		spec.Title = "How soon are jobs done?"
-		fig, err := plots.NewSimulation(spec)
-		s.figure(fig, err, "Share of jobs completed within a time after submission.")
+		for _, runs := range byWorkload(t.Replayed, func(r simulate.Replayed) string { return r.Workload }) {
+			fig, err := plots.NewSimulation("How soon are jobs done?", runs)
+			s.figure(fig, err, "Share of jobs completed within a time after submission.")
+		}
 	}
 	s.table(resultTable(t), cut(len(t.Rows), t.File), true)
 	r.Sections = append(r.Sections, s)
 }
 
-// column returns the values of a column, NaN where they are no numbers.
-func (t Results) column(name string) []float64 {
-	k := slices.Index(t.Columns, name)
-	out := make([]float64, len(t.Rows))
-	for i, row := range t.Rows {
-		out[i] = math.NaN()
-		if k >= 0 && k < len(row) {
-			if v, err := strconv.ParseFloat(row[k], 64); err == nil {
-				out[i] = v
-			}
-		}
-	}
-	return out
-}
-
-// texts returns the cells of a column.
+// texts returns the cells of a column, empty where there are none.
 func (t Results) texts(name string) []string {
 	k := slices.Index(t.Columns, name)
 	out := make([]string, len(t.Rows))
 	for i, row := range t.Rows {
 		if k >= 0 && k < len(row) {
 			out[i] = row[k]
+		}
+	}
+	return out
+}
+
+// column returns the values of a column, NaN where they are no numbers.
+func (t Results) column(name string) []float64 {
+	out := make([]float64, len(t.Rows))
+	for i, text := range t.texts(name) {
+		var err error
+		if out[i], err = strconv.ParseFloat(text, 64); err != nil {
+			out[i] = math.NaN()
 		}
 	}
 	return out
@@ -91,23 +88,26 @@ func bestPolicy(t Results) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// reportUsage adds a figure of what was in use for every workload.
-func (in *Inputs) reportUsage(r *Report) {
-	var workloads []string
-	for _, u := range in.Used {
-		if !slices.Contains(workloads, u.Workload) {
-			workloads = append(workloads, u.Workload)
+// byWorkload divides runs by their workload, in order of appearance.
+func byWorkload[T any](runs []T, workload func(T) string) [][]T {
+	var out [][]T
+	at := map[string]int{}
+	for _, r := range runs {
+		i, known := at[workload(r)]
+		if !known {
+			i = len(out)
+			at[workload(r)], out = i, append(out, nil)
 		}
+		out[i] = append(out[i], r)
 	}
-	for _, w := range workloads {
-		var runs []simulate.Used
-		for _, u := range in.Used {
-			if u.Workload == w {
-				runs = append(runs, u)
-			}
-		}
-		s := Section{Title: "GPUs in use: " + cmp.Or(w, "a workload")}
-		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: w, Runs: runs})
+	return out
+}
+
+// reportUsage adds a figure of the GPUs in use for every workload.
+func (in *Inputs) reportUsage(r *Report) {
+	for _, runs := range byWorkload(in.Used, func(u simulate.Used) string { return u.Workload }) {
+		s := Section{Title: "GPUs in use: " + cmp.Or(runs[0].Workload, "a workload")}
+		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: runs[0].Workload, Runs: runs})
 		s.figure(fig, err, "Above: GPUs in use. Below: jobs without GPUs, preempted ones included.")
 		r.Sections = append(r.Sections, s)
 	}

@@ -9,8 +9,7 @@ import (
 	"knee/plots"
 )
 
-// What one page holds: what is beyond is said and left out, for nobody reads
-// two thousand figures, nor sees two hundred thousand points apart.
+// Limits of one page. What exceeds them is left out, and the page says so.
 const (
 	mostRows    = 1000 // of a table
 	mostJobs    = 20   // with figures of their own
@@ -33,12 +32,12 @@ func reportOthers(r *Report, others []*job) {
 	if len(others) == 0 {
 		return
 	}
-	t := &Table{Columns: append(columns("job"), numeric("measurements", "fastest step (s)", "most workers")...)}
+	t := newTable("job", "#measurements", "#fastest step (s)", "#most workers")
 	for _, j := range others[:min(len(others), mostRows)] {
-		fastest, most := math.NaN(), 0
+		fastest, most := math.Inf(1), 0
 		for _, m := range j.measurements {
 			if m.Status == data.OK {
-				fastest, most = math.Min(m.StepTime, orValue(fastest, m.StepTime)), max(most, m.Workers)
+				fastest, most = math.Min(fastest, m.StepTime), max(most, m.Workers)
 			}
 		}
 		t.row(text(j.name), count(len(j.measurements)), figures(fastest), count(most))
@@ -48,15 +47,7 @@ func reportOthers(r *Report, others []*job) {
 		Tables: []Block{{t, cut(len(others), "Jobs"), true}}})
 }
 
-// orValue returns v, otherwise where v is NaN.
-func orValue(v, otherwise float64) float64 {
-	if math.IsNaN(v) {
-		return otherwise
-	}
-	return v
-}
-
-// cut says in a caption that a table is not all there is.
+// cut adds to a caption that a table has only the first rows.
 func cut(rows int, caption string) string {
 	if rows <= mostRows {
 		return caption

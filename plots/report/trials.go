@@ -15,47 +15,39 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return
 	}
-	failed := map[data.Status]int{}
-	var order []data.Status
-	ok := len(j.measurements)
+	count := map[data.Status]int{}
 	for _, m := range j.measurements {
-		if m.Status == data.OK {
-			continue
-		}
-		ok--
-		if failed[m.Status]++; failed[m.Status] == 1 {
-			order = append(order, m.Status)
+		count[m.Status]++
+	}
+	ok := count[data.OK]
+	var failed []string
+	for _, st := range data.Statuses() {
+		if n := count[st]; n > 0 && st != data.OK {
+			failed = append(failed, fmt.Sprintf("%d %s", n, st))
 		}
 	}
-	if len(order) > 0 {
-		var parts []string
-		for _, st := range order {
-			parts = append(parts, fmt.Sprintf("%d %s", failed[st], st))
-		}
+	if len(failed) > 0 {
 		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
-			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(parts, ", ")))
+			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(failed, ", ")))
 	}
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")
 	} else if len(j.measurements) > 2 {
-		fig, err := plots.NewSearch(plots.SearchOf(j.measurements, "What was tried"))
+		fig, err := plots.NewSearch("What was tried", j.measurements)
 		s.figure(fig, err, "All trials in order, and the best so far.")
 	}
 	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
 }
 
 func trialTable(ms []data.Measurement) *Table {
-	t := &Table{Columns: append(append(append(numeric("trial"), columns("GPU type", "mode")...),
-		numeric("workers", "ps", "local batch", "accumulation", "step time (s)", "samples/s")...), columns("status", "error")...)}
+	t := newTable("#trial", "GPU type", "mode", "#workers", "#ps", "#local batch", "#accumulation", "#step time (s)", "#samples/s", "status", "error")
 	for i, m := range ms[:min(len(ms), mostRows)] {
 		step, rate := text(""), text("")
 		if m.Status == data.OK {
 			step, rate = figures(m.StepTime), amount(m.Throughput(), plots.Plain(m.Throughput()))
 		}
-		t.row(amount(float64(i+1), fmt.Sprint(i+1)), text(m.GPUType), text(string(m.ModeOrDefault())),
+		t.row(count(i+1), text(m.GPUType), text(string(m.ModeOrDefault())),
 			count(m.Workers), count(m.PS), figures(m.LocalBatch), count(m.AccumSteps), step, rate, text(string(m.Status)), text(m.Error))
 	}
 	return t
 }
-
-func count(n int) Cell { return amount(float64(n), fmt.Sprint(n)) }

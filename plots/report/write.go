@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"strings"
 
 	"knee/plots"
 )
@@ -24,24 +25,17 @@ var (
 // Write writes the page. It fails only if w does, or if a figure of the
 // report cannot be drawn.
 func Write(w io.Writer, r Report) error {
-	t, err := template.New("page").Funcs(template.FuncMap{
+	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"svg": inline, "tooltips": tooltipsOf, "width": widthOf, "sort": sortValue,
 		"anchor": func(i int) string { return fmt.Sprintf("section-%d", i+1) },
 		"short":  func(sha string) string { return sha[:min(12, len(sha))] },
-	}).Parse(pageTemplate)
-	if err != nil {
-		return fmt.Errorf("the page's template: %w", err)
-	}
-	css, err := themed(styleSheet)
-	if err != nil {
-		return err
-	}
+	}).Parse(pageTemplate))
 	var page bytes.Buffer
-	err = t.Execute(&page, struct {
+	err := t.Execute(&page, struct {
 		Report
 		Style  template.CSS
 		Script template.JS
-	}{r, template.CSS(css), template.JS(script)})
+	}{r, template.CSS(themed(styleSheet)), template.JS(script)})
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
@@ -50,37 +44,24 @@ func Write(w io.Writer, r Report) error {
 }
 
 // themed puts the colours of the figures into the style sheet, for light and
-// dark.
-func themed(css string) (string, error) {
-	for _, t := range []plots.Theme{plots.Light, plots.Dark} {
-		var b bytes.Buffer
-		if err := plots.StyleSheet(&b, t); err != nil {
-			return "", err
-		}
-		css = string(bytes.ReplaceAll([]byte(css), fmt.Appendf(nil, "/*%s*/", t), b.Bytes()))
-	}
-	return css, nil
+// dark pages.
+func themed(css string) string {
+	return strings.NewReplacer("/*light*/", plots.StyleSheet(false), "/*dark*/", plots.StyleSheet(true)).Replace(css)
 }
 
-// inline draws a figure into the page. The SVG comes from this program's own
-// canvas, which escapes the text in it.
+// inline draws a figure into the page. The SVG canvas escapes its texts.
 func inline(fig plots.Figure) (template.HTML, error) {
 	svg, err := plots.InlineSVG(fig)
 	return template.HTML(svg), err
 }
 
-// tooltipsOf returns the places of a figure that say something, as JSON: x and
-// y as shares of its width and height, and the text. It is data for the
-// script and comes into the page as an escaped attribute.
+// tooltipsOf returns the tooltips of a figure as JSON for the script: x and y as
+// shares of its width and height, and the text. The template escapes it.
 func tooltipsOf(fig plots.Figure) (string, error) {
-	p, ok := fig.(plots.Pointable)
-	if !ok {
-		return "[]", nil
-	}
-	w, h := p.Size()
+	w, h := fig.Size()
 	tooltips := make([][3]any, 0)
 	round := func(v float64) float64 { return math.Round(v*1e4) / 1e4 }
-	for _, s := range p.Tooltips() {
+	for _, s := range fig.Tooltips() {
 		tooltips = append(tooltips, [3]any{round(float64(s.X / w)), round(float64(s.Y / h)), s.Text})
 	}
 	out, err := json.Marshal(tooltips)
@@ -93,7 +74,7 @@ func widthOf(fig plots.Figure) int {
 	return int(float64(w) * 96 / 72 * 1.15)
 }
 
-// sortValue is what a cell sorts by: NaN, which nothing sorts by, is empty.
+// sortValue is the value that a cell is sorted by, empty if it is not finite.
 func sortValue(c Cell) string {
 	if math.IsNaN(c.Value) || math.IsInf(c.Value, 0) {
 		return ""

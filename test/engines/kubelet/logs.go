@@ -4,16 +4,10 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"time"
 )
@@ -58,26 +52,14 @@ func (o *output) after(n int) ([]outputLine, bool, <-chan struct{}) {
 }
 
 // serve starts the server that the API server asks for output: the one
-// resource of a kubelet's API that tests need.
-func (a *agent) serve(ctx context.Context) error {
-	cert, err := selfSigned()
-	if err != nil {
-		return err
-	}
-	ln, err := net.Listen("tcp", loopback+":0")
-	if err != nil {
-		return err
-	}
-	a.port = ln.Addr().(*net.TCPAddr).Port
+// resource of a kubelet's API that tests need. The API server does not check the
+// certificates of kubelets unless it is told an authority.
+func (a *agent) serve(ctx context.Context) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", a.logs)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		<-ctx.Done()
-		server.Close()
-	}()
-	go server.Serve(tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{cert}}))
-	return nil
+	server := httptest.NewTLSServer(mux)
+	a.port = server.Listener.Addr().(*net.TCPAddr).Port
+	context.AfterFunc(ctx, server.CloseClientConnections)
 }
 
 // logs writes what a container has printed, and with follow what it prints.
@@ -113,20 +95,4 @@ func (a *agent) logs(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-// selfSigned returns a certificate for the loopback; the API server does not
-// check those of kubelets unless it is told an authority.
-func selfSigned() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubelet"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.ParseIP(loopback)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -95,9 +95,7 @@ func run(ctx context.Context, kubeconfig, dir string, nodes []nodeSpec) error {
 		return err
 	}
 	a := &agent{client: client, dir: dir, nodes: map[string]bool{}, pods: map[string]*process{}}
-	if err := a.serve(ctx); err != nil {
-		return err
-	}
+	a.serve(ctx)
 	for _, n := range nodes {
 		a.nodes[n.name] = true
 		if err := a.register(ctx, n); err != nil {

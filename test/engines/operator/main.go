@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"knee/internal/kube"
 )
 
@@ -64,13 +66,6 @@ type group struct {
 	Template map[string]any `json:"template"`
 }
 
-func (g group) pods() int {
-	if g.Replicas == nil {
-		return 1
-	}
-	return *g.Replicas
-}
-
 type job struct {
 	kube.Object
 	Spec struct {
@@ -111,7 +106,7 @@ func reconcile(ctx context.Context, c *kube.Client, j *job) error {
 	done, failed := 0, ""
 	want := map[string]group{}
 	for middle, g := range j.groups() {
-		for i := range g.pods() {
+		for i := range ptr.Deref(g.Replicas, 1) {
 			want[fmt.Sprintf("%s-%s-%d", j.Metadata.Name, middle, i)] = g
 		}
 	}
@@ -161,7 +156,7 @@ func create(ctx context.Context, c *kube.Client, j *job, name string, g group) e
 func (j *job) ranked(g group) any {
 	world := 0
 	for _, w := range j.Spec.Ray.Workers {
-		world += w.pods()
+		world += ptr.Deref(w.Replicas, 1)
 	}
 	spec, _ := g.Template["spec"].(map[string]any)
 	spec = maps.Clone(spec)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"k8s.io/utils/ptr"
+
 	"knee/internal/kube"
 )
 
@@ -28,10 +30,7 @@ func trainJobs(ctx context.Context, c *kube.Client) error {
 		return err
 	}
 	for _, j := range jobs {
-		n := 1
-		if j.Spec.Trainer.NumNodes != nil {
-			n = *j.Spec.Trainer.NumNodes
-		}
+		n := ptr.Deref(j.Spec.Trainer.NumNodes, 1)
 		spec := map[string]any{"suspend": j.Spec.Suspend, "replicatedJobs": []any{map[string]any{"name": "node", "replicas": 1, "template": map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
 			"spec": map[string]any{"parallelism": n, "completions": n, "completionMode": "Indexed",
