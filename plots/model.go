@@ -3,6 +3,7 @@ package plots
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"knee/data"
 	"knee/predict"
@@ -146,4 +147,52 @@ func LayoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (HeatMap, error)
 		}
 	}
 	return h, err
+}
+
+// SpeedOf is the speed of a parameter-server job at one local batch: over
+// workers at each measured number of ps or, overPS, over ps at each measured
+// number of workers, the two figures Optimus fits its models to (EuroSys'18,
+// Fig. 9).
+func SpeedOf(c Condition, overPS bool) (Scalability, error) {
+	p, base := c.Predictor, c.Base
+	s := Scalability{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, Number(base.LocalBatch)),
+		Quantity: Speed, Y: LinearScale} // a logarithm flattens the fall after the peak
+	workers, servers := predict.Sizes(p.Model, base.GPUType, base.Mode)
+	rows := p.Model.Measurements(base.GPUType, base.Mode)
+	axes := func(c *data.Config) (moves, stays *int) { return &c.Workers, &c.PS }
+	xs, fixed, unit := workers, servers, "ps"
+	if overPS {
+		workers = slices.DeleteFunc(workers, func(k int) bool {
+			return !slices.ContainsFunc(rows, func(m data.Measurement) bool { return m.Workers == k })
+		})
+		s.XLabel, xs, fixed, unit = "ps (parameter servers)", servers, workers, "workers"
+		axes = func(c *data.Config) (moves, stays *int) { return &c.PS, &c.Workers }
+	}
+	for _, n := range fixed {
+		series := Series{Name: fmt.Sprintf("%d %s", n, unit)}
+		for _, row := range rows {
+			moves, stays := axes(&row.Config)
+			if *stays != n || row.LocalBatch != base.LocalBatch {
+				continue
+			}
+			pts, err := MeasuredPoints([]data.Measurement{row}, Speed)
+			if err != nil {
+				return s, err
+			}
+			pts[0].X = float64(*moves)
+			series.Points = append(series.Points, pts[0])
+		}
+		for _, x := range xs {
+			at := base
+			moves, stays := axes(&at)
+			*moves, *stays = x, n
+			a, err := p.At(at)
+			if err != nil {
+				return s, err
+			}
+			series.Curve = append(series.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
+		}
+		s.Series = append(s.Series, series)
+	}
+	return s, nil
 }

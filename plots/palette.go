@@ -6,7 +6,41 @@ import (
 	"image/color"
 	"regexp"
 	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
+
+// Dark returns the figure in light colours on near black, for slides and dark
+// pages. Figures are drawn in the light shades, which the canvas exchanges.
+func Dark(fig Figure) Figure {
+	return darkened{fig}
+}
+
+type darkened struct{ Figure }
+
+// Draw implements [Figure].
+func (d darkened) Draw(c draw.Canvas) {
+	c.Canvas = darkening{c.Canvas}
+	d.Figure.Draw(c)
+}
+
+type darkening struct{ vg.Canvas }
+
+// SetColor implements [vg.Canvas]. The opacity stays; so do colours that are no
+// shade.
+func (d darkening) SetColor(c color.Color) {
+	light := color.NRGBAModel.Convert(c).(color.NRGBA)
+	for _, s := range shades() {
+		if s.light.R == light.R && s.light.G == light.G && s.light.B == light.B {
+			opacity := light.A
+			light = s.dark
+			light.A = opacity
+			break
+		}
+	}
+	d.Canvas.SetColor(light)
+}
 
 // shade is one colour of the frame or palette: its name as a CSS property, and its
 // values on light and dark pages.

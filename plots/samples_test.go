@@ -25,7 +25,8 @@ func samples() []sample {
 		{"scalability", func() (Figure, error) { return NewScalability(scalabilitySample()) }},
 		{"scalability_log2", func() (Figure, error) { return NewScalability(log2Sample()) }},
 		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
-		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample()) }},
+		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample(true)) }},
+		{"speed_ps", func() (Figure, error) { return NewScalability(speedSample(false)) }},
 		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
 		{"search", func() (Figure, error) { return NewSearch("", searchSample()) }},
 		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
@@ -34,10 +35,15 @@ func samples() []sample {
 		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
 		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
 		{"search_surrogate", func() (Figure, error) { return NewSurrogate(surrogateSample()) }},
+		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
 		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
 		{"residuals", func() (Figure, error) { return NewResiduals("resnet50-imagenet", residualSample()) }},
 		{"simulation", func() (Figure, error) { return NewSimulation("policies on one workload", simulationSample()) }},
+		{"scalability_dark", func() (Figure, error) {
+			fig, err := NewScalability(scalabilitySample())
+			return Dark(fig), err
+		}},
 		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
 	}
 }
@@ -100,12 +106,20 @@ func crowdedSample() Scalability {
 // psSpeed is the synchronous speed of Optimus with made-up coefficients.
 func psSpeed(w, p float64) float64 { return 1 / (2.1/w + 0.09*w/p + 0.02*w + 0.03*p + 0.2) }
 
-func speedSample() Scalability {
+func speedSample(overWorkers bool) Scalability {
 	s := Scalability{Title: "speed under parameter servers", Subtitle: "resnext110-cifar10, ps-sync, cpu", Quantity: Speed, X: LinearScale}
-	for _, k := range []int{2, 4, 8} {
-		c := Series{Name: fmt.Sprintf("%d ps", k)}
+	fixed, unit := []int{2, 4, 8}, "ps"
+	if !overWorkers {
+		s.XLabel, fixed, unit = "ps (parameter servers)", []int{4, 8, 16}, "workers"
+	}
+	for _, k := range fixed {
+		c := Series{Name: fmt.Sprintf("%d %s", k, unit)}
 		for i := 1; i <= 20; i++ {
-			y := psSpeed(float64(i), float64(k))
+			w, p := float64(i), float64(k)
+			if !overWorkers {
+				w, p = p, w
+			}
+			y := psSpeed(w, p)
 			c.Curve = append(c.Curve, Band{X: float64(i), Mean: y, Lo: y * 0.96, Hi: y * 1.04, Extrapolated: i > 16})
 			if i%4 == 0 && i <= 16 || i == 1 {
 				m := y * (1 + 0.03*math.Sin(float64(i*k)))
@@ -265,6 +279,23 @@ func surrogateSample() Surrogate {
 		}
 	}
 	return s
+}
+
+func clusterValueSample() ClusterValue {
+	v := ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: "24 jobs, objective jct"}
+	for i, gpu := range []string{"a100", "t4"} {
+		last, before := 0.0, 0
+		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
+			p := plan.CurvePoint{GPUType: gpu, Nodes: n, Now: n == 8, Outcome: plan.Outcome{Feasible: n > 1 || i == 0, Value: (60 - 25*float64(i)) * (1 - math.Exp(-float64(n)/5))}}
+			p.Bound = 1.01 * p.Value
+			if n > 1 {
+				p.PerNode = (p.Value - last) / float64(n-before)
+			}
+			last, before = p.Value, n
+			v.Points = append(v.Points, p)
+		}
+	}
+	return v
 }
 
 // occupancySample fills a cluster of 64 to different degrees, with as many

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -12,7 +13,8 @@ type Scalability struct {
 	Subtitle string // such as GPU type and batch
 	Quantity Quantity
 	Series   []Series
-	Ideal    bool // draw linear scaling from the fewest workers of each series
+	Ideal    bool   // draw linear scaling from the fewest workers of each series
+	XLabel   string // empty: workers
 	X        Scale
 	Y        Scale // automatic: as X, so that ideal scaling stays a straight line
 }
@@ -27,7 +29,7 @@ func NewScalability(s Scalability) (*Chart, error) {
 	if err := checkSeries(s.Series, positive); err != nil {
 		return nil, err
 	}
-	c := newChart(s.Title, s.Subtitle, "workers", s.Quantity.label())
+	c := newChart(s.Title, s.Subtitle, cmp.Or(s.XLabel, "workers"), s.Quantity.label())
 	x, y := extents(s.Series)
 	log := setX(c.Plot, x, s.X)
 	if s.Y != AutoScale {

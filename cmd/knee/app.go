@@ -18,6 +18,7 @@ type app struct {
 	stdout, stderr io.Writer
 	interrupts     *interrupts
 	quiet          bool
+	theme          string // of figures, as their title and size
 	title, size    string
 }
 

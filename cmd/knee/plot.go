@@ -25,6 +25,8 @@ drawn in a font of this machine.`,
 	}
 	cmd.PersistentFlags().StringVar(&a.title, "title", "", "title")
 	cmd.PersistentFlags().StringVar(&a.size, "size", "", "width and height in cm, such as 16x10")
+	cmd.PersistentFlags().StringVar(&a.theme, "theme", "light", "colours: light, dark")
+	completes(cmd, "theme", []string{"light", "dark"})
 	for _, f := range a.figures() {
 		cmd.AddCommand(f.command(a))
 	}
@@ -42,9 +44,9 @@ type figure struct {
 
 func (a *app) figures() []figure {
 	return []figure{
-		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), whatIfPlot(),
+		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
 		a.convergencePlot(), a.searchPlot(), a.residualsPlot(),
-		allocationPlot(), gainsPlot(), simulationPlot(),
+		allocationPlot(), gainsPlot(), valuePlot(), simulationPlot(),
 	}
 }
 
@@ -80,6 +82,13 @@ func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plo
 
 // save draws a figure, prints its path, and warns of letters without a font.
 func (a *app) save(file string, fig plots.Figure) error {
+	switch a.theme {
+	case "light":
+	case "dark":
+		fig = plots.Dark(fig)
+	default:
+		return usageError("--theme: found %q, want light or dark", a.theme)
+	}
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
 		var err error

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"knee/allocate/objective"
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
@@ -67,6 +70,29 @@ figure shows one GPU type.`,
 				return nil, err
 			}
 			return plots.NewGains(plots.GainsOf(stairs, made, pr.Cluster, gpuType))
+		},
+	}
+}
+
+func valuePlot() figure {
+	var f sharingFlags
+	return figure{
+		use:     "value --cluster CLUSTER.yaml --jobs JOBS.yaml",
+		short:   "What clusters of other sizes are worth, and what the next node adds",
+		example: "  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
+		flags:   f.addShared,
+		draw: func(*cobra.Command, []string) (plots.Figure, error) {
+			pr, err := f.load()
+			if err != nil {
+				return nil, err
+			}
+			pr.FairSlots = pr.Cluster.Slots()
+			points, err := plan.Curve(pr, policy.Solve)
+			if err != nil {
+				return nil, err
+			}
+			about := fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), cmp.Or(f.objective, objective.Default), f.policy)
+			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"knee/data"
 	"knee/fit"
 	"knee/plots"
 	"knee/predict"
@@ -134,6 +135,37 @@ func heatMapPlot() figure {
 				}
 			}
 			return drawing(plots.NewHeatMap)(plots.LayoutHeat(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: workers}))
+		},
+	}
+}
+
+func speedPlot() figure {
+	var base baseFlags
+	var over string
+	return figure{
+		use:   "speed MODEL.json",
+		short: "Speed with parameter servers, against workers or ps",
+		example: `  knee plot speed model.json --over workers -f workers.svg
+  knee plot speed model.json --over ps --mode ps-async -f ps.svg`,
+		files: cobra.ExactArgs(1),
+		flags: func(cmd *cobra.Command) {
+			base.add(cmd)
+			base.mode = string(data.PSSync)
+			cmd.Flags().Lookup("mode").Usage = "ps-sync or ps-async (default ps-sync)"
+			cmd.Flags().StringVar(&over, "over", "workers", "horizontal axis: workers or ps")
+		},
+		draw: func(_ *cobra.Command, files []string) (plots.Figure, error) {
+			if over != "workers" && over != "ps" {
+				return nil, usageError("--over %q: want workers or ps", over)
+			}
+			if !data.Mode(base.mode).UsesPS() {
+				return nil, usageError("--mode %q: want ps-sync or ps-async", base.mode)
+			}
+			c, err := base.open(files[0])
+			if err != nil {
+				return nil, err
+			}
+			return drawing(plots.NewScalability)(plots.SpeedOf(c, over == "ps"))
 		},
 	}
 }

@@ -1,0 +1,106 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+
+	"knee/allocate/plan"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// ClusterValue describes the value of clusters of other sizes: that of the best
+// plan found against the number of nodes, one GPU type at a time.
+type ClusterValue struct {
+	Title, Subtitle string
+	Points          []plan.CurvePoint // of each GPU type together, nodes ascending
+}
+
+// NewClusterValue draws the value with its upper bound in one panel, and the gain
+// of each further node in the other. Sizes at which some job cannot run are left
+// out. The error is that no GPU type has two sizes left.
+func NewClusterValue(v ClusterValue) (*Panels, error) {
+	value := newChart("Value", "", "nodes", "value of the plan")
+	gain := newChart("What a further node adds", "", "nodes", "value per node added")
+	xs, ys, gains := newExtent(), newExtent(), newExtent()
+	var types []string
+	sizes := map[string][]plan.CurvePoint{}
+	for i, p := range v.Points {
+		if !p.Feasible {
+			continue
+		}
+		if err := checkFinite(fmt.Sprintf("points[%d]", i), p); err != nil {
+			return nil, err
+		}
+		if sizes[p.GPUType] == nil {
+			types = append(types, p.GPUType)
+		}
+		sizes[p.GPUType] = append(sizes[p.GPUType], p)
+		xs.add(float64(p.Nodes))
+		ys.add(p.Value, p.Bound)
+	}
+	for i, name := range types {
+		if len(sizes[name]) < 2 {
+			continue
+		}
+		value.addValue(i, name, sizes[name])
+		gain.addSteps(i, name, sizes[name])
+		for _, p := range sizes[name][1:] {
+			gains.add(p.PerNode, 0)
+		}
+	}
+	if gains.empty() {
+		return nil, bad("points", "one size or none that every job can run on", "at least two sizes of a GPU type")
+	}
+	for _, c := range []*Chart{value, gain} {
+		extent{math.Max(0, xs.lo-1), xs.hi}.pad(0, 0.05).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
+	}
+	setY(value.Plot, ys, false, 0)
+	setY(gain.Plot, gains, false, 0)
+	bound := guide(mutedColor, dotPattern...)
+	value.explain(entry{label: "no plan exceeds", line: &bound})
+	return newPanels(v.Title, v.Subtitle, value, gain), nil
+}
+
+// addValue adds the curve of one GPU type with its bound, and marks the
+// cluster as it is.
+func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
+	col := seriesColor(i)
+	curve, glyph := solid(col), mark(col, seriesShape(i))
+	var xs, ys, bounds []float64
+	var pts []Point
+	for _, p := range points {
+		x := float64(p.Nodes)
+		xs, ys, bounds = append(xs, x), append(ys, p.Value), append(bounds, p.Bound)
+		pts = append(pts, Point{X: x, Y: p.Value})
+		c.tooltips = append(c.tooltips, tooltip{x, p.Value, fmt.Sprintf("%s\n%d nodes\nvalue %s, no plan exceeds %s", name, p.Nodes, Number(p.Value), Number(p.Bound))})
+	}
+	c.add(polyline(guide(mutedColor, dotPattern...), xs, bounds), polyline(curve, xs, ys), dots(glyph, pts))
+	for _, p := range points {
+		if p.Now {
+			c.add(marker(mark(col, haloGlyph{}), float64(p.Nodes), p.Value))
+			c.annotations = append(c.annotations, annotation{float64(p.Nodes), p.Value, fmt.Sprintf("now: %d", p.Nodes), col})
+		}
+	}
+	c.explain(entry{label: name, line: &curve, glyph: &glyph})
+}
+
+// addSteps adds the staircase of one GPU type: over the nodes from one size
+// to the next, what each of them adds.
+func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
+	stairs := solid(seriesColor(i))
+	var xs, ys []float64
+	for k, p := range points[1:] {
+		from := points[k].Nodes
+		xs, ys = append(xs, float64(from), float64(p.Nodes)), append(ys, p.PerNode, p.PerNode)
+		c.tooltips = append(c.tooltips, tooltip{float64(from+p.Nodes) / 2, p.PerNode, fmt.Sprintf("%s, from %d to %d nodes\n%s per node", name, from, p.Nodes, Number(p.PerNode))})
+	}
+	c.add(polyline(stairs, xs, ys))
+	for _, p := range points {
+		if p.Now {
+			c.add(drop(draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashPattern}, float64(p.Nodes), math.Inf(1)))
+		}
+	}
+	c.explain(entry{label: name, line: &stairs})
+}
