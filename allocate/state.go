@@ -63,7 +63,12 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
 	}
-	cap := s.Capacity()
+	cap := NewCapacity(s.Cluster)
+	for i, c := range a.Choice {
+		if c >= 0 {
+			cap.Dims(s.Jobs[i].Options[c].Use.GPUType) // with a dimension, whether a node has it or not
+		}
+	}
 	used := make([]float64, len(cap.Limit))
 	for i, c := range a.Choice {
 		if c >= 0 {

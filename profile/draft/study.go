@@ -50,7 +50,7 @@ func New(command []string, m Machine, dir string) Study {
 	if slices.ContainsFunc(d.parts, func(p part) bool { return p.spawns }) {
 		d.startsRanks, d.alone = true, false
 	}
-	d.readConfig(dir)
+	d.readFiles(dir)
 	d.readTorchtitan()
 	d.readMegatron()
 	text := d.write()
