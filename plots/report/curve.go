@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"knee/data"
@@ -16,17 +17,29 @@ func (j *job) reportCurve(s *Section) {
 	if len(plots.LossPoints(j.curve)) < fewestPoints {
 		return
 	}
-	initial := 0. // steps as recorded
-	if j.model != nil && slices.ContainsFunc(j.curve, func(p data.CurvePoint) bool { return p.GlobalBatch != j.curve[0].GlobalBatch }) {
-		initial = j.model.Batch().Initial // steps of different batches are not alike
-	}
-	c, err := convergence.Fit(j.curve, initial, convergence.Settings{})
+	c, err := convergence.Fit(j.curve, 0, convergence.Settings{})
 	if err != nil {
 		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
 		return
 	}
-	spec, _, err := plots.ConvergenceOf(c, j.curve, initial, nil)
+	spec, _, err := plots.ConvergenceOf(c, j.curve, 0, nil)
 	spec.Title = "How far is the training?"
 	fig, err := draw(spec, err, plots.NewConvergence)
-	s.figure(fig, err, "The loss of all runs, and its expected course if training continues.")
+	about := "The loss of all runs, and its expected course if training continues."
+	if batches := batchesOf(j.curve); len(batches) > 1 {
+		about = fmt.Sprintf("The loss of all runs, with batches of %s to %s samples, by step as recorded, and its expected course if training continues.",
+			plots.Number(slices.Min(batches)), plots.Number(slices.Max(batches)))
+	}
+	s.figure(fig, err, about)
+}
+
+// batchesOf returns the global batches of a curve, each once.
+func batchesOf(curve []data.CurvePoint) []float64 {
+	var all []float64
+	for _, p := range curve {
+		if p.GlobalBatch > 0 && !slices.Contains(all, p.GlobalBatch) {
+			all = append(all, p.GlobalBatch)
+		}
+	}
+	return all
 }
