@@ -26,8 +26,11 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	if batch.Initial == 0 {
 		batch.Initial = smallestBatch(points)
 	}
-	conv, convErr := convergence.Fit(points, batch.Initial, s)
 	noise, noiseErr := gradnoise.Fit(points, batch.Initial)
+	if noiseErr == nil {
+		points, s.Templates = noise.WithProgress(points, s.Templates)
+	}
+	conv, convErr := convergence.Fit(points, batch.Initial, s)
 	switch {
 	case convErr != nil && noiseErr != nil:
 		return fmt.Errorf("training curve: %w", errors.Join(convErr, noiseErr))

@@ -55,3 +55,28 @@ func TestAddCurve(t *testing.T) {
 		t.Error("an empty curve was accepted")
 	}
 }
+
+// TestCurveAtAnotherBatch: the time to a loss at the batch of the curve is that
+// of the steps the curve took, as time counts progress by goodput.
+func TestCurveAtAnotherBatch(t *testing.T) {
+	m, err := Fit([]data.Measurement{measured(1, 256, .1)}, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := fallingCurve(40)
+	for i := range points {
+		points[i].Step, points[i].Progress, points[i].GlobalBatch = points[i].Progress, math.NaN(), 256
+		points[i].GradSqr, points[i].GradVar = 1, 3 // φ = 96 samples
+	}
+	if err := m.AddCurve(points, data.Batch{Initial: 32}, convergence.Settings{Reach: convergence.First}); err != nil {
+		t.Fatal(err)
+	}
+	steps, err := m.StepsToLoss(.25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	perStep := 256 / 32 * m.NoiseScale().Efficiency(256).Mean
+	if got := steps.Mean / perStep; got < 18 || got > 20 { // 1/(.3·19 + 1) + .1 = .249
+		t.Errorf("%.1f steps at batch 256 to the loss of step 19", got)
+	}
+}

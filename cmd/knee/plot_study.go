@@ -7,6 +7,7 @@ import (
 
 	"knee/data"
 	"knee/fit/convergence"
+	"knee/fit/gradnoise"
 	"knee/plots"
 )
 
@@ -46,6 +47,9 @@ func (a *app) convergencePlot() figure {
 			settings, err := run.settings(a)
 			if err != nil {
 				return nil, err
+			}
+			if noise, err := gradnoise.Fit(points, run.initialBatch); err == nil {
+				points, settings.Templates = noise.WithProgress(points, settings.Templates)
 			}
 			c, err := convergence.Fit(points, run.initialBatch, settings)
 			if err != nil {

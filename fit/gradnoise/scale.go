@@ -71,6 +71,25 @@ func (n *Scale) Efficiency(globalBatch float64) data.Estimate {
 	return data.Estimate{Mean: at(n.Phi.Mean), Lo: at(n.Phi.Lo), Hi: at(n.Phi.Hi)}
 }
 
+// WithProgress returns the points of a curve and of finished runs with Progress,
+// Step·E(M)·M/M0, so that time to a loss and goodput count the same. They are
+// returned as they are if one has Progress already or lacks Step or GlobalBatch.
+func (n *Scale) WithProgress(points []data.CurvePoint, finished [][]data.CurvePoint) ([]data.CurvePoint, [][]data.CurvePoint) {
+	var all [][]data.CurvePoint
+	for _, run := range append([][]data.CurvePoint{points}, finished...) {
+		run = slices.Clone(run)
+		for i := range run {
+			p := &run[i]
+			if !math.IsNaN(p.Progress) || !(p.Step >= 0) || !(p.GlobalBatch > 0) {
+				return points, finished
+			}
+			p.Progress = p.Step * n.Efficiency(p.GlobalBatch).Mean * p.GlobalBatch / n.InitialBatch
+		}
+		all = append(all, run)
+	}
+	return all[0], all[1:]
+}
+
 // Check returns an error if the noise scale of a file is invalid.
 func (n *Scale) Check() error {
 	if !(n.InitialBatch > 0) || !(n.Phi.Mean >= 0) {

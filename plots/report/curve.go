@@ -17,19 +17,24 @@ func (j *job) reportCurve(s *Section) {
 	if len(plots.LossPoints(j.curve)) < fewestPoints {
 		return
 	}
-	c, err := convergence.Fit(j.curve, 0, convergence.Settings{})
+	points, initial, about := j.curve, 0., "The loss of all runs, and its expected course if training continues."
+	if batches := batchesOf(points); len(batches) > 1 {
+		by := "by step as recorded"
+		if j.model != nil && j.model.NoiseScale() != nil {
+			by, initial = "by statistically equal steps", j.model.NoiseScale().InitialBatch
+			points, _ = j.model.NoiseScale().WithProgress(points, nil)
+		}
+		about = fmt.Sprintf("The loss of all runs, with batches of %s to %s samples, %s, and its expected course if training continues.",
+			plots.Number(slices.Min(batches)), plots.Number(slices.Max(batches)), by)
+	}
+	c, err := convergence.Fit(points, initial, convergence.Settings{})
 	if err != nil {
 		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
 		return
 	}
-	spec, _, err := plots.ConvergenceOf(c, j.curve, 0, nil)
+	spec, _, err := plots.ConvergenceOf(c, points, initial, nil)
 	spec.Title = "How far is the training?"
 	fig, err := draw(spec, err, plots.NewConvergence)
-	about := "The loss of all runs, and its expected course if training continues."
-	if batches := batchesOf(j.curve); len(batches) > 1 {
-		about = fmt.Sprintf("The loss of all runs, with batches of %s to %s samples, by step as recorded, and its expected course if training continues.",
-			plots.Number(slices.Min(batches)), plots.Number(slices.Max(batches)))
-	}
 	s.figure(fig, err, about)
 }
 
