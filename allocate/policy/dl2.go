@@ -93,7 +93,7 @@ func (g *growth) best() (best *step) {
 	return best
 }
 
-// draw is the step that is picked of those that fit, nil to stop.
+// draw picks one of the steps that fit, nil to stop.
 func (g *growth) draw(pick func(float64, [][]float64, []float64) int) *step {
 	open := slices.DeleteFunc(slices.Concat(g.steps...), func(st *step) bool { return !g.fits(st.job, st.to) })
 	if len(open) == 0 {

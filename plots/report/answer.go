@@ -93,8 +93,8 @@ func kneeOf(c plots.Condition) (choice, error) {
 	return choice{c, curve, index(predict.KneeOf(within, rate)), index(len(within) - 1)}, nil
 }
 
-// workers says where the knee is, what is left of linear scaling there, and what the
-// next doubling is predicted to bring.
+// workers names the knee, its efficiency relative to linear scaling, and the gain that
+// is predicted for the next doubling.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plots.Counted(k, "worker"), c.linear())
@@ -110,7 +110,7 @@ func (c choice) workers() string {
 	return s
 }
 
-// linear is what is left of linear scaling, in per cent.
+// linear is the efficiency relative to linear scaling, in per cent.
 func (c choice) linear() float64 {
 	first, at := c.curve[0], c.at()
 	return 100 * rate(at) / rate(first) * float64(first.Config.Workers) / float64(at.Config.Workers)
