@@ -308,7 +308,7 @@ check "and comes to its end" within 90 over
 trainjob train-1
 check "a turn with a TrainJob that waits" turn
 resized() { [ "$(field $trainjobs/train-1 numNodes)-$(field $jobsets/train-1 parallelism)" = 4-4 ] || { api GET $trainjobs/train-1; api GET $jobsets/train-1; cat turn.out; false; }; }
-check "resizes it, and its JobSet follows" resized
+check "resizes it, and its JobSet follows" within 20 resized
 api DELETE $trainjobs/train-1 >/dev/null && api DELETE $jobsets/train-1 >/dev/null
 # What the webhook of JobSet says up to v0.10, as a policy of the API server.
 create /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies <<END
