@@ -306,7 +306,9 @@ check "and keeps the pod it had" test "$(sort -u state/training.elastic-1.sizes 
 over() { api GET $jobs/elastic-1 | grep '"type": "Complete"'; }
 check "and comes to its end" within 90 over
 trainjob train-1
-check "a turn with a TrainJob that waits" turn
+jobset() { api GET $jobsets/train-1; }
+check "a TrainJob that waits has its JobSet" within 20 jobset
+check "a turn with it" turn
 resized() { [ "$(field $trainjobs/train-1 numNodes)-$(field $jobsets/train-1 parallelism)" = 4-4 ] || { api GET $trainjobs/train-1; api GET $jobsets/train-1; cat turn.out; false; }; }
 check "resizes it, and its JobSet follows" within 20 resized
 api DELETE $trainjobs/train-1 >/dev/null && api DELETE $jobsets/train-1 >/dev/null
