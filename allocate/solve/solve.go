@@ -68,7 +68,7 @@ type Solution struct {
 	allocate.Assignment
 	Value        float64            // sum of the values of the choices, idle jobs included
 	Bound        float64            // upper bound of the Value of all assignments
-	RunningBound float64            // of those that run every job; Bound if not every job fits
+	RunningBound float64            // the same for assignments that run every job; Bound if they do not all fit
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
 	Worth        []Worth            // by job
 	Proven       bool               // Value is the optimum; if every job can run, of assignments that run all
@@ -145,8 +145,8 @@ func checkState(s allocate.State) error {
 	return nil
 }
 
-// free bounds the assignments that may leave jobs idle, given the dual and the best
-// of those that run every job.
+// free bounds assignments that may leave jobs idle, given the dual of those that run
+// every job and the best of these.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
 	k.try(&all, all.price, make([]float64, len(k.limit)), false)

@@ -101,7 +101,7 @@ func (d *drafting) job() string {
 	return quoted(name)
 }
 
-// price is a placeholder, in US$ per worker and hour.
+// price is an example in US$ per worker and hour, for the user to replace.
 func (d *drafting) price() string {
 	if d.machine.GPUs > 0 {
 		return "2.0"
