@@ -1,5 +1,5 @@
 // Package profile measures a study: it turns a search space into candidate
-// configurations, runs trials of those that a strategy chooses, ends each trial
+// configurations, tries those chosen by a strategy, ends each trial
 // when its speed is known precisely enough, and keeps a journal from which an
 // interrupted study continues.
 //
