@@ -22,8 +22,9 @@ import (
 // errGone is the error of an unreachable database in tests.
 var errGone = errors.New("connection refused")
 
-// flaky opens a study in dir whose database can be made unreachable.
-func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away *bool) {
+// flaky opens a study in dir whose database can be made unreachable. The
+// heartbeat runs beside the test, so the test changes d with its lock held.
+func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away func(bool)) {
 	t.Helper()
 	s := &data.Study{Job: "job", Command: []string{"train"}, Storage: "sqlite:study.db", Source: data.Source{File: filepath.Join(dir, "study.yaml")}}
 	candidates := []data.Config{{Job: "job", Workers: 1}, {Job: "job", Workers: 2}}
@@ -32,9 +33,11 @@ func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away *bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	away = new(bool)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	isAway := false
 	gone := func(tx *gorm.DB) {
-		if *away {
+		if isAway {
 			_ = tx.AddError(errGone)
 		}
 	}
@@ -46,12 +49,16 @@ func flaky(t *testing.T, dir string) (d *Database, past *Snapshot, away *bool) {
 	}
 	sqlite := d.address.backend.temporary
 	d.address.backend.temporary = func(err error) bool { return errors.Is(err, errGone) || sqlite(err) }
-	return d, past, away
+	return d, past, func(now bool) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		isAway = now
+	}
 }
 
 // answers ends the outage, with the next attempt due at once.
-func answers(d *Database, away *bool) {
-	*away = false
+func answers(d *Database, away func(bool)) {
+	away(false)
 	d.mu.Lock()
 	d.outage.next = time.Time{}
 	d.mu.Unlock()
@@ -77,7 +84,7 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*away = true
+	away(true)
 	if err := d.Submitted(trial, 1, "job-7"); err != nil {
 		t.Errorf("a handle during an outage: %v", err)
 	}
@@ -119,7 +126,7 @@ func TestNextRunDeliversWhatIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*away = true
+	away(true)
 	if err := d.End(endOf(1, .25)); err != nil {
 		t.Fatal(err)
 	}
@@ -161,13 +168,18 @@ func TestLateDeliveryDoesNotCountTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*away = true
+	away(true)
 	if err := d.End(endOf(1, .5)); err != nil {
 		t.Fatal(err)
 	}
 	other, _, _ := flaky(t, dir)
 	defer other.Close()
-	other.own[trial] = d.own[trial] // taken over
+	d.mu.Lock()
+	attempt := d.own[trial]
+	d.mu.Unlock()
+	other.mu.Lock()
+	other.own[trial] = attempt // taken over
+	other.mu.Unlock()
 	if err := other.End(endOf(1, .75)); err != nil {
 		t.Fatal(err)
 	}
@@ -272,12 +284,16 @@ func TestRefusedResultsAreToldAndKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.mu.Lock()
 	d.address.backend.temporary = func(error) bool { return false }
-	*away = true
+	d.mu.Unlock()
+	away(true)
 	for _, kept := range []bool{true, false} {
 		if !kept {
+			d.mu.Lock()
 			d.outbox.prefix, d.outbox.file = filepath.Join(dir, "no such folder", "x"), nil
 			d.own[trial] = 1
+			d.mu.Unlock()
 		}
 		err := d.End(endOf(1, .125))
 		if err == nil || !strings.Contains(err.Error(), `not recorded: {"event":"end","trial":1`) || !strings.Contains(err.Error(), `"step_time_s":0.125`) {

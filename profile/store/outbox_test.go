@@ -55,7 +55,7 @@ func TestOutboxKeepsTheOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	*away = true
+	away(true)
 	if err := d.Submitted(trial, 1, "job-7"); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestOutboxKeepsTheOrder(t *testing.T) {
 	if err := d.deliverKept(); err != nil || d.own[trial] == 0 {
 		t.Errorf("%v; own trials %v, want the one that runs", err, d.own)
 	}
-	*away = true
+	away(true)
 	if err := d.End(endOf(1, .5)); err != nil || d.own[trial] == 0 {
 		t.Errorf("%v; own trials %v, want the one that is still to be delivered", err, d.own)
 	}
@@ -93,7 +93,7 @@ func TestOldOutboxes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*away = true
+		away(true)
 		r := endOf(1+i, .5)
 		r.Trial = trial
 		if err := errors.Join(d.Submitted(trial, 1, "job-7"), d.End(r)); err != nil {
