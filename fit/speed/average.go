@@ -36,23 +36,34 @@ func (g *group) average(ctx context.Context, w *gp.Factor, seed int64) error {
 		}
 		g.weigh()
 	}
-	dealt := g.deal()
+	weights := map[*group][]float64{}
+	for at, w := range whitened {
+		var err error
+		if at.post, err = newPosterior(at, w, g.seed(seed)); err != nil {
+			return err
+		}
+		weights[at] = at.post.weights(at, g.seed(seed))
+	}
+	n := g.post.drawsFor(g, weights[g])
+	dealt := g.deal(n)
 	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // members too unlikely for a draw are left out
 		at := 0
 		g.members = slices.DeleteFunc(g.members, func(member) bool { at++; return dealt[at] == nil })
-		dealt = g.deal()
+		dealt = g.deal(n)
 	}
-	for i, of := range dealt {
-		at := g
-		if i > 0 {
-			at = g.members[i-1].group
-		}
-		var err error
-		if at.post, err = newPosterior(at, whitened[at], g.seed(seed), of, nil); err != nil {
-			return err
-		}
+	for i, at := range g.all() {
+		at.post.draw(at, g.seed(seed), systematic(weights[at], n), dealt[i])
 	}
 	return nil
+}
+
+// all returns the group and its members.
+func (g *group) all() []*group {
+	all := []*group{g}
+	for _, m := range g.members {
+		all = append(all, m.group)
+	}
+	return all
 }
 
 // weigh turns the prior shares of the members into posterior shares.
@@ -71,11 +82,11 @@ func (g *group) weigh() {
 	}
 }
 
-// deal divides the draws between the group and its members, in proportion to
+// deal divides n draws between the group and its members, in proportion to
 // their shares and evenly by multiples of the golden ratio.
-func (g *group) deal() [][]int {
+func (g *group) deal(n int) [][]int {
 	of := make([][]int, 1+len(g.members))
-	for d := range draws {
+	for d := range n {
 		_, u := math.Modf(float64(d+1) * math.Phi)
 		at := 0
 		for i, m := range g.members {
@@ -138,12 +149,20 @@ func (g *group) posteriors() []*posterior {
 // sampled holds ln step time in every draw and its variance without that of a
 // run.
 type sampled struct {
-	ln, variance [draws]float64
-	buffer       [draws]float64
+	ln, variance, buffer []float64
+}
+
+// resize makes room for n draws.
+func (s *sampled) resize(n int) {
+	if cap(s.ln) < n {
+		s.ln, s.variance, s.buffer = make([]float64, n), make([]float64, n), make([]float64, n)
+	}
+	s.ln, s.variance = s.ln[:n], s.variance[:n]
 }
 
 // sample fills s with the draws for a question, using the cache of a.
 func (s *sampled) sample(q *question, a *answering) {
+	s.resize(len(q.g.post.from))
 	for _, post := range q.g.posteriors() {
 		of := s.buffer[:len(post.curves)]
 		process := a.spread(post, &q.p, of)
@@ -161,14 +180,14 @@ func (s *sampled) noisy(g *group) []float64 {
 			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + post.fresh*post.noise[d]
 		}
 	}
-	return s.ln[:]
+	return s.ln
 }
 
 // expected returns the mean step time over the draws, in seconds, without the
 // noise of a run.
 func (s *sampled) expected() (mean float64) {
 	for d, ln := range s.ln {
-		mean += math.Exp(ln+s.variance[d]/2) / draws
+		mean += math.Exp(ln+s.variance[d]/2) / float64(len(s.ln))
 	}
 	return mean
 }

@@ -11,35 +11,34 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// resample returns the indices of the proposals chosen as draws, ascending, in
-// proportion to posterior density over proposal density, whose negative
-// logarithm is length: systematic importance resampling with weights truncated
-// at √n times their mean (Ionides, "Truncated Importance Sampling", 2008).
-func resample(density func(z []float64) float64, z func(proposal int) []float64, length []float64) (from []int) {
-	ln := make([]float64, len(length))
-	top := math.Inf(-1)
-	for i := range length {
-		if ln[i] = length[i] + density(z(i)); !(ln[i] > math.Inf(-1)) {
-			ln[i] = math.Inf(-1) // NaN
-		}
-		top = math.Max(top, ln[i])
-	}
-	n := float64(len(length))
+// importance returns the weights of proposals: posterior density over proposal
+// density, whose negative logarithm is length, truncated at √n times their mean
+// (Ionides, "Truncated Importance Sampling", 2008).
+func importance(density func(z []float64) float64, z func(proposal int) []float64, length []float64) []float64 {
 	w := make([]float64, len(length))
-	var sum float64
 	for i := range w {
-		w[i] = math.Exp(ln[i] - top)
-		sum += w[i]
+		if w[i] = length[i] + density(z(i)); math.IsNaN(w[i]) {
+			w[i] = math.Inf(-1)
+		}
 	}
-	most := sum / math.Sqrt(n)
-	sum = 0
+	top := slices.Max(w)
 	for i := range w {
-		w[i] = math.Min(w[i], most)
-		sum += w[i]
+		w[i] = math.Exp(w[i] - top)
 	}
-	at, cum := 0, w[0]
-	for d := range draws {
-		for want := sum * (float64(d) + .5) / draws; cum < want && at < len(w)-1; cum += w[at] {
+	most := blas64.Asum(vec(w)) / math.Sqrt(float64(len(w)))
+	for i := range w {
+		w[i] = min(w[i], most)
+	}
+	return w
+}
+
+// systematic returns n indices, ascending, in proportion to weights (Kitagawa,
+// "Monte Carlo Filter and Smoother", 1996, appendix).
+func systematic(weights []float64, n int) (from []int) {
+	sum := blas64.Asum(vec(weights))
+	at, cum := 0, weights[0]
+	for d := range n {
+		for want := sum * (float64(d) + .5) / float64(n); cum < want && at < len(weights)-1; cum += weights[at] {
 			at++
 		}
 		from = append(from, at)
@@ -91,15 +90,12 @@ func upper(of distuv.Quantiler, n int) []float64 {
 	return sizes
 }
 
-// design is the random part of a posterior sample, independent of the model:
+// design is the random part of the proposals, independent of the model:
 // antithetic pairs of a multivariate t distribution about zero, from a Latin
-// hypercube, and the variates of each draw.
+// hypercube.
 type design struct {
 	u      [][]float64 // per axis, one of each pair
 	length []float64   // negative log density of each proposal, up to a constant
-	gauss  []float64   // standard normal, for the process
-	noise  []float64   // standard t, for a new run
-	order  []int       // order of the process scales
 }
 
 // at returns coordinate k of a proposal.
@@ -111,16 +107,16 @@ type designKey struct {
 	tail float64
 }
 
-// designs caches designs: they cost more than the rest of a posterior, and
-// models of the same seed, GPU types and form share theirs.
-var designs sync.Map
+// designs and variates cache what is random: it costs more than the rest of a
+// posterior, and models of the same seed, GPU types and form share it.
+var designs, variates sync.Map
 
 func designOf(key designKey) *design {
 	if d, known := designs.Load(key); known {
 		return d.(*design)
 	}
 	rng := rand.New(rand.NewPCG(key.seed, 0x6b6e6565))
-	d := &design{u: make([][]float64, key.n), length: make([]float64, proposals), order: make([]int, draws)}
+	d := &design{u: make([][]float64, key.n), length: make([]float64, proposals)}
 	sizes := upper(distuv.UnitNormal, proposals/2)
 	for k := range d.u {
 		d.u[k] = stratifiedHalf(sizes, rng)
@@ -135,17 +131,35 @@ func designOf(key designKey) *design {
 		d.length[2*pair] = (key.tail + float64(key.n)) / 2 * math.Log1p(square/key.tail)
 		d.length[2*pair+1] = d.length[2*pair]
 	}
-	d.gauss = stratified(distuv.UnitNormal, draws, rng)
-	d.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}, draws/2), rng)
-	mirror := slices.Clone(d.noise)
-	blas64.Scal(-1, vec(mirror))
-	d.noise = append(d.noise, mirror...)
-	for i := range d.order {
-		d.order[i] = i
-	}
-	rng.Shuffle(draws, func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
 	designs.Store(key, d)
 	return d
+}
+
+// variate is the random part of draws besides their proposals.
+type variate struct {
+	gauss []float64 // standard normal, for the process
+	noise []float64 // standard t, for a new run
+	order []int     // order of the process scales
+}
+
+type variateKey struct {
+	seed uint64
+	n    int // draws
+	tail float64
+}
+
+func variatesOf(key variateKey) *variate {
+	if v, known := variates.Load(key); known {
+		return v.(*variate)
+	}
+	rng := rand.New(rand.NewPCG(key.seed, 0x64726177))
+	v := &variate{gauss: stratified(distuv.UnitNormal, key.n, rng), order: rng.Perm(key.n)}
+	v.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}, key.n/2), rng)
+	mirror := slices.Clone(v.noise)
+	blas64.Scal(-1, vec(mirror))
+	v.noise = append(v.noise, mirror...)
+	variates.Store(key, v)
+	return v
 }
 
 // stratifiedHalf returns variates of a symmetric distribution for antithetic

@@ -16,8 +16,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// draws is the number of posterior draws, resampled from proposals.
-const draws, proposals = 128, 4 * 128
+// proposals is the number of proposals around the mode, of which as many become
+// draws of the posterior where predictions spread widely, and few elsewhere.
+const proposals, few = 512, 128
 
 // posterior is the posterior of a group without its members: draws of the
 // parameters, and the process on the residual of each.
@@ -33,62 +34,30 @@ type posterior struct {
 	curves []form.Curve           // curves of mine, without repetitions
 	which  []int                  // index in curves of each of mine
 	weight blas64.General         // K⁻¹·residual of curves, one row per measurement
-	scales [draws]float64         // process scale of each draw
+	scales []float64              // process scale of each draw
 	noise  []float64              // standard t variates, one per draw: for a new run
 	gauss  []float64              // standard normal variates, one per draw: for the process
 	fresh  float64                // sd of a new run
 	tail   float64                // degrees of freedom of noise
 }
 
-// newPosterior samples the posterior of the parameters: proposals from a t
-// distribution around the mode, with the inverse Gauss-Newton Hessian as scale,
-// are resampled by importance, since with few measurements the posterior is
-// asymmetric with heavy tails. mine are the draws to prepare; from are the
-// proposals to use, nil to choose them.
-func newPosterior(g *group, w *gp.Factor, seed uint64, mine, from []int) (*posterior, error) {
-	t := g.task
-	q := &posterior{task: t, lower: w, scale: g.size.Scale, tail: g.prior.Tail, mine: mine, from: from}
+// newPosterior returns the posterior of a group at its mode, without draws: its
+// proposals are from a t distribution around the mode, with the inverse
+// Gauss-Newton Hessian as scale.
+func newPosterior(g *group, w *gp.Factor, seed uint64) (*posterior, error) {
+	t, n := g.task, len(g.z)
+	q := &posterior{task: t, lower: w, scale: g.size.Scale, tail: g.prior.Tail}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
-	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
-	others, err := q.drawParameters(g, w, d)
-	if err != nil {
-		return nil, err
-	}
-	q.gauss, q.noise = slices.Clone(d.gauss), slices.Clone(d.noise)
-	decorrelate(q.gauss, others)
-	decorrelate(q.noise, append(others, q.gauss))
-	for i := range q.scales {
-		q.scales[i] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(d.order[i])+.5)/draws)
-	}
-	for i, d := range mine {
-		if i == 0 || q.from[d] != q.from[mine[i-1]] {
-			q.curves = append(q.curves, t.form.Bind(q.theta(d)))
-		}
-		q.which = append(q.which, len(q.curves)-1)
-	}
-	if t.kernel.smooth {
-		q.atMode = t.residualWeights(w, []form.Curve{q.best}).Data
-		if len(mine) > 0 {
-			q.weight = t.residualWeights(w, q.curves)
-		}
-	}
-	return q, nil
-}
-
-// drawParameters draws the parameters and returns the draws' standardised
-// coordinates, one slice per axis.
-func (q *posterior) drawParameters(g *group, w *gp.Factor, d *design) (along [][]float64, err error) {
-	n := len(g.z)
-	j := leastsq.Jacobian(q.task.problem(w), g.z)
 	precision := mat.NewSymDense(n, nil)
-	precision.SymOuterK(1, j.T())
+	precision.SymOuterK(1, leastsq.Jacobian(t.problem(w), g.z).T())
 	// Unlike principal axes those of the Cholesky factor L are unique, where
 	// nothing was measured of several parameters too: z = mode + L⁻ᵀu.
 	axes, err := gp.Factorize(precision)
 	if err != nil {
 		return nil, err
 	}
+	d := designOf(designKey{seed, n, g.prior.Tail})
 	q.around = func(at int) []float64 {
 		x := make([]float64, n)
 		for k := range x {
@@ -98,16 +67,79 @@ func (q *posterior) drawParameters(g *group, w *gp.Factor, d *design) (along [][
 		blas64.Axpy(1, vec(g.z), vec(x))
 		return x
 	}
-	if q.from == nil {
-		q.from = resample(g.density(w), q.around, d.length)
-	}
-	along = make([][]float64, n, n+1)
+	return q, nil
+}
+
+// weights returns the importance weights of the proposals: with few
+// measurements the posterior is asymmetric with heavy tails.
+func (q *posterior) weights(g *group, seed uint64) []float64 {
+	return importance(g.density(q.lower), q.around, designOf(designKey{seed, len(g.z), g.prior.Tail}).length)
+}
+
+// draw makes the draws from proposals, and prepares those that are mine.
+func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
+	t := q.task
+	q.from, q.mine = from, mine
+	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
+	along := make([][]float64, len(g.z), len(g.z)+1)
 	for k := range along {
-		for _, at := range q.from {
+		for _, at := range from {
 			along[k] = append(along[k], d.at(k, at))
 		}
 	}
-	return along, nil
+	v := variatesOf(variateKey{seed, len(from), g.prior.Tail})
+	q.gauss, q.noise = slices.Clone(v.gauss), slices.Clone(v.noise)
+	decorrelate(q.gauss, along)
+	decorrelate(q.noise, append(along, q.gauss))
+	q.scales = make([]float64, len(from))
+	for i, at := range v.order {
+		q.scales[i] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(at)+.5)/float64(len(from)))
+	}
+	for i, d := range mine {
+		if i == 0 || from[d] != from[mine[i-1]] {
+			q.curves = append(q.curves, t.form.Bind(q.theta(from[d])))
+		}
+		q.which = append(q.which, len(q.curves)-1)
+	}
+	if t.kernel.smooth {
+		q.atMode = t.residualWeights(q.lower, []form.Curve{q.best}).Data
+		if len(mine) > 0 {
+			q.weight = t.residualWeights(q.lower, q.curves)
+		}
+	}
+}
+
+// drawsFor returns the number of draws that predictions need. A median of n
+// draws of standard deviation s is 1.25·s/√n off: at most 1 % at eight times the
+// widest measured configuration of a GPU type, or else all proposals are drawn.
+func (q *posterior) drawsFor(g *group, weights []float64) int {
+	const tolerance = .01
+	from := systematic(weights, few)
+	for t := range g.types {
+		p := g.beyond(t)
+		ln := make([]float64, len(from))
+		for d, at := range from {
+			ln[d], _ = q.task.form.Bind(q.theta(at)).LogTimes(&p)
+		}
+		if 1.25*stat.PopStdDev(ln, nil) > tolerance*math.Sqrt(few) {
+			return proposals
+		}
+	}
+	return few
+}
+
+// beyond returns the point of the widest measured configuration of a GPU type
+// with eight times the workers, on eight times the nodes.
+func (g *group) beyond(t int) form.Point {
+	var c data.Config
+	for i := range g.rows {
+		if r := g.rows[i].Config; r.GPUType == g.types[t] && r.Workers >= c.Workers {
+			c = r
+		}
+	}
+	c.Nodes, c.Placement, c.Workers = 8*c.NodeCount(), nil, 8*c.Workers
+	p, _ := g.point(c)
+	return p
 }
 
 // density returns the log posterior density of the parameters, up to a
@@ -123,7 +155,7 @@ func (g *group) density(likeliest *gp.Factor) func(z []float64) float64 {
 		scales = nil
 	}
 	for i, s := range g.size.Scales {
-		if !t.kernel.smooth || g.size.Chance[i]*draws < 1 {
+		if !t.kernel.smooth || g.size.Chance[i]*few < 1 {
 			continue
 		}
 		if w, err := t.whiten(s, g.size.Noise); err == nil {
@@ -150,14 +182,14 @@ func (g *group) density(likeliest *gp.Factor) func(z []float64) float64 {
 	}
 }
 
-// theta returns the parameters of a draw.
-func (q *posterior) theta(draw int) []float64 { return q.task.coords.theta(q.around(q.from[draw])) }
+// theta returns the parameters of a proposal.
+func (q *posterior) theta(at int) []float64 { return q.task.coords.theta(q.around(at)) }
 
 // moments returns mean and variance of an entry of θ over the draws.
 func (q *posterior) moments(at int) (mean, variance float64) {
-	v := make([]float64, draws)
-	for d := range v {
-		v[d] = q.theta(d)[at]
+	v := make([]float64, len(q.from))
+	for d, from := range q.from {
+		v[d] = q.theta(from)[at]
 	}
 	return stat.PopMeanVariance(v, nil)
 }
@@ -271,8 +303,8 @@ func cappedMedian(t []float64) float64 {
 func (q *posterior) parameters(t int) []form.Param {
 	ps := form.ParamsOf(q.best, t)
 	values := make([][]float64, len(ps))
-	for d := range draws {
-		for i, p := range form.ParamsOf(q.task.form.Bind(q.theta(d)), t) {
+	for _, at := range q.from {
+		for i, p := range form.ParamsOf(q.task.form.Bind(q.theta(at)), t) {
 			values[i] = append(values[i], p.Value.Mean)
 		}
 	}

@@ -43,7 +43,7 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 			// A t distribution approximates the sum of a normal and a t
 			// variate.
 			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + sq(post.fresh)), Nu: post.tail}
-			density += t.Prob(math.Log(r.StepTime)) / draws
+			density += t.Prob(math.Log(r.StepTime)) / float64(len(s.ln))
 		}
 	}
 	return math.Log(density + 1e-12), nil

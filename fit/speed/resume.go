@@ -62,19 +62,21 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 	if len(modes) == 0 {
 		return false
 	}
-	for i, mine := range at.deal() {
-		m := &at
-		if i > 0 {
-			m = at.members[i-1].group
-		}
+	n := len(modes[0].From)
+	if n != few && n != proposals {
+		return false
+	}
+	dealt := at.deal(n)
+	for i, m := range at.all() {
 		from := modes[i].From
-		if len(from) != draws || slices.Min(from) < 0 || slices.Max(from) >= proposals {
+		if len(from) != n || slices.Min(from) < 0 || slices.Max(from) >= proposals {
 			return false
 		}
 		var err error
-		if m.post, err = newPosterior(m, whitened[i], g.seed(seed), mine, from); err != nil {
+		if m.post, err = newPosterior(m, whitened[i], g.seed(seed)); err != nil {
 			return false
 		}
+		m.post.draw(m, g.seed(seed), from, dealt[i])
 	}
 	*g = at
 	return true

@@ -82,7 +82,7 @@ func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
 	for d := range before.ln {
 		before.ln[d] -= after.ln[d]
 	}
-	return quantiles(before.ln[:]), nil
+	return quantiles(before.ln), nil
 }
 
 // Only returns the model of one GPU type and mode, for a change that other

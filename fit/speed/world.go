@@ -17,12 +17,13 @@ import (
 // The process's uncertainty between measurements is one variate for all
 // configurations.
 func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
-	d := rand.New(rand.NewPCG(uint64(seed), 0x776f726c64)).IntN(draws)
+	at := rand.New(rand.NewPCG(uint64(seed), 0x776f726c64)).IntN(proposals)
 	return func(c data.Config) (float64, error) {
 		q, err := m.ask(c)
 		if err != nil {
 			return 0, err
 		}
+		d := at * len(q.g.post.from) / proposals
 		for _, post := range q.g.posteriors() {
 			i, ok := slices.BinarySearch(post.mine, d)
 			if !ok {
@@ -32,16 +33,20 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 			process := post.spread(&q.p, nil, of)
 			return math.Exp(of[post.which[i]] + math.Sqrt(sq(post.scales[d])*process+q.further)*post.gauss[d]), nil
 		}
-		return 0, fmt.Errorf("draw %d of %d is missing", d, draws)
+		return 0, fmt.Errorf("draw %d of %d is missing", d, len(q.g.post.from))
 	}
 }
 
 // Draws returns ln step time (s) of configurations in every draw of the
-// posterior, one slice per configuration, and the standard deviation of one run
+// posterior, one slice of the same length per configuration, and the standard deviation of one run
 // about the draws, process uncertainty included. It fails like
 // [Model.PredictAll].
 func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error) {
 	ln, sd = make([][]float64, len(cs)), make([]float64, len(cs))
+	most := 0
+	for _, g := range m.groups {
+		most = max(most, len(g.post.from))
+	}
 	err = parallel.Each(len(cs), 16, func() func(int) error {
 		return func(i int) error {
 			q, err := m.ask(cs[i])
@@ -50,10 +55,12 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error
 			}
 			var s sampled
 			s.sample(&q, &answering{})
-			ln[i] = slices.Clone(s.ln[:])
+			for range most / len(s.ln) {
+				ln[i] = append(ln[i], s.ln...)
+			}
 			for _, post := range q.g.posteriors() {
 				for _, d := range post.mine {
-					sd[i] += (s.variance[d] + sq(post.fresh)) / draws
+					sd[i] += (s.variance[d] + sq(post.fresh)) / float64(len(s.ln))
 				}
 			}
 			sd[i] = math.Sqrt(sd[i])
