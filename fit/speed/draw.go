@@ -74,7 +74,7 @@ func decorrelate(v []float64, others [][]float64) {
 		sizes[i], order[i] = math.Abs(v[i]), i
 	}
 	slices.Sort(sizes)
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(left[a]), math.Abs(left[b])) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(left[a]), math.Abs(left[b])) })
 	for rank, i := range order {
 		v[i] = math.Copysign(sizes[rank], left[i])
 	}

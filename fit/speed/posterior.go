@@ -16,9 +16,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// proposals is the number of proposals around the mode, of which as many become
-// draws of the posterior where predictions spread widely, and few elsewhere.
-const proposals, few = 512, 128
+// proposals is the number of proposals around the mode, of which few become
+// draws of the posterior, or many where predictions spread widely.
+const few, many, proposals = 128, 256, 512
 
 // posterior is the posterior of a group without its members: draws of the
 // parameters, and the process on the residual of each.
@@ -111,7 +111,7 @@ func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 
 // drawsFor returns the number of draws that predictions need. A median of n
 // draws of standard deviation s is 1.25·s/√n off: at most 1 % at eight times the
-// widest measured configuration of a GPU type, or else all proposals are drawn.
+// widest measured configuration of a GPU type, or else they are many.
 func (q *posterior) drawsFor(g *group, weights []float64) int {
 	const tolerance = .01
 	from := systematic(weights, few)
@@ -122,7 +122,7 @@ func (q *posterior) drawsFor(g *group, weights []float64) int {
 			ln[d], _ = q.task.form.Bind(q.theta(at)).LogTimes(&p)
 		}
 		if 1.25*stat.PopStdDev(ln, nil) > tolerance*math.Sqrt(few) {
-			return proposals
+			return many
 		}
 	}
 	return few

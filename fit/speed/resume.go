@@ -63,7 +63,7 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 		return false
 	}
 	n := len(modes[0].From)
-	if n != few && n != proposals {
+	if n != few && n != many {
 		return false
 	}
 	dealt := at.deal(n)

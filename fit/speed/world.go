@@ -17,13 +17,13 @@ import (
 // The process's uncertainty between measurements is one variate for all
 // configurations.
 func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
-	at := rand.New(rand.NewPCG(uint64(seed), 0x776f726c64)).IntN(proposals)
+	at := rand.New(rand.NewPCG(uint64(seed), 0x776f726c64)).IntN(many)
 	return func(c data.Config) (float64, error) {
 		q, err := m.ask(c)
 		if err != nil {
 			return 0, err
 		}
-		d := at * len(q.g.post.from) / proposals
+		d := at * len(q.g.post.from) / many
 		for _, post := range q.g.posteriors() {
 			i, ok := slices.BinarySearch(post.mine, d)
 			if !ok {
