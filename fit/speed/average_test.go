@@ -2,6 +2,8 @@ package speed_test
 
 import (
 	"context"
+	"math"
+	"slices"
 	"testing"
 
 	"knee/data"
@@ -61,6 +63,42 @@ func TestFlatStepsStayFlat(t *testing.T) {
 		}
 		if p.StepTime.Mean < times[1]/2 {
 			t.Errorf("%s: 8 workers take %g s and 16 take %g s, but 128 are to take %.3g s (%.3g to %.3g)", name, times[0], times[1], p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi)
+		}
+	}
+}
+
+// Predictions from one GPU spread widely, which takes more draws; a model with
+// both kinds gives as many for every configuration.
+func TestWidePredictionsHaveMoreDraws(t *testing.T) {
+	var one, many []data.Measurement
+	for _, b := range []float64{16, 32, 64} {
+		for _, k := range []int{1, 2, 4, 8, 16} {
+			c := data.Config{Job: "job", GPUType: "t4", Mode: data.PSSync, Workers: k, PS: k, LocalBatch: b}
+			many = append(many, data.Measurement{Config: c, StepTime: .01 + .002*b + .001*math.Log2(float64(k)), Status: data.OK})
+		}
+		c := data.Config{Job: "job", GPUType: "t4", Mode: data.AllReduce, Workers: 1, LocalBatch: b}
+		one = append(one, data.Measurement{Config: c, StepTime: .01 + .002*b, Status: data.OK})
+	}
+	for _, c := range []struct {
+		rows []data.Measurement
+		want int
+	}{{one, 256}, {many, 128}, {slices.Concat(one, many), 256}} {
+		m, err := speed.Fit(context.Background(), c.rows, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cs []data.Config
+		for _, r := range c.rows {
+			cs = append(cs, r.Config)
+		}
+		draws, _, err := m.Draws(cs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range cs {
+			if len(draws[i]) != c.want {
+				t.Errorf("%s among %d rows: %d draws, want %d", cs[i], len(c.rows), len(draws[i]), c.want)
+			}
 		}
 	}
 }

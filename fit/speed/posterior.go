@@ -129,7 +129,7 @@ func (q *posterior) drawsFor(g *group, weights []float64) int {
 }
 
 // beyond returns the point of the widest measured configuration of a GPU type
-// with eight times the workers, on eight times the nodes.
+// with eight times the workers, servers and nodes.
 func (g *group) beyond(t int) form.Point {
 	var c data.Config
 	for i := range g.rows {
@@ -137,7 +137,7 @@ func (g *group) beyond(t int) form.Point {
 			c = r
 		}
 	}
-	c.Nodes, c.Placement, c.Workers = 8*c.NodeCount(), nil, 8*c.Workers
+	c.Nodes, c.Placement, c.Workers, c.PS = 8*c.NodeCount(), nil, 8*c.Workers, 8*c.PS
 	p, _ := g.point(c)
 	return p
 }
