@@ -37,6 +37,7 @@ type group struct {
 	z        []float64
 	status   string // solver status, empty if converged
 	dropped  []string
+	without  int // rows without a batch
 	size     sizes
 	evidence float64 // log evidence of the sizes
 	post     *posterior
@@ -110,7 +111,12 @@ func (g *group) architecture() error {
 
 // measure computes scale, knobs and ranges from the rows.
 func (g *group) measure() {
-	g.scale = scaleOf(g.rows)
+	g.scale, g.without = scaleOf(g.rows), 0
+	for i := range g.rows {
+		if g.rows[i].LocalBatch <= 0 {
+			g.without++
+		}
+	}
 	g.knobs = knobsOf(g.rows)
 	g.ranges = nil
 	for _, t := range g.types {
@@ -124,6 +130,9 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 	t := max(slices.Index(g.types, c.GPUType), 0)
 	if !g.ranges[t].Placed {
 		c.Nodes, c.Placement = 0, nil
+	}
+	if g.without == len(g.rows) {
+		c.LocalBatch = 0
 	}
 	p = form.NewPoint(c, g.scale)
 	p.Type, p.Offsets = t, form.OffsetsOf(g.arch)
@@ -242,16 +251,12 @@ func slopeKind(name string) string {
 }
 
 // features returns the factors of the form that are powers: the study's own
-// knobs; with several GPU types a nearly free factor for each, so that they
-// share only the shape of the curve; and if batches are unknown a power of the
-// workers, since batches may have grown with them.
+// knobs, and with several GPU types a nearly free factor for each, so that they
+// share only the shape of the curve.
 func (g *group) features() []form.Feature {
 	fs := knobFeatures(g.knobs)
 	if len(g.types) > 1 {
 		fs = append(fs, form.Feature{Name: typeFactor, At: func(*form.Point) float64 { return 1 }})
-	}
-	if slices.ContainsFunc(g.pts, func(p form.Point) bool { return !p.BatchKnown }) {
-		fs = append(fs, form.Feature{Name: "unknown_batch", Center: g.center()[0], At: func(p *form.Point) float64 { return p.LnWorkers }})
 	}
 	return fs
 }
@@ -298,7 +303,7 @@ func (g *group) coordinateWeights(of []float64) []float64 {
 
 // fit finds the posterior.
 func (g *group) fit(ctx context.Context, s Settings) error {
-	w, err := g.settle(ctx)
+	w, err := g.begin(ctx)
 	if err == nil && !s.Screened && g.learned() {
 		w, err = g.screen(ctx, w)
 	}
@@ -309,6 +314,25 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 		return fmt.Errorf("%s: %w", g.kind(), err)
 	}
 	return nil
+}
+
+// begin settles the group, under the likelier assumption on unknown batches.
+func (g *group) begin(ctx context.Context) (*gp.Factor, error) {
+	w, err := g.settle(ctx)
+	if err != nil || !g.open() {
+		return w, err
+	}
+	other, err := g.like(!g.scale.Fixed, nil)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := other.settle(ctx); err != nil || !(other.evidence > g.evidence) {
+		return w, err
+	} else {
+		w = v
+	}
+	*g = *other
+	return w, nil
 }
 
 // settle finds the mode of the parameters, infers the sizes of process and
@@ -377,14 +401,8 @@ func (g *group) warnings() []string {
 		}
 		return w
 	}
-	without := 0
-	for i := range g.rows {
-		if g.rows[i].LocalBatch <= 0 {
-			without++
-		}
-	}
-	if without > 0 {
-		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch, so that whether it grew with the workers is open: intervals are wide; add a column local_batch or global_batch", where, without, len(g.rows)))
+	if g.without > 0 {
+		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch: %s; add a column local_batch or global_batch", where, g.without, len(g.rows), g.batchWords()))
 	}
 	for _, t := range g.types {
 		if _, ok := data.FindGPU(t); !ok && t != "cpu" && t != "" {

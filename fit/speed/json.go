@@ -169,7 +169,7 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 		return g, nil
 	}
 	ctx := context.Background()
-	w, err := g.settle(ctx)
+	w, err := g.begin(ctx)
 	if err == nil {
 		err = g.average(ctx, w, seed)
 	}

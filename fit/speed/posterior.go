@@ -24,6 +24,7 @@ const few, many, proposals = 128, 256, 512
 // parameters, and the process on the residual of each.
 type posterior struct {
 	task   *task
+	batch  *form.Scale            // of unknown batches
 	lower  *gp.Factor             // of the covariance of the step times
 	scale  float64                // scale of the process in lower
 	best   form.Curve             // at the mode
@@ -46,7 +47,7 @@ type posterior struct {
 // Gauss-Newton Hessian as scale.
 func newPosterior(g *group, w *gp.Factor, seed uint64) (*posterior, error) {
 	t, n := g.task, len(g.z)
-	q := &posterior{task: t, lower: w, scale: g.size.Scale, tail: g.prior.Tail}
+	q := &posterior{task: t, batch: &g.scale, lower: w, scale: g.size.Scale, tail: g.prior.Tail}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
 	precision := mat.NewSymDense(n, nil)
@@ -208,9 +209,19 @@ func (t *task) residualWeights(w *gp.Factor, curves []form.Curve) blas64.General
 	return r
 }
 
+// at returns a point with the posterior's assumption on an unknown batch.
+func (q *posterior) at(p *form.Point) *form.Point {
+	if p.BatchKnown {
+		return p
+	}
+	assumed := p.Assume(q.batch)
+	return &assumed
+}
+
 // spread fills of with ln step time by each of curves, and returns the process
 // variance at scale 1. A nil memo caches nothing.
 func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process float64) {
+	p = q.at(p)
 	clear(of)
 	if kern := q.task.kernel; kern.smooth {
 		k := make([]float64, len(q.task.pts))
@@ -234,6 +245,7 @@ type centralMemo struct {
 
 // central returns ln step time at the mode of the posterior.
 func (q *posterior) central(p *form.Point, m *centralMemo) float64 {
+	p = q.at(p)
 	k := q.task.kernel
 	sameBatch := m.before != nil && m.before.Type == p.Type && m.before.Batch == p.Batch && k.weights == nil
 	if m.before == nil || !samePlace(m.before, p) {

@@ -30,10 +30,11 @@ func (r *row) lnCompute() (float64, bool) {
 	return math.Log(math.Max(r.StepTime-r.SyncTime, least*r.StepTime) / float64(r.AccumSteps+1)), true
 }
 
-// scaleOf returns the scale of at least one row.
+// scaleOf returns the scale of at least one row. If no batch is known the global
+// batch is so large that no worker has less than a sample.
 func scaleOf(rows []row) form.Scale {
-	s := form.Scale{Batch: 1, Global: 1}
-	var local, global, micro, step []float64
+	var s form.Scale
+	var local, global, micro, step, replicas []float64
 	distinctLocal, distinctGlobal := map[float64]bool{}, map[float64]bool{}
 	for _, r := range rows {
 		if b := r.LocalBatch; b > 0 {
@@ -48,6 +49,7 @@ func scaleOf(rows []row) form.Scale {
 				global = append(global, g)
 			}
 		}
+		replicas = append(replicas, float64(r.Replicas()))
 		t := r.StepTime / float64(r.AccumSteps+1)
 		if ln, ok := r.lnCompute(); ok {
 			t = math.Exp(ln)
@@ -62,6 +64,11 @@ func scaleOf(rows []row) form.Scale {
 	if len(local) > 0 {
 		s.Batch, s.Global = geometricMedian(local), geometricMedian(global)
 		s.Fixed = len(distinctGlobal) < len(distinctLocal)
+	} else {
+		s.Global = 1 << 30
+		if s.Batch = s.Global / geometricMedian(replicas); rows[0].Mode == data.PSAsync {
+			s.Global = s.Batch
+		}
 	}
 	s.Time, s.Step = geometricMedian(micro), geometricMedian(step)
 	return s

@@ -67,7 +67,6 @@ func start() *prior.Speed {
 				"constant":     about(2*part, within),
 			},
 			"slopes": {
-				"unknown_batch": about(-.5, .5), // −1: fixed global batch; 0: batch grows with the workers
 				"gpu_type":      about(0, orders),
 				"knob":          about(0, orders),          // operations grow with the square of a width
 				"curvature":     about(0, 1/math.Sqrt(30)), // see knobs.go of package speed

@@ -42,6 +42,14 @@ type Scale struct {
 	Fixed  bool    // the global batch, not the local one, was held constant
 }
 
+// batch is the local batch that stands for an unknown one.
+func (s *Scale) batch(replicas, accum float64) float64 {
+	if s.Fixed {
+		return s.Global / replicas / (accum + 1)
+	}
+	return s.Batch
+}
+
 // NewPoint returns the point of a configuration. An unknown batch becomes the
 // typical one. An unknown number of nodes counts as one, with Placed false:
 // forms then have one kind of link.
@@ -52,26 +60,35 @@ func NewPoint(c data.Config, s Scale) Point {
 		Widest:  float64(max(c.WidestNode(), 1)),
 		Servers: float64(max(c.PS, 1)),
 		Accum:   float64(max(c.AccumSteps, 0)),
-		Batch:   c.LocalBatch, Global: c.SamplesPerStep(),
 		Placed:     c.Workers <= 1 || c.Nodes > 0 || len(c.Placement) > 0,
 		BatchKnown: c.LocalBatch > 0,
 		TP:         float64(max(c.TP, 1)), PP: float64(max(c.PP, 1)), CP: float64(max(c.CP, 1)), Replicas: float64(c.Replicas()),
 		MicroUnknown: c.MicroUnknown,
 		Sharding:     c.Sharding, Recompute: c.Recompute, Offload: c.Offload,
 	}
-	switch {
-	case p.BatchKnown:
-	case s.Fixed:
-		p.Global, p.Batch = s.Global, s.Global/p.Replicas/(p.Accum+1)
-	default:
-		c.LocalBatch = s.Batch
-		p.Batch, p.Global = s.Batch, c.SamplesPerStep()
+	if !p.BatchKnown {
+		c.LocalBatch = s.batch(p.Replicas, p.Accum)
 	}
+	p.setBatch(c.LocalBatch, c.SamplesPerStep())
 	p.LnWorkers, p.LnNodes, p.LnWidest = math.Log(p.Workers), math.Log(p.Nodes), math.Log(p.Widest)
-	p.LnServers, p.LnGlobal = math.Log(p.Servers), math.Log(p.Global)
-	p.LnBatch, p.LnSplit = math.Log(math.Max(p.Batch, 1)), math.Log(math.Min(p.Batch, 1))
+	p.LnServers = math.Log(p.Servers)
 	p.LnRing, p.LnRingWidest = lnRing(p.Workers), lnRing(p.Widest)
 	return p
+}
+
+// Assume returns the point with the batch that an unknown one has at scale s.
+func (p *Point) Assume(s *Scale) Point {
+	q := *p
+	if !p.BatchKnown {
+		b := s.batch(p.Replicas, p.Accum)
+		q.setBatch(b, b*p.Global/p.Batch)
+	}
+	return q
+}
+
+func (p *Point) setBatch(local, global float64) {
+	p.Batch, p.Global, p.LnGlobal = local, global, math.Log(global)
+	p.LnBatch, p.LnSplit = math.Log(math.Max(local, 1)), math.Log(math.Min(local, 1))
 }
 
 // lnRing is ln of 2(n−1)/n, the messages that a ring all-reduce of n sends
