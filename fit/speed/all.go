@@ -28,7 +28,7 @@ func piecesOf(asked []question) []piece {
 		for n < len(asked) && compareRun(&asked[n], &asked[0]) == 0 {
 			n++
 		}
-		sliced := asked[0].p.BatchKnown && asked[0].g.post.worthSlicing(n)
+		sliced := asked[0].p.BatchKnown && asked[0].p.Placed && asked[0].g.post.worthSlicing(n)
 		for from := 0; from < n; from += pieceSize {
 			out = append(out, piece{asked[from:min(from+pieceSize, n)], run, sliced})
 		}

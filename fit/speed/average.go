@@ -2,11 +2,9 @@ package speed
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
-	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
 	"knee/internal/gp"
@@ -101,72 +99,6 @@ func (g *group) deal(n int) [][]int {
 		of[at] = append(of[at], d)
 	}
 	return of
-}
-
-// others returns further models of the same measurements, with their prior
-// probabilities relative to the group's. If batches are unknown the local or the
-// global one was the same in all rows, equally likely. Of the collective form
-// they are its limits: no part of a step independent of the batch, no time on
-// the measured links (Amdahl's law), or both (linear scaling). The prior of the
-// form gives them little probability, which few measurements do not correct;
-// together they get the form's prior probability. More than two measurements
-// per coordinate suffice without them.
-func (g *group) others() ([]member, error) {
-	limits := [][]string{nil}
-	if g.family == form.CollectiveFamily && len(g.rows) <= 2*g.task.coords.n {
-		limits = append(limits, []string{"fixed_share"}, []string{"intra"}, []string{"fixed_share", "intra"})
-	}
-	fixed := []bool{g.scale.Fixed}
-	if g.open() {
-		fixed = append(fixed, !g.scale.Fixed)
-	}
-	var out []member
-	for i, of := range fixed {
-		for j, absent := range limits {
-			if i == 0 && j == 0 {
-				continue
-			}
-			m, err := g.like(of, absent)
-			if err != nil {
-				return nil, err
-			}
-			share := 1.
-			if j > 0 {
-				share /= float64(len(limits) - 1)
-			}
-			out = append(out, member{m, share})
-		}
-	}
-	return out, nil
-}
-
-// open reports whether unknown batches leave open which one was held constant.
-func (g *group) open() bool { return g.learned() && g.without > 0 && g.mode != data.PSAsync }
-
-// batchWords says which batch the models of the average take for constant.
-func (g *group) batchWords() string {
-	share := 1. // of the group's own assumption
-	for _, m := range g.members {
-		if m.scale.Fixed != g.scale.Fixed {
-			share -= m.share
-		}
-	}
-	which := "local batch"
-	if g.scale.Fixed {
-		which = "global batch"
-	}
-	if share < .95 {
-		return fmt.Sprintf("whether it grew with the workers is open (probability that the %s stayed the same: %.0f %%), and intervals are wide", which, 100*share)
-	}
-	return "by the step times, the " + which + " stayed the same, which predictions assume"
-}
-
-// like returns an unfitted model of the same measurements under other
-// assumptions.
-func (g *group) like(fixed bool, absent []string) (*group, error) {
-	m := *g
-	m.scale.Fixed, m.absent, m.members = fixed, absent, nil
-	return &m, m.prepare()
 }
 
 // asLimit returns the prior of a coordinate where parts of the form take no

@@ -98,8 +98,8 @@ func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Set
 	return nil
 }
 
-// byWorkers divides rows into those with at most the median number of workers
-// and those with more.
+// byWorkers divides rows into those with at most the median number of workers,
+// of at least two sizes, and those with more; all are small if there are none.
 func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
 	var ks []float64
 	for _, r := range rows {
@@ -116,7 +116,7 @@ func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
 			large = append(large, r)
 		}
 	}
-	if len(small) == 0 {
+	if slices.Min(ks) >= middle { // one size cannot show how steps change
 		return rows, nil
 	}
 	return small, large
@@ -140,8 +140,8 @@ func Doubts(scores []FamilyScore) []string {
 		// at most half the error, which must exceed that of published models
 		// (plainNoise)
 		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise {
-			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure a larger size before you rely on predictions beyond it, or use --family %s",
-				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward, best.Family))
+			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure a larger size before you rely on predictions beyond it",
+				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward))
 		}
 	}
 	return doubts

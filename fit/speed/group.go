@@ -316,25 +316,6 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// begin settles the group, under the likelier assumption on unknown batches.
-func (g *group) begin(ctx context.Context) (*gp.Factor, error) {
-	w, err := g.settle(ctx)
-	if err != nil || !g.open() {
-		return w, err
-	}
-	other, err := g.like(!g.scale.Fixed, nil)
-	if err != nil {
-		return nil, err
-	}
-	if v, err := other.settle(ctx); err != nil || !(other.evidence > g.evidence) {
-		return w, err
-	} else {
-		w = v
-	}
-	*g = *other
-	return w, nil
-}
-
 // settle finds the mode of the parameters, infers the sizes of process and
 // noise, and finds the mode again.
 func (g *group) settle(ctx context.Context) (*gp.Factor, error) {
@@ -401,9 +382,7 @@ func (g *group) warnings() []string {
 		}
 		return w
 	}
-	if g.without > 0 {
-		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch: %s; add a column local_batch or global_batch", where, g.without, len(g.rows), g.batchWords()))
-	}
+	w = append(w, g.unknowns(where)...)
 	for _, t := range g.types {
 		if _, ok := data.FindGPU(t); !ok && t != "cpu" && t != "" {
 			w = append(w, fmt.Sprintf("%sgpu_type %q is unknown, and so are its links: intervals are wide until they are measured", where, t))

@@ -24,7 +24,7 @@ const few, many, proposals = 128, 256, 512
 // parameters, and the process on the residual of each.
 type posterior struct {
 	task   *task
-	batch  *form.Scale            // of unknown batches
+	scaled *form.Scale            // with the assumptions on unknown batches and nodes
 	lower  *gp.Factor             // of the covariance of the step times
 	scale  float64                // scale of the process in lower
 	best   form.Curve             // at the mode
@@ -47,7 +47,7 @@ type posterior struct {
 // Gauss-Newton Hessian as scale.
 func newPosterior(g *group, w *gp.Factor, seed uint64) (*posterior, error) {
 	t, n := g.task, len(g.z)
-	q := &posterior{task: t, batch: &g.scale, lower: w, scale: g.size.Scale, tail: g.prior.Tail}
+	q := &posterior{task: t, scaled: &g.scale, lower: w, scale: g.size.Scale, tail: g.prior.Tail}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
 	precision := mat.NewSymDense(n, nil)
@@ -209,12 +209,12 @@ func (t *task) residualWeights(w *gp.Factor, curves []form.Curve) blas64.General
 	return r
 }
 
-// at returns a point with the posterior's assumption on an unknown batch.
+// at returns a point with the posterior's assumptions on what is unknown.
 func (q *posterior) at(p *form.Point) *form.Point {
-	if p.BatchKnown {
+	if p.BatchKnown && p.Placed {
 		return p
 	}
-	assumed := p.Assume(q.batch)
+	assumed := p.Assume(q.scaled)
 	return &assumed
 }
 

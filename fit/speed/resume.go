@@ -12,9 +12,9 @@ import (
 // modeFile is the posterior of a group or of one of its members: its mode, and
 // the proposals kept around it.
 type modeFile struct {
-	Share  float64   `json:"share"`            // posterior probability; for the group, the rest
-	Absent []string  `json:"absent,omitempty"` // coordinates of parts of the form that take no time
-	Fixed  bool      `json:"fixed_global_batch,omitempty"`
+	Share  float64  `json:"share"`            // posterior probability; for the group, the rest
+	Absent []string `json:"absent,omitempty"` // coordinates of parts of the form that take no time
+	assumption
 	Size   sizes     `json:"size"`
 	Z      []float64 `json:"z"`         // coordinates of the mode in prior standard deviations
 	Misfit float64   `json:"misfit"`    // squared length of the residuals at the mode
@@ -23,7 +23,7 @@ type modeFile struct {
 }
 
 func (g *group) toFile(share float64) modeFile {
-	f := modeFile{Share: share, Absent: g.absent, Fixed: g.scale.Fixed, Size: g.size, Z: g.z, Status: g.status, From: g.post.from}
+	f := modeFile{Share: share, Absent: g.absent, assumption: g.assumed(), Size: g.size, Z: g.z, Status: g.status, From: g.post.from}
 	if w, err := g.task.whiten(g.size.Scale, g.size.Noise); err == nil {
 		f.Misfit = g.task.misfit(w, g.z)
 	}
@@ -89,8 +89,8 @@ func (g *group) resumeMode(f modeFile) *gp.Factor {
 	if !f.Size.sound() {
 		return nil
 	}
-	if f.Absent != nil || f.Fixed != g.scale.Fixed {
-		m, err := g.like(f.Fixed, f.Absent)
+	if f.Absent != nil || f.assumption != g.assumed() {
+		m, err := g.like(f.assumption, f.Absent)
 		if err != nil {
 			return nil
 		}

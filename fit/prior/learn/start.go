@@ -67,11 +67,11 @@ func start() *prior.Speed {
 				"constant":     about(2*part, within),
 			},
 			"slopes": {
-				"gpu_type":      about(0, orders),
-				"knob":          about(0, orders),          // operations grow with the square of a width
-				"curvature":     about(0, 1/math.Sqrt(30)), // see knobs.go of package speed
-				"third_order":   about(0, 1/math.Sqrt(210)),
-				"level":         about(0, .5), // words differ by a factor of e^½
+				"gpu_type":    about(0, orders),
+				"knob":        about(0, orders),          // operations grow with the square of a width
+				"curvature":   about(0, 1/math.Sqrt(30)), // see knobs.go of package speed
+				"third_order": about(0, 1/math.Sqrt(210)),
+				"level":       about(0, .5), // words differ by a factor of e^½
 			},
 		},
 		// The form is right within a twentieth over a factor of e, runs repeat

@@ -40,6 +40,9 @@ type Scale struct {
 	Step   float64 // s, geometric median of the step time
 	Unit   float64 // s, geometric mean of the time of one sample on one worker if computing took all of the step
 	Fixed  bool    // the global batch, not the local one, was held constant
+	// PerNode is the number of workers that fill a node if nodes are unknown; 0
+	// takes all links for alike.
+	PerNode float64
 }
 
 // batch is the local batch that stands for an unknown one.
@@ -51,15 +54,15 @@ func (s *Scale) batch(replicas, accum float64) float64 {
 }
 
 // NewPoint returns the point of a configuration. An unknown batch becomes the
-// typical one. An unknown number of nodes counts as one, with Placed false:
-// forms then have one kind of link.
+// typical one; an unknown number of nodes follows from PerNode, with Placed
+// false.
 func NewPoint(c data.Config, s Scale) Point {
 	p := Point{
-		Workers: float64(max(c.Workers, 1)),
-		Nodes:   float64(c.NodeCount()),
-		Widest:  float64(max(c.WidestNode(), 1)),
-		Servers: float64(max(c.PS, 1)),
-		Accum:   float64(max(c.AccumSteps, 0)),
+		Workers:    float64(max(c.Workers, 1)),
+		Nodes:      float64(c.NodeCount()),
+		Widest:     float64(max(c.WidestNode(), 1)),
+		Servers:    float64(max(c.PS, 1)),
+		Accum:      float64(max(c.AccumSteps, 0)),
 		Placed:     c.Workers <= 1 || c.Nodes > 0 || len(c.Placement) > 0,
 		BatchKnown: c.LocalBatch > 0,
 		TP:         float64(max(c.TP, 1)), PP: float64(max(c.PP, 1)), CP: float64(max(c.CP, 1)), Replicas: float64(c.Replicas()),
@@ -70,20 +73,31 @@ func NewPoint(c data.Config, s Scale) Point {
 		c.LocalBatch = s.batch(p.Replicas, p.Accum)
 	}
 	p.setBatch(c.LocalBatch, c.SamplesPerStep())
-	p.LnWorkers, p.LnNodes, p.LnWidest = math.Log(p.Workers), math.Log(p.Nodes), math.Log(p.Widest)
-	p.LnServers = math.Log(p.Servers)
-	p.LnRing, p.LnRingWidest = lnRing(p.Workers), lnRing(p.Widest)
+	p.LnWorkers, p.LnServers, p.LnRing = math.Log(p.Workers), math.Log(p.Servers), lnRing(p.Workers)
+	p.setNodes(&s)
 	return p
 }
 
-// Assume returns the point with the batch that an unknown one has at scale s.
+// Assume returns the point with the batch and nodes that unknown ones have at
+// scale s.
 func (p *Point) Assume(s *Scale) Point {
 	q := *p
+	q.setNodes(s)
 	if !p.BatchKnown {
 		b := s.batch(p.Replicas, p.Accum)
 		q.setBatch(b, b*p.Global/p.Batch)
 	}
 	return q
+}
+
+func (p *Point) setNodes(s *Scale) {
+	if !p.Placed {
+		p.Nodes, p.Widest = 1, p.Workers
+		if s.PerNode > 0 {
+			p.Nodes, p.Widest = math.Ceil(p.Workers/s.PerNode), min(p.Workers, s.PerNode)
+		}
+	}
+	p.LnNodes, p.LnWidest, p.LnRingWidest = math.Log(p.Nodes), math.Log(p.Widest), lnRing(p.Widest)
 }
 
 func (p *Point) setBatch(local, global float64) {

@@ -1,0 +1,143 @@
+package speed
+
+import (
+	"context"
+	"fmt"
+
+	"knee/data"
+	"knee/fit/speed/form"
+	"knee/internal/gp"
+)
+
+// assumption is what a model takes unknown batches and nodes for.
+type assumption struct {
+	Fixed   bool    `json:"fixed_global_batch,omitempty"` // else the local batch was constant
+	PerNode float64 `json:"per_node,omitempty"`           // workers that fill a node; 0: all links are alike
+}
+
+func (g *group) assumed() assumption { return assumption{g.scale.Fixed, g.scale.PerNode} }
+
+// gpusPerNode is the largest number of GPUs of the usual node, with the links
+// of a network beyond.
+const gpusPerNode = 8
+
+// assumptions returns the group's own and the other possible ones, all equally
+// likely. Without batches, the local or the global one was the same in all
+// rows. Without nodes, all links are alike, or nodes have [gpusPerNode].
+func (g *group) assumptions() []assumption {
+	own := g.assumed()
+	all := []assumption{own}
+	if !g.learned() {
+		return all
+	}
+	if g.without > 0 && g.mode != data.PSAsync {
+		all = append(all, assumption{!own.Fixed, own.PerNode})
+	}
+	if g.family == form.CollectiveFamily && g.nowhere() {
+		for _, a := range all {
+			all = append(all, assumption{a.Fixed, gpusPerNode - own.PerNode})
+		}
+	}
+	return all
+}
+
+// nowhere reports whether GPUs of some type were measured without nodes.
+func (g *group) nowhere() bool {
+	for t := range g.types {
+		if g.types[t] != "cpu" && !g.ranges[t].Placed {
+			return true
+		}
+	}
+	return false
+}
+
+// begin settles the group under its likeliest assumption.
+func (g *group) begin(ctx context.Context) (*gp.Factor, error) {
+	w, err := g.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range g.assumptions()[1:] {
+		other, err := g.like(a, nil)
+		if err != nil {
+			return nil, err
+		}
+		v, err := other.settle(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if other.evidence > g.evidence {
+			*g, w = *other, v
+		}
+	}
+	return w, nil
+}
+
+// like returns an unfitted model of the same measurements under another
+// assumption, without parts of the form.
+func (g *group) like(a assumption, absent []string) (*group, error) {
+	m := *g
+	m.scale.Fixed, m.scale.PerNode, m.absent, m.members = a.Fixed, a.PerNode, absent, nil
+	return &m, m.prepare()
+}
+
+// others returns further models of the same measurements, with their prior
+// probabilities relative to the group's: under the other assumptions, and the
+// limits of the collective form. These have no part of a step independent of
+// the batch, no time on the measured links (Amdahl's law), or neither (linear
+// scaling). The prior of the form gives them little probability, which few
+// measurements do not correct; together they get the form's prior probability.
+// More than two measurements per coordinate suffice without them.
+func (g *group) others() ([]member, error) {
+	limits := [][]string{nil}
+	if g.family == form.CollectiveFamily && len(g.rows) <= 2*g.task.coords.n {
+		limits = append(limits, []string{"fixed_share"}, []string{"intra"}, []string{"fixed_share", "intra"})
+	}
+	var out []member
+	for i, a := range g.assumptions() {
+		for j, absent := range limits {
+			if i == 0 && j == 0 {
+				continue
+			}
+			m, err := g.like(a, absent)
+			if err != nil {
+				return nil, err
+			}
+			share := 1.
+			if j > 0 {
+				share /= float64(len(limits) - 1)
+			}
+			out = append(out, member{m, share})
+		}
+	}
+	return out, nil
+}
+
+// share returns the posterior probability of the models of the average that
+// satisfy a condition.
+func (g *group) share(is func(assumption) bool) (p float64) {
+	rest := 1.
+	for _, m := range g.members {
+		rest -= m.share
+		if is(m.assumed()) {
+			p += m.share
+		}
+	}
+	if is(g.assumed()) {
+		p += rest
+	}
+	return p
+}
+
+// unknowns warns of measurements without batches and nodes.
+func (g *group) unknowns(where string) (w []string) {
+	if g.without > 0 {
+		fixed := g.share(func(a assumption) bool { return a.Fixed })
+		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch, so it is inferred from the step times which one stayed the same: the global batch with a probability of %.0f %%, else the local one; add a column local_batch or global_batch",
+			where, g.without, len(g.rows), 100*fixed))
+	}
+	if g.family == form.CollectiveFamily && g.nowhere() {
+		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))
+	}
+	return w
+}
