@@ -78,6 +78,9 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 			workers = p.Config.Placement.String()
 		}
 		batch := number(p.Config.LocalBatch)
+		if p.Config.LocalBatch == 0 {
+			batch = "–" // not known
+		}
 		if f.accumulation || p.Config.AccumSteps > 0 {
 			batch += fmt.Sprintf(" ×%d", p.Config.AccumSteps+1)
 		}
