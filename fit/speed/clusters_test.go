@@ -59,25 +59,28 @@ func (c cluster) step(workers int, batch float64, r *rand.Rand) float64 {
 }
 
 // BenchmarkClusters predicts larger sizes of simulated jobs from their two to
-// four smallest, each twice the previous, with a fixed global or local batch.
+// four smallest, each twice the previous, with a fixed global or local batch,
+// whether the measurements name it or not.
 // It compares the mean error with a power law through all sizes, Amdahl's law
 // through the first and the last, and linear scaling from the last.
 func BenchmarkClusters(b *testing.B) {
 	for _, fixed := range []string{"global", "local"} {
 		for _, rows := range []int{2, 3, 4} {
 			for _, times := range []int{2, 8} {
-				b.Run(fmt.Sprintf("%s-batch-fixed/rows=%d/times=%d", fixed, rows, times), func(b *testing.B) {
-					for b.Loop() {
-						reportClusters(b, fixed == "global", rows, times)
-					}
-					b.ReportMetric(0, "ns/op")
-				})
+				for _, batch := range []string{"named", "unknown"} {
+					b.Run(fmt.Sprintf("%s-batch-fixed/%s/rows=%d/times=%d", fixed, batch, rows, times), func(b *testing.B) {
+						for b.Loop() {
+							reportClusters(b, fixed == "global", batch == "named", rows, times)
+						}
+						b.ReportMetric(0, "ns/op")
+					})
+				}
 			}
 		}
 	}
 }
 
-func reportClusters(b *testing.B, globalFixed bool, rows, times int) {
+func reportClusters(b *testing.B, globalFixed, named bool, rows, times int) {
 	const jobs = 200
 	r := rand.New(rand.NewPCG(1, uint64(rows)))
 	var sum struct{ knee, power, amdahl, linear, inside float64 }
@@ -98,17 +101,23 @@ func reportClusters(b *testing.B, globalFixed bool, rows, times int) {
 			at := config(c.start << i)
 			ms = append(ms, data.Measurement{Config: at, StepTime: c.step(at.Workers, at.LocalBatch, r), Status: data.OK})
 		}
+		first, last := ms[0], ms[rows-1]
+		at := config(last.Workers * times)
+		truth := c.step(at.Workers, at.LocalBatch, r)
+		if !named {
+			at.LocalBatch = 0
+			for i := range ms {
+				ms[i].LocalBatch = 0
+			}
+		}
 		m, err := speed.Fit(context.Background(), ms, speed.Settings{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		first, last := ms[0], ms[rows-1]
-		at := config(last.Workers * times)
 		p, err := m.Predict(at)
 		if err != nil {
 			b.Fatal(err)
 		}
-		truth := c.step(at.Workers, at.LocalBatch, r)
 		err1 := func(v float64) float64 { return 100. / jobs * math.Abs(v/truth-1) }
 		linear := last.StepTime
 		if globalFixed {
