@@ -209,25 +209,6 @@ func adopt(s store.Storage) (*store.Unfinished, error) {
 	return nil, errors.New("there was no trial to take over")
 }
 
-// The trials of live profilers are not taken over, however long they last.
-func TestDatabaseLeavesTheTrialsOfTheLiving(t *testing.T) {
-	t.Parallel()
-	const lease = 2 * time.Second // long enough for a busy machine to say something in time
-	dir := t.TempDir()
-	first := leasedRunner(t, dir, "first", 2, lease, nil)
-	defer first.Storage.Close()
-	if _, err := first.Storage.Begin(first.Candidates[0]); err != nil {
-		t.Fatal(err)
-	}
-	second := leasedRunner(t, dir, "second", 2, lease, nil)
-	defer second.Storage.Close()
-	for end := time.Now().Add(lease + lease/2); time.Now().Before(end); time.Sleep(lease / 40) {
-		if u, err := second.Storage.Adopt(); u != nil || err != nil {
-			t.Fatalf("took over %+v, %v", u, err)
-		}
-	}
-}
-
 func TestDatabaseRefusesWhatIsOutOfDate(t *testing.T) {
 	dir := t.TempDir()
 	a, b := sharedRunner(t, dir, "a", 2, nil), sharedRunner(t, dir, "b", 2, nil)

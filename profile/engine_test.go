@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"knee/data"
@@ -73,7 +74,9 @@ func TestPreemptionIsNoFailure(t *testing.T) {
 }
 
 // The time in a queue is neither a hang, nor paid for, nor wall time.
-func TestQueueingIsNotRunning(t *testing.T) {
+func TestQueueingIsNotRunning(t *testing.T) { synctest.Test(t, testQueueingIsNotRunning) }
+
+func testQueueingIsNotRunning(t *testing.T) {
 	const queue, timeout = 400 * time.Millisecond, 100 * time.Millisecond
 	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
 		if err := l.Submitted("job-1"); err != nil {
@@ -120,7 +123,9 @@ func TestQueueingIsNotRunning(t *testing.T) {
 }
 
 // The timeout applies to a trial of an engine once it runs.
-func TestSubmittedTrialsHang(t *testing.T) {
+func TestSubmittedTrialsHang(t *testing.T) { synctest.Test(t, testSubmittedTrialsHang) }
+
+func testSubmittedTrialsHang(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, _ chan<- launch.Observation) error {
 		if err := l.Submitted("job"); err != nil {
 			return err
@@ -171,7 +176,9 @@ func TestHandleThatCannotBeRecorded(t *testing.T) {
 
 // A trial that waits for its turn has not hung, and one interrupt ends a
 // profile whose trial only waits.
-func TestDrainWithdrawsWhatWaits(t *testing.T) {
+func TestDrainWithdrawsWhatWaits(t *testing.T) { synctest.Test(t, testDrainWithdrawsWhatWaits) }
+
+func testDrainWithdrawsWhatWaits(t *testing.T) {
 	drain := make(chan struct{})
 	r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, l launch.Trial, _ chan<- launch.Observation) error {
 		l.Waiting()
@@ -189,6 +196,10 @@ func TestDrainWithdrawsWhatWaits(t *testing.T) {
 // A configuration whose steps exceed the timeout gets a lower bound of its step
 // time; it is not retried and does not end the study.
 func TestSlowConfigurationsAreCensored(t *testing.T) {
+	synctest.Test(t, testSlowConfigurationsAreCensored)
+}
+
+func testSlowConfigurationsAreCensored(t *testing.T) {
 	tries := 0
 	r := newRunner(t, t.TempDir(), 4, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
 		tries++
@@ -210,6 +221,10 @@ func TestSlowConfigurationsAreCensored(t *testing.T) {
 
 // Measurements are saved while the study runs, with the start-up time of each.
 func TestFilesAreWrittenAfterEveryTrial(t *testing.T) {
+	synctest.Test(t, testFilesAreWrittenAfterEveryTrial)
+}
+
+func testFilesAreWrittenAfterEveryTrial(t *testing.T) {
 	dir := t.TempDir()
 	files := profile.FilesBeside("study.yaml", dir)
 	seen := []int{}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"knee/data"
@@ -113,7 +114,9 @@ func TestRunnerMeasures(t *testing.T) {
 	}
 }
 
-func TestRunnerTellsFailuresApart(t *testing.T) {
+func TestRunnerTellsFailuresApart(t *testing.T) { synctest.Test(t, testRunnerTellsFailuresApart) }
+
+func testRunnerTellsFailuresApart(t *testing.T) {
 	tries := map[int]int{}
 	f := &fake{}
 	f.script = func(t launch.Trial) (time.Duration, error) {
@@ -152,7 +155,9 @@ func TestRunnerTellsFailuresApart(t *testing.T) {
 }
 
 // A trial without a first step is reported long before its timeout.
-func TestRunnerRemarksOnSilence(t *testing.T) {
+func TestRunnerRemarksOnSilence(t *testing.T) { synctest.Test(t, testRunnerRemarksOnSilence) }
+
+func testRunnerRemarksOnSilence(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 2, &fake{script: func(t launch.Trial) (time.Duration, error) {
 		if t.Config.Workers == 1 {
 			return 0, nil // hangs

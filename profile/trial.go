@@ -153,7 +153,9 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
 			}
 		case <-hang.C:
-			cancel(errHung)
+			if len(obs) == 0 { // else the steps came in time, and this process is late
+				cancel(errHung)
+			}
 		case err := <-ended:
 			for len(calls) > 0 {
 				(<-calls)()

@@ -44,13 +44,13 @@ func TestScripts(t *testing.T) {
 func waitLines(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
-	for range 600 {
+	for range 6000 {
 		if count(ts.MkAbs(args[0]), args[1]) >= n {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	ts.Fatalf("%s does not hold %d lines with %q after 30 s", args[0], n, args[1])
+	ts.Fatalf("%s does not hold %d lines with %q after 5 minutes", args[0], n, args[1])
 }
 
 // countLines checks that a file holds exactly n lines with a text:
@@ -77,6 +77,7 @@ func count(file, text string) int {
 // signalKnee sends a signal to the knee whose process id a file holds:
 // signal NAME FILE.
 func signalKnee(ts *testscript.TestScript, neg bool, args []string) {
+	waitLines(ts, neg, []string{args[1], "", "1"}) // the shell writes it beside the knee that it starts
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
 	ts.Check(err)
 	process, err := os.FindProcess(pid)

@@ -71,7 +71,7 @@ func (e *engine) find(name string) queue.Job {
 // apply carries a plan of one job out.
 func (e *engine) apply(j queue.Job, action data.Action, to ...data.NodeShare) *apply.Change {
 	e.t.Helper()
-	r := &apply.Runner{Scheduler: e.queue, Deadline: 20 * time.Second}
+	r := &apply.Runner{Scheduler: e.queue, Deadline: time.Minute}
 	changes, err := r.Run(e.t.Context(), &data.Plan{Jobs: []data.PlannedJob{{Name: j.Name, ID: j.ID, Action: action, Was: j.Nodes, Placement: to}}}, false)
 	if err != nil || len(changes) != 1 {
 		e.t.Fatalf("%v, %v", changes, err)
@@ -109,7 +109,7 @@ func TestEngineMovesAPyTorchJob(t *testing.T) {
 		"metadata": map[string]any{"name": "knee-queue-torch"},
 		"spec":     map[string]any{"pytorchReplicaSpecs": map[string]any{"Worker": map[string]any{"replicas": 1, "template": pod(2)}}}})
 	var j queue.Job
-	for range 40 {
+	for range 240 {
 		if j = e.find("knee-queue-torch"); j.State == queue.Running {
 			break
 		}

@@ -37,14 +37,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// grace is how long the processes of a trial may take to end.
+const grace = 300 * time.Millisecond
+
 // run launches a shell script as every rank of a trial.
-func run(t *testing.T, ctx context.Context, c data.Config, ranks bool, script string) ([]launch.Observation, string, error) {
+func run(t *testing.T, ctx context.Context, c data.Config, grace time.Duration, script string) ([]launch.Observation, string, error) {
 	t.Helper()
 	parser, err := launch.NewParser(data.Metrics{JSONL: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &launch.Local{Ranks: ranks, Parser: parser, Grace: 300 * time.Millisecond}
+	l := &launch.Local{Ranks: true, Parser: parser, Grace: grace}
 	log := filepath.Join(t.TempDir(), "trial.log")
 	obs := make(chan launch.Observation)
 	got := make(chan []launch.Observation)
@@ -65,7 +68,7 @@ const step = `echo 'knee: {"step":1,"step_time_s":0.5,"loss":2.5}'; `
 
 func TestLocalTellsRanksWhoTheyAre(t *testing.T) {
 	c := data.Config{Workers: 2, PS: 1, Mode: data.PSSync, LocalBatch: 16, GPUType: "cpu", Extra: map[string]string{"depth": "3"}}
-	obs, log, err := run(t, t.Context(), c, true,
+	obs, log, err := run(t, t.Context(), c, grace,
 		step+`echo "$KNEE_ROLE rank=$RANK of $WORLD_SIZE ps=$KNEE_PS_RANK/$KNEE_PS batch=$KNEE_LOCAL_BATCH/$KNEE_GLOBAL_BATCH depth=$KNEE_X_DEPTH mode=$KNEE_MODE hosts=${KNEE_PS_HOSTS%:*} port=${MASTER_PORT:+yes}"`)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +106,7 @@ func TestLocalSeesMemory(t *testing.T) {
 // A line with memory only is not a step: a trial that prints nothing else
 // fails, and the error quotes its last line.
 func TestLocalTellsMemoryFromSteps(t *testing.T) {
-	obs, _, err := run(t, t.Context(), data.Config{Workers: 1, GPUType: "cpu"}, true, "echo max_memory_allocated: 5 GiB")
+	obs, _, err := run(t, t.Context(), data.Config{Workers: 1, GPUType: "cpu"}, grace, "echo max_memory_allocated: 5 GiB")
 	if err == nil || !strings.Contains(err.Error(), "without reporting a step") || !strings.Contains(err.Error(), "last words: max_memory_allocated") {
 		t.Errorf("err = %v", err)
 	}
@@ -115,6 +118,7 @@ func TestLocalTellsMemoryFromSteps(t *testing.T) {
 func TestLocalTellsFailuresApart(t *testing.T) {
 	one := data.Config{Workers: 1, GPUType: "cpu"}
 	two := data.Config{Workers: 2, GPUType: "cpu"}
+	ready := filepath.Join(t.TempDir(), "ready")
 	for _, tc := range []struct {
 		name, script string
 		config       data.Config
@@ -126,17 +130,17 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 		{"killed", step + "kill -9 $$", one, data.OOM, "exit 137"},
 		{"cuda", step + "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB'; exit 1", one, data.OOM, "Tried to allocate"},
 		{"host", "echo 'MemoryError'; exit 1", one, data.OOM, "worker 0: MemoryError"},
-		{"one rank's memory, another's complaint", `if [ $RANK = 1 ]; then sleep 0.1; echo 'CUDA out of memory'; exit 1; fi; echo lost rank 1; exit 2`, two, data.OOM, "worker 1: CUDA out of memory"},
+		{"one rank's memory, another's complaint", `if [ $RANK = 1 ]; then trap '' TERM; touch ` + ready + `; sleep 0.1; echo 'CUDA out of memory'; exit 1; fi; until [ -e ` + ready + ` ]; do sleep 0.01; done; echo lost rank 1; exit 2`, two, data.OOM, "worker 1: CUDA out of memory"},
 		{"silence", "echo hello", one, data.Failed, "without reporting a step"},
 		{"a log that a pattern reads", `printf '\r 1%%| | 1/100 [00:00<00:08, 9.80it/s]\r 2%%| | 2/100 [00:00<00:08, 9.80it/s]\n'; echo bye`, one, data.Failed, "{pattern: tqdm} in the study would read what it prints; its last words: bye"},
-		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 10`, one, data.Failed, "cannot be read"},
-		{"torn line", `echo 'knee: {"step":1,'; sleep 10`, one, data.Failed, "cannot be read"},
-		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 10`, one, data.Failed, "step_time_s is -1"},
+		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 120`, one, data.Failed, "cannot be read"},
+		{"torn line", `echo 'knee: {"step":1,'; sleep 120`, one, data.Failed, "cannot be read"},
+		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 120`, one, data.Failed, "step_time_s is -1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			_, _, err := run(t, t.Context(), tc.config, true, tc.script)
+			_, _, err := run(t, t.Context(), tc.config, time.Minute, tc.script)
 			var f *launch.Failure
 			if !errors.As(err, &f) {
 				t.Fatalf("err = %v, want a Failure", err)
@@ -144,7 +148,7 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 			if f.Status != tc.status || !strings.Contains(f.Detail, tc.detail) {
 				t.Errorf("got %s: %s; want %s: …%s…", f.Status, f.Detail, tc.status, tc.detail)
 			}
-			if d := time.Since(start); d > 8*time.Second {
+			if d := time.Since(start); d > 100*time.Second {
 				t.Errorf("took %v: it waited for a trial that had failed", d)
 			}
 		})
@@ -185,7 +189,7 @@ func TestLocalCancelTellsWhatWasPrinted(t *testing.T) {
 		waitFor(t, func() bool { _, err := os.Stat(said); return err == nil })
 		cancel(hung)
 	}()
-	_, _, err := run(t, ctx, data.Config{Workers: 1}, true, `echo " 1%| | 1/100 [00:00<00:08, 9.80it/s]"; touch `+said+`; sleep 20`)
+	_, _, err := run(t, ctx, data.Config{Workers: 1}, grace, `echo " 1%| | 1/100 [00:00<00:08, 9.80it/s]"; touch `+said+`; sleep 20`)
 	if !errors.Is(err, hung) || !strings.Contains(err.Error(), "pattern: tqdm") || !strings.Contains(err.Error(), "its last words: 1%") {
 		t.Errorf("err = %v, want the cause, the pattern and the line", err)
 	}
@@ -209,7 +213,7 @@ func TestLocalCancelLeavesNothing(t *testing.T) {
 		cancel(enough)
 	}()
 	// The shell ignores SIGTERM and has a child.
-	_, _, err := run(t, ctx, data.Config{Workers: 2}, true,
+	_, _, err := run(t, ctx, data.Config{Workers: 2}, grace,
 		fmt.Sprintf(`trap '' TERM; sleep 60 & echo $! >>%[1]s; echo $$ >>%[1]s; %[2]s wait; sleep 60`, pids, step))
 	if !errors.Is(err, enough) {
 		t.Errorf("err = %v, want the cause of the cancellation", err)
@@ -221,7 +225,7 @@ func TestLocalCancelLeavesNothing(t *testing.T) {
 
 func TestLocalServersEndWithTheirWorkers(t *testing.T) {
 	c := data.Config{Workers: 1, PS: 1, Mode: data.PSSync}
-	_, _, err := run(t, t.Context(), c, true, `if [ $KNEE_ROLE = ps ]; then exec sleep 60; fi; `+step)
+	_, _, err := run(t, t.Context(), c, grace, `if [ $KNEE_ROLE = ps ]; then exec sleep 60; fi; `+step)
 	if err != nil {
 		t.Errorf("err = %v, want nil: a server that outlives its workers is no failure", err)
 	}
@@ -293,11 +297,11 @@ func alive(pid int) bool {
 // waitFor waits for a condition, with a bound that only a failure meets.
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if ok() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Error("the condition did not come true in 10 s")
+	t.Error("the condition did not come true in a minute")
 }

@@ -14,7 +14,7 @@ import (
 func TestLocalLeavesNoOrphans(t *testing.T) {
 	needSetsid(t)
 	pids := filepath.Join(t.TempDir(), "pids")
-	_, _, err := run(t, t.Context(), data.Config{Workers: 2}, true, fmt.Sprintf(`setsid sleep 60 & echo $! >>%s; %s`, pids, step))
+	_, _, err := run(t, t.Context(), data.Config{Workers: 2}, grace, fmt.Sprintf(`setsid sleep 60 & echo $! >>%s; %s`, pids, step))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,10 @@ func newFakeSlurm(t *testing.T) *fakeSlurm {
 	}
 	f := &fakeSlurm{t: t, dir: t.TempDir()}
 	bin := t.TempDir()
+	// A process that another goroutine starts meanwhile would hold a command open
+	// for writing, and so keep it from being run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	for name, body := range fakeCommands {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(fakeCommon+body), 0o755); err != nil {
 			t.Fatal(err)
@@ -154,7 +158,7 @@ func (f *fakeSlurm) kill(id, state string) {
 
 // alive reports whether a process of a job is left. Zombies do not count.
 func (f *fakeSlurm) alive(id string) bool {
-	for range 100 {
+	for range 3000 {
 		states, _ := exec.Command("ps", "-o", "stat=", "-g", f.get(id+".pid")).Output() // fails if there is none
 		if strings.Trim(string(states), "Zs+<Nl \n") == "" {
 			return false
@@ -173,11 +177,11 @@ func (f *fakeSlurm) killAll() {
 // waitState waits until a job is in a state.
 func (f *fakeSlurm) waitState(id, state string) {
 	f.t.Helper()
-	for range 500 {
+	for range 6000 {
 		if f.get(id+".state") == state {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	f.t.Fatalf("job %s is %q after 5 s, want %s", id, f.get(id+".state"), state)
+	f.t.Fatalf("job %s is %q after a minute, want %s", id, f.get(id+".state"), state)
 }

@@ -2,15 +2,18 @@ package store
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	gosqlite "github.com/glebarez/go-sqlite"
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/driver/mysql"
@@ -155,6 +158,56 @@ func TestHeartbeat(t *testing.T) {
 	host, _ := os.Hostname()
 	if !strings.HasPrefix(other.owner, host) || other.owner == d.owner {
 		t.Errorf("profilers %q and %q", d.owner, other.owner)
+	}
+}
+
+// testClock gives SQLite the clock of Go, which may be that of a synctest.
+var testClock = sync.OnceValue(func() error {
+	return gosqlite.RegisterScalarFunction("test_clock", 0, func(*gosqlite.FunctionContext, []sqldriver.Value) (sqldriver.Value, error) {
+		return float64(time.Now().UnixNano()) / 1e9, nil
+	})
+})
+
+// The trials of a live profiler are not taken over, however long they last;
+// those of a dead one are, once its lease is over. The database's clock is that
+// of the test.
+func TestLease(t *testing.T) { synctest.Test(t, testLease) }
+
+func testLease(t *testing.T) {
+	if err := testClock(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var both [2]*Database
+	for i := range both {
+		d, err := opened(t, dir, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.mu.Lock()
+		d.address.backend.now = "test_clock()"
+		d.mu.Unlock()
+		both[i] = d
+	}
+	if _, err := both[0].Begin(data.Config{Job: "job", Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(500 * time.Millisecond) // from here on the test asks between heartbeats
+	for range 500 {
+		time.Sleep(time.Second)
+		if u, err := both[1].Adopt(); u != nil || err != nil {
+			t.Fatalf("took over %+v, %v", u, err)
+		}
+	}
+	if err := both[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(61 * time.Second)
+	if u, err := both[1].Adopt(); u == nil || err != nil {
+		t.Errorf("took over %+v, %v; want the trial", u, err)
+	}
+	if err := both[1].Close(); err != nil {
+		t.Error(err)
 	}
 }
 

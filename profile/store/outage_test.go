@@ -246,7 +246,7 @@ func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 	asleep.stop = make(chan struct{})
 	defer asleep.Close()
 	var u *Unfinished
-	for end := time.Now().Add(10 * time.Second); u == nil && time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); u == nil && time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
 		var err error
 		if u, err = other.Adopt(); err != nil {
 			t.Fatal(err)
@@ -280,6 +280,7 @@ func TestDatabaseKeepsOneResultPerTrial(t *testing.T) {
 func TestRefusedResultsAreToldAndKept(t *testing.T) {
 	dir := t.TempDir()
 	d, _, away := flaky(t, dir)
+	defer d.Close()
 	trial, err := d.Begin(data.Config{Job: "job", Workers: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +353,7 @@ func TestNothingIsTakenOverAfterAnOutage(t *testing.T) {
 	defer other.Close()
 	time.Sleep(2 * other.lease)
 	other.mu.Lock()
-	other.lease, other.outage.ended = time.Hour, time.Now()
+	other.outage.ended = time.Now().Add(time.Hour)
 	other.mu.Unlock()
 	if u, err := other.Adopt(); u != nil || err != nil {
 		t.Errorf("taken over %+v, %v, so soon after an outage", u, err)

@@ -23,13 +23,14 @@ import (
 // nextPort makes sure that no two jobs of this process share a port.
 var nextPort atomic.Int32
 
-// freeAddrs returns n addresses nobody listens on, below the ephemeral range:
-// an outgoing connection could take a port of that range before its rank does.
+// freeAddrs returns n addresses nobody listens on, below the ports of package
+// launch and the ephemeral ones: a trial or an outgoing connection elsewhere
+// could take one of those before its rank does.
 func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
 	var addrs []string
 	for tries := 0; len(addrs) < n; tries++ {
-		port := 10_000 + (os.Getpid()*61+int(nextPort.Add(1)))%20_000
+		port := 10_000 + (os.Getpid()*61+int(nextPort.Add(1)))%10_000
 		addr := fmt.Sprintf("127.0.0.1:%d", port)
 		ln, err := net.Listen("tcp", addr)
 		if err != nil && tries > 1000 {
@@ -51,7 +52,7 @@ func jobOptions(t testing.TB, o Options) []Options {
 	o.MasterAddr = "127.0.0.1"
 	fmt.Sscanf(strings.TrimPrefix(addrs[o.PS], "127.0.0.1:"), "%d", &o.MasterPort)
 	if o.Rendezvous == 0 {
-		o.Rendezvous = 20 * time.Second
+		o.Rendezvous = 2 * time.Minute
 	}
 	var ranks []Options
 	for r := range o.Workers + o.PS {

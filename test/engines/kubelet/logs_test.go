@@ -24,7 +24,7 @@ func TestOutput(t *testing.T) {
 	for !closed || len(lines) > 0 {
 		select {
 		case <-more:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("nobody woke the reader after %q", got)
 		}
 		lines, closed, more = o.after(len(got))
