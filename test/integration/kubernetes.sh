@@ -23,7 +23,7 @@ api() { # api PATH
 		"https://127.0.0.1:$(cat kube/apiserver.port)$1"
 }
 # New nodes carry a taint until the node controller has seen that they are ready.
-settled() { ! api /api/v1/nodes | grep node.kubernetes.io/not-ready >/dev/null; }
+settled() { api /api/v1/nodes >nodes.json && ! grep -q node.kubernetes.io/not-ready nodes.json; }
 within 30 settled || { api /api/v1/nodes; exit 1; }
 left() { # the objects of trials that are there
 	for path in api/v1/pods api/v1/services apis/batch/v1/jobs; do
@@ -50,7 +50,7 @@ check "no process of a pod is left" no_process "^knee train --model small"
 
 # Killed and taken up again.
 cat >train.sh <<'END'
-for i in $(seq 80); do
+for i in $(seq "${STEPS:-80}"); do
 	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
 	sleep 0.0512
 done
@@ -103,6 +103,7 @@ echo "      added to each trial: $added ms"
 [ $added -lt 3000 ] || grep -h '^.knee' timed.logs/*.log # where it went
 
 # Two interrupts.
+sed -i 's/^command.*/&\nenv: {STEPS: 20000}/' killed.yaml
 knee profile killed.yaml --restart >/dev/null 2>stopped.err &
 pid=$!
 within 30 holds stopped.err 'trial started' 1
@@ -120,7 +121,7 @@ check "no process of a pod is left" no_process "sleep 0.0512"
 # waits, for longer than trial.timeout.
 cat >short.sh <<'END'
 [ "$RANK" = 0 ] || exec sleep 1
-for i in $(seq 180); do
+for i in $(seq 300); do
 	echo "knee: {\"step\":$i,\"step_time_s\":0.05}"
 	sleep 0.05
 done
@@ -130,7 +131,7 @@ operators() { # operators JOB GPU WORKERS REST: a study of five trials of worker
 job: $1
 command: [bash, $WORK/short.sh]
 space: {gpu_type: [$2], placement: [$3], x: [1, 2, 3, 4, 5]}
-trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000, timeout: 6s, retries: 0}
+trial: {rel_precision: 0.0001, max_seconds: 600, min_steps: 1000, timeout: 12s, retries: 0}
 launcher: {kubernetes: {image: any$4}}
 END
 }

@@ -35,8 +35,8 @@ need() { # need PACKAGE COMMAND
 	fi
 	( # one at a time, as apt wants
 		flock 9
-		apt-get update -qq
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1"
+		apt-get update -qq -o Acquire::Retries=5
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o Acquire::Retries=5 -o DPkg::Lock::Timeout=300 "$1"
 	) 9>"${TMPDIR:-/tmp}/knee-apt.lock" >"$WORK/apt.log" 2>&1 || {
 		tail -5 "$WORK/apt.log"
 		skip "the Debian package $1 cannot be installed"
@@ -45,8 +45,10 @@ need() { # need PACKAGE COMMAND
 
 need procps pgrep
 
-within() { # within SECONDS COMMAND...: wait until the command succeeds
-	local end=$((SECONDS + $1))
+# within waits until the command succeeds. A machine that is slow, or does other
+# things, gets five times as long.
+within() { # within SECONDS COMMAND...
+	local end=$((SECONDS + 5 * $1))
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1

@@ -10,7 +10,7 @@ as() { # with its temporary files where it may write them, whatever /tmp allows
 mkdir server
 if [ "$(id -u)" = 0 ]; then chown mysql server; fi
 db=$WORK/server
-port=$((20000 + RANDOM % 12000))
+port=$("$CLONE/test/free_port")
 as mariadb-install-db --no-defaults --datadir="$db/data" --auth-root-authentication-method=normal >install.log 2>&1 || { cat install.log; exit 1; }
 as mariadbd --no-defaults --datadir="$db/data" --socket="$db/socket" --pid-file="$db/pid" --bind-address=127.0.0.1 --port=$port >>server.log 2>&1 &
 started=()
@@ -23,11 +23,12 @@ query() { mariadb --no-defaults -u root -S "$db/socket" -N -B -e "$1" 2>>query.l
 within 30 query "SELECT 1" >/dev/null || { cat server.log; exit 1; }
 query "CREATE DATABASE study; DROP USER IF EXISTS ''@localhost; CREATE USER knee@'%' IDENTIFIED BY 'hunter2'; GRANT ALL ON study.* TO knee@'%'; FLUSH PRIVILEGES"
 
-cat >train.sh <<'EOF'
+cat >train.sh <<'EOF' # which does not end before the other profile is killed
 for i in $(seq 60); do
 	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
 	sleep 0.01112
 done
+until [ -e killed ]; do sleep 0.01112; done
 EOF
 cat >study.yaml <<EOF
 job: shared
@@ -46,6 +47,7 @@ done
 for name in a b; do within 30 holds $name/err 'trial started' 1; done
 kill -9 "${started[0]}"
 wait "${started[0]}" 2>/dev/null || true
+touch killed
 code=0
 wait "${started[1]}" || code=$?
 [ $code = 0 ] || cat b/err

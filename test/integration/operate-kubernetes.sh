@@ -26,7 +26,7 @@ api() { # api METHOD PATH [FILE]: asks the API server as its administrator
 	curl -sS --fail-with-body --max-time 10 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" -X "$1" -H "Content-Type: $type" \
 		${3:+--data-binary "@$3"} "https://127.0.0.1:$(cat kube/apiserver.port)$2"
 }
-settled() { ! api GET /api/v1/nodes | grep node.kubernetes.io/not-ready >/dev/null; }
+settled() { api GET /api/v1/nodes >nodes.json && ! grep -q node.kubernetes.io/not-ready nodes.json; }
 within 30 settled || exit 1
 create() { api POST "$1" /dev/stdin >created || { cat created; return 1; }; }
 
@@ -76,7 +76,7 @@ cat >trainer <<'END'
 # trainer NAME STEPS
 at=$STATE/$1
 child=
-export WORLD_SIZE=${PET_NNODES:-$WORLD_SIZE} RANK=${POD##*-} MASTER_PORT=$((10000 + $(cksum <<<$1 | cut -d' ' -f1) % 20000))
+export WORLD_SIZE=${PET_NNODES:-$WORLD_SIZE} RANK=${POD##*-} MASTER_PORT=$((10000 + $(cksum <<<$1 | cut -d' ' -f1) % 7000))
 export KNEE_LOCAL_BATCH=$((128 / WORLD_SIZE))
 trap '[ -z "$child" ] || kill $child; exit 143' TERM # to leave is not to succeed
 until [ -e $at.done ]; do

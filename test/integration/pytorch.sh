@@ -16,7 +16,7 @@ measured() { # measured CSV N: at least N rows are ok, and nothing failed
 # falls: the loss at the end of a run of its own is below that at its start.
 # The trials of a study are too short to tell.
 falls() {
-	GLOO_SOCKET_IFNAME=lo RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29583 \
+	GLOO_SOCKET_IFNAME=lo RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$("$CLONE/test/free_port") \
 		timeout 300 /usr/bin/python3 ddp.py --batch 16 --steps 400 >loss.log || { tail -5 loss.log; return 1; }
 	/usr/bin/python3 - loss.log <<'END'
 import json, sys

@@ -21,12 +21,14 @@ check "a killed profile left no process" no_process "$KNEE train"
 check "it goes on where it was" bash -c '"$KNEE" profile study/study.yaml -o csv >resumed.csv 2>resumed.log && grep -q "continuing" resumed.log'
 check "no trial was measured twice" exactly $journal '"event":"end"' 5
 
-# Two interrupts in the middle of a trial. Jobs of a script ignore SIGINT, as
+# Two interrupts in the middle of a second trial, which does not end by itself. Jobs of a script ignore SIGINT, as
 # a terminal's do not; SIGTERM is treated alike.
 journal=stopped/study.journal.jsonl
+sed -i 's/trials: 5/trials: 1/' study/study.yaml
+check "a trial is measured" "$KNEE" profile -q study/study.yaml --dir stopped
+sed -i 's/trials: 1/trials: 2/; s/max_seconds: 1/max_seconds: 600/; s/rel_precision: 0.03/rel_precision: 0.00001/' study/study.yaml
 "$KNEE" profile study/study.yaml --dir stopped >/dev/null 2>stopped.log &
 pid=$!
-within 60 holds $journal '"event":"end"' 1
 within 60 holds $journal '"event":"start"' 2
 kill -TERM $pid
 within 10 holds stopped.log 'finishing the running trials' 1

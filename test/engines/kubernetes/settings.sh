@@ -79,16 +79,7 @@ await() {
 	return 1
 }
 
-# free_port prints a port of the loopback nobody listens on, below the range
-# from which outgoing connections take theirs.
-free_port() {
-	local port
-	while :; do
-		port=$((20000 + RANDOM % 12000))
-		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
-	done
-	echo "$port"
-}
+free_port() { "$here/../../free_port"; }
 
 # api PATH asks the API server as the administrator.
 api() {
