@@ -294,12 +294,12 @@ func TestKubernetesEngineFailures(t *testing.T) {
 		"GPU memory": {1, nil, `echo "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"; exit 1`,
 			launch.Failure{Status: data.OOM, Exit: 1, Detail: "CUDA out of memory"}},
 		"silent": {1, nil, `echo hello`, launch.Failure{Status: data.Failed, Detail: "without reporting a step"}},
-		"no such image": {1, func(s *data.KubernetesSpec) { s.Image, s.MaxWait = "missing/image", 4*time.Second }, `true`,
+		"no such image": {1, func(s *data.KubernetesSpec) { s.Image, s.MaxWait = "missing/image", 10*time.Second }, `true`,
 			launch.Failure{Status: data.Failed, Exit: -1, Detail: "ImagePullBackOff: pull missing/image"}},
-		"too many GPUs": {9, func(s *data.KubernetesSpec) { s.MaxWait = 3 * time.Second }, `sleep 60`,
+		"too many GPUs": {9, func(s *data.KubernetesSpec) { s.MaxWait = 10 * time.Second }, `sleep 60`,
 			launch.Failure{Status: data.Queued, Exit: -1, Detail: "Insufficient nvidia.com/gpu"}},
 		"no such type": {1, func(s *data.KubernetesSpec) {
-			s.MaxWait = 3 * time.Second
+			s.MaxWait = 10 * time.Second
 			s.GPUTypes = map[string]string{"a100": "H100"}
 		}, `true`, launch.Failure{Status: data.Queued, Exit: -1, Detail: "it requests nodes with nvidia.com/gpu.product=H100"}},
 		"deadline": {1, func(s *data.KubernetesSpec) { s.Deadline = 2 * time.Second }, steps("600", "0.1"),

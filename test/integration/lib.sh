@@ -66,6 +66,17 @@ exactly() { # exactly FILE TEXT N
 	[ "$n" = "$3" ] || { echo "$1 holds $n lines with $2, want $3"; cat "$1"; return 1; }
 }
 
+dead() { # dead PID: whether a process has ended; a zombie has
+	! grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"
+}
+
+stop_controller() { # the one of test/engines/slurm in $WORK/slurm, which holds its port until it ends
+	local pid
+	pid=$(cat "$WORK/slurm/pids/slurmctld")
+	kill "$pid"
+	within 30 dead "$pid"
+}
+
 gone() { # gone PATTERN
 	! pgrep -f -- "$1" >/dev/null
 }

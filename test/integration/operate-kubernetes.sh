@@ -23,7 +23,7 @@ within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
 api() { # api METHOD PATH [FILE]: asks the API server as its administrator
 	local type=application/yaml
 	[ "$1" != PATCH ] || type=application/merge-patch+json
-	curl -sS --fail-with-body --max-time 10 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" -X "$1" -H "Content-Type: $type" \
+	curl -sS --fail-with-body --max-time 60 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" -X "$1" -H "Content-Type: $type" \
 		${3:+--data-binary "@$3"} "https://127.0.0.1:$(cat kube/apiserver.port)$2"
 }
 settled() { api GET /api/v1/nodes >nodes.json && ! grep -q node.kubernetes.io/not-ready nodes.json; }

@@ -58,7 +58,7 @@ study() { # study NAME MODE: a study of one trial
 		echo "job: $1"
 		echo "command: [$PWD/trainer, $2]"
 		echo 'space: {gpu_type: [a100], placement: [1-1]}'
-		echo 'trial: {min_steps: 200, max_seconds: 900, rel_precision: 0.0001, timeout: 4s, retries: 0}'
+		echo 'trial: {min_steps: 200, max_seconds: 900, rel_precision: 0.0001, timeout: 12s, retries: 0}'
 		echo 'budget: {trials: 1}'
 		echo "launcher: {slurm: {srun: true, poll: 1s, time: 10m}}"
 	} >"$1.yaml"
@@ -70,7 +70,7 @@ ends() { # ends NAME MODE STATUS TEXT DESCRIPTION
 	check "nothing is left in the queue" empty
 }
 ends killed killed oom 'exit 137' "a trainer that is killed is told apart"
-ends hangs hangs timeout 'no step for 4s' "a trainer that hangs is ended"
+ends hangs hangs timeout 'no step for 12s' "a trainer that hangs is ended"
 ends memory memory oom 'MemoryError' "a trainer out of memory is told apart"
 study silent silent
 sed -i 's/silent\]/silent]\nenv: {STEPS: 0}/' silent.yaml
@@ -88,7 +88,7 @@ sed -i 's/none\]/none]\nenv: {STEPS: 160}/' restart.yaml
 "$KNEE" profile -q restart.yaml >restart.out 2>&1 &
 pid=$!
 within 30 holds restart.logs/trial-001-1.log knee: 10
-kill "$(cat "$WORK/slurm/pids/slurmctld")"
+stop_controller
 sleep 3
 slurmctld
 wait $pid || true
@@ -146,7 +146,7 @@ fill
 "$KNEE" profile -q full.yaml >full.out 2>&1 &
 pid=$!
 check "one trial waits for nodes" within 20 waiting 1
-sleep 8 # twice the timeout of a trial
+sleep 24 # twice the timeout of a trial
 check "none has timed out" bash -c '! grep -q ",timeout," full.measurements.csv 2>/dev/null'
 scancel "$blocker"
 wait $pid || true

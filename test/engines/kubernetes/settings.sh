@@ -71,11 +71,11 @@ stop() {
 await() {
 	local seconds=$1 what=$2 i
 	shift 2
-	for i in $(seq $((seconds * 5))); do
+	for i in $(seq $((seconds * 25))); do # a slow machine gets five times as long
 		"$@" >/dev/null 2>&1 && return
 		sleep 0.2
 	done
-	say "$what did not come up within $seconds s; the logs are in $dir"
+	say "$what did not come up within $((5 * seconds)) s; the logs are in $dir"
 	return 1
 }
 
@@ -83,7 +83,7 @@ free_port() { "$here/../../free_port"; }
 
 # api PATH asks the API server as the administrator.
 api() {
-	curl -sSf --max-time 5 --cacert "$dir/certs/apiserver.crt" -H "Authorization: Bearer $(cat "$dir/token")" \
+	curl -sSf --max-time 60 --cacert "$dir/certs/apiserver.crt" -H "Authorization: Bearer $(cat "$dir/token")" \
 		"https://127.0.0.1:$(cat "$dir/apiserver.port")$1"
 }
 
