@@ -39,6 +39,7 @@ func flags() []flag {
 // part is one value of the configuration in a command.
 type part struct {
 	knob   string
+	field  string   // template that replaces it; may be empty
 	value  float64  // as in the command
 	word   string   // in place of value, for a knob of words
 	words  []string // that the template can produce; word alone without a template
@@ -66,12 +67,14 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 			value, own = out[i+1], !strings.HasPrefix(out[i+1], "-")
 			at++
 		}
-		p := part{knob: f.knob, global: f.global, spawns: f.spawns, arg: name}
+		p := part{knob: f.knob, field: f.field, global: f.global, spawns: f.spawns, arg: name}
 		switch {
 		case f.bare != "" && !own:
 			p.word, p.words, at = f.bare, []string{f.bare}, i
 		case !own || !f.read(value, &p):
 			continue // such as "auto"
+		case f.field != "" && slices.ContainsFunc(parts, func(q part) bool { return q.field == f.field && q.value != p.value }):
+			continue // contradicts the flag before, so that it means something else
 		case f.field != "" && joined:
 			out[at] = name + "=" + f.field
 		case f.field != "":

@@ -108,9 +108,7 @@ knee profile killed.yaml --restart >/dev/null 2>stopped.err &
 pid=$!
 within 30 holds stopped.err 'trial started' 1
 sleep 2
-kill -TERM $pid
-within 10 holds stopped.err 'finishing the running trials' 1
-kill -TERM $pid
+interrupt_twice $pid stopped.err
 code=0
 wait $pid || code=$?
 check "two interrupts end it with 130" test $code = 130

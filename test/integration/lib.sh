@@ -77,6 +77,16 @@ stop_controller() { # the one of test/engines/slurm in $WORK/slurm, which holds 
 	within 30 dead "$pid"
 }
 
+# interrupt_twice sends SIGTERM to a profile until it stops at once. Within 200 ms
+# two count as one.
+interrupt_twice() { # interrupt_twice PID LOG
+	kill -TERM "$1"
+	within 10 holds "$2" 'finishing the running trials' 1
+	sleep 1
+	kill -TERM "$1"
+	within 10 holds "$2" 'stopping now' 1
+}
+
 gone() { # gone PATTERN
 	! pgrep -f -- "$1" >/dev/null
 }

@@ -30,9 +30,7 @@ sed -i 's/trials: 1/trials: 2/; s/max_seconds: 1/max_seconds: 600/; s/rel_precis
 "$KNEE" profile study/study.yaml --dir stopped >/dev/null 2>stopped.log &
 pid=$!
 within 60 holds $journal '"event":"start"' 2
-kill -TERM $pid
-within 10 holds stopped.log 'finishing the running trials' 1
-kill -TERM $pid
+interrupt_twice $pid stopped.log
 code=0
 wait $pid || code=$?
 check "two interrupts end it with 130" test $code = 130

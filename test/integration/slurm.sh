@@ -118,9 +118,7 @@ sed -i 's/none\]/none]\nenv: {STEPS: 900}/' stopped.yaml
 "$KNEE" profile stopped.yaml >stopped.out 2>stopped.err &
 pid=$!
 within 30 holds stopped.logs/trial-001-1.log knee: 10
-kill -TERM $pid
-within 10 holds stopped.err 'finishing the running trials' 1
-kill -TERM $pid
+interrupt_twice $pid stopped.err
 code=0
 wait $pid || code=$?
 check "two interrupts end it with 130" test $code = 130
