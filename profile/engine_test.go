@@ -268,3 +268,25 @@ func TestRanksAreKept(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 }
+
+// A synchronisation time that cannot be is not recorded: the measurements could
+// not be fitted.
+func TestSynchronisationLongerThanTheStep(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 2, script(func(ctx context.Context, l launch.Trial, obs chan<- launch.Observation) error {
+		for i := range 100 {
+			select {
+			case obs <- launch.Observation{Step: float64(i), StepTime: 1, SyncTime: float64(l.Config.Workers) - .5}:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return nil
+	}))
+	res, err := r.Run(t.Context())
+	if err != nil || statuses(res.Measurements) != "ok ok" || res.Measurements[0].SyncTime != .5 || res.Measurements[1].SyncTime != 0 {
+		t.Fatalf("%+v, %v; want the synchronisation of the first only", res.Measurements, err)
+	}
+	if len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "sync_time_s, 1.5 s on average, is left out: a step takes 1 s") {
+		t.Errorf("warnings %q", res.Warnings)
+	}
+}

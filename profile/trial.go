@@ -234,6 +234,10 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
 			out.warning = fmt.Sprintf("trial %d (%s): of its %d steps only %d were dropped as warm-up, not the %d of the study",
 				t.ID, t.Config, reading.Steps+reading.Warmup, reading.Warmup, r.Study.Trial.Warmup)
 		}
+		if reading.SyncTime > reading.StepTime { // as of a busy machine's ps-async, where it is not of the same steps
+			end.SyncTime = 0
+			out.warning = fmt.Sprintf("trial %d (%s): its sync_time_s, %.3g s on average, is left out: a step takes %.3g s", t.ID, t.Config, reading.SyncTime, reading.StepTime)
+		}
 	case err == nil || errors.Is(err, errEnough):
 		end.Status = data.Failed
 		end.Error = fmt.Sprintf("it ended after %d steps, want at least %d after warm-up", m.Observed(), meter.FewestSteps)

@@ -121,7 +121,7 @@ func runDocCommand(t *testing.T, dir, command string) {
 		return
 	}
 	command = strings.ReplaceAll(command, "go run ./cmd/knee", "knee")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir = dir
