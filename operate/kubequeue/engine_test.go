@@ -115,6 +115,9 @@ func TestEngineMovesAPyTorchJob(t *testing.T) {
 		}
 		time.Sleep(250 * time.Millisecond)
 	}
+	if j.State != queue.Running {
+		t.Fatalf("it does not run within a minute: %+v", j)
+	}
 	to := []data.NodeShare{{Node: "knee-torch-1", Workers: 2}, {Node: "knee-torch-3", Workers: 4}}
 	if j.Nodes[0].Node == "knee-torch-1" {
 		to[0].Node = "knee-torch-2"
