@@ -160,7 +160,7 @@ pytorch training same 300 1 "knee: operate"
 pytorch others same 500 1 "knee: operate"
 pytorch training foreign 500 1 "team: x"
 for i in 1 2; do pytorch training job-$i 250 1 "knee: operate"; done
-pytorch training calm 400 1 "knee: operate"
+pytorch training calm 600 1 "knee: operate"
 ray training ray-1 200
 running() { [ "$(api GET /api/v1/pods | grep -c '"phase": "Running"')" = "$1" ]; }
 check "all of them run" within 40 running 9
@@ -177,7 +177,7 @@ pause_file: PAUSE
 sizes: pow2
 rules:
   - {match: {name: "new-*"}, remaining: {steps: 200}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
-  - {match: {name: calm}, model: toy.json, remaining: {steps: 400}, batch: {initial: 128}}
+  - {match: {name: calm}, model: toy.json, remaining: {steps: 600}, batch: {initial: 128}}
   - {match: {name: "*"}, model: toy.json, remaining: {steps: 300}, workers: {min: 1, max: 4}, batch: {initial: 128}, checkpoint: true, restart_seconds: 3}
 END
 refused() { # refused TEXT COMMAND...: the command fails and says so
