@@ -20,9 +20,9 @@ kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${nodes[@]}" --node t1,gp
 pids+=($!)
 within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
 
-api() { # api METHOD PATH [FILE]: asks the API server as its administrator
+api() { # api METHOD PATH [FILE [TYPE]]: asks the API server as its administrator
 	local type=application/yaml
-	[ "$1" != PATCH ] || type=application/merge-patch+json
+	[ "$1" != PATCH ] || type=${4:-application/merge-patch+json}
 	curl -sS --fail-with-body --max-time 60 --cacert kube/certs/apiserver.crt -H "Authorization: Bearer $(cat kube/token)" -X "$1" -H "Content-Type: $type" \
 		${3:+--data-binary "@$3"} "https://127.0.0.1:$(cat kube/apiserver.port)$2"
 }
@@ -322,9 +322,12 @@ spec:
   validations: [{expression: "object.spec.replicatedJobs[0].template.spec.parallelism == oldObject.spec.replicatedJobs[0].template.spec.parallelism", message: field is immutable}]
 END
 create /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings <<<'{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "jobset"}, "spec": {"policyName": "jobset", "validationActions": ["Deny"]}}'
-sleep 5
 trainjob train-2
-sleep 2
+echo '[{"op": "replace", "path": "/spec/replicatedJobs/0/template/spec/parallelism", "value": 3}]' >three
+denied() { # a policy holds some time after it was made
+	! api PATCH "$jobsets/train-2?dryRun=All" three application/json-patch+json >denied.out 2>&1 && grep 'field is immutable' denied.out
+}
+check "the JobSet of another may not change" within 20 denied
 check "a turn with one whose JobSet keeps its pods" bash -c "KUBECONFIG=$WORK/knee.kubeconfig '$KNEE' operate kueue.yaml --once --confirm >turn.out 2>&1; grep 'rolled back.*does not show' turn.out || { cat turn.out; false; }"
 check "gives it back the size its owner asked for" test "$(field $trainjobs/train-2 numNodes)" = 1
 api DELETE $trainjobs/train-2 >/dev/null && api DELETE $jobsets/train-2 >/dev/null
