@@ -21,7 +21,7 @@ differs() ( # without the all-reduce of gradients into a column-parallel layer
 )
 check "a missing all-reduce is noticed" differs
 
-sed -i 's/trials: [0-9]*/trials: 7/; s/max_seconds: [0-9]*/max_seconds: 2/; s/min_steps: 10/min_steps: 6/; s/local_batch: \[.*\]/local_batch: [1, 2]/; s/global_batch: \[16\]/global_batch: [4]/; s/recompute: \[none, full\]/recompute: [none]/' layout.yaml
+sed -i 's/trials: [0-9]*/trials: 7/; s/timeout: 120s/timeout: 600s/; s/max_seconds: [0-9]*/max_seconds: 2/; s/min_steps: 10/min_steps: 6/; s/local_batch: \[.*\]/local_batch: [1, 2]/; s/global_batch: \[16\]/global_batch: [4]/; s/recompute: \[none, full\]/recompute: [none]/' layout.yaml
 check "layouts are profiled" "$KNEE" profile -q layout.yaml
 measured() { # as many rows as trials, of tensor and of pipeline parallelism, each with its memory
 	/usr/bin/python3 - layout.measurements.csv <<'END'

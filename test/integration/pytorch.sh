@@ -7,8 +7,8 @@
 cp "$CLONE"/examples/pytorch/* "$WORK"
 cd "$WORK"
 
-quick() { # quick STUDY TRIALS: fewer and shorter trials, for a test
-	sed -i "s/trials: [0-9]*/trials: $2/; s/max_seconds: [0-9]*/max_seconds: 1/; s/min_steps: 20/min_steps: 8/; s/\[8, 16, 32, 64, 128\]/[8, 16]/; s/\[16, 32, 64\]/[8, 16]/" "$1"
+quick() { # quick STUDY TRIALS: fewer and shorter trials, for a test, and time to begin on a slow machine
+	sed -i "s/trials: [0-9]*/trials: $2/; s/max_seconds: [0-9]*/max_seconds: 1/; s/timeout: 60s/timeout: 300s/; s/min_steps: 20/min_steps: 8/; s/\[8, 16, 32, 64, 128\]/[8, 16]/; s/\[16, 32, 64\]/[8, 16]/" "$1"
 }
 measured() { # measured CSV N: at least N rows are ok, and nothing failed
 	[ "$(grep -c ',ok,' "$1")" -ge "$2" ] && ! grep -E ',(failed|timeout|oom),' "$1"
@@ -56,7 +56,7 @@ check "torchrun starts the workers" "$KNEE" profile -q torchrun.yaml
 check "every trial was measured" measured torchrun.measurements.csv 2
 
 # One worker of two is killed: the trial ends, and says how.
-sed 's/trials: [0-9]*/trials: 1/; s/workers: .*/workers: [2]/; s/max_seconds: [0-9.]*/max_seconds: 60/; s/rel_precision: [0-9.]*/rel_precision: 0.0001/; s/timeout: 60s/timeout: 60s, retries: 0/' ddp.yaml >killed.yaml
+sed 's/trials: [0-9]*/trials: 1/; s/workers: .*/workers: [2]/; s/max_seconds: [0-9.]*/max_seconds: 60/; s/rel_precision: [0-9.]*/rel_precision: 0.0001/; s/timeout: 300s/timeout: 300s, retries: 0/' ddp.yaml >killed.yaml
 "$KNEE" profile -q killed.yaml >killed.out 2>killed.err &
 pid=$!
 within 60 holds killed.logs/trial-001-1.log '"step": 3' 1 || true
