@@ -8,7 +8,7 @@ cd "$WORK"
 export GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1
 
 alike() { # alike ARGUMENTS...: losses, gradients and parameters are those of one process
-	MASTER_PORT=$("$CLONE/test/free_port") timeout 300 /usr/bin/python3 layout.py --verify --hidden 32 --seq-len 8 --vocab 32 --batch 2 "$@"
+	MASTER_PORT=$("$CLONE/test/free_port") timeout 1200 /usr/bin/python3 layout.py --verify --hidden 32 --seq-len 8 --vocab 32 --batch 2 "$@"
 }
 check "tp 4 computes what one process computes" alike --tp 4 --accum-steps 1
 check "pp 4, fewer micro-batches than stages" alike --pp 4 --accum-steps 1

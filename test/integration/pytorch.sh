@@ -17,7 +17,7 @@ measured() { # measured CSV N: at least N rows are ok, and nothing failed
 # The trials of a study are too short to tell.
 falls() {
 	GLOO_SOCKET_IFNAME=lo RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$("$CLONE/test/free_port") \
-		timeout 300 /usr/bin/python3 ddp.py --batch 16 --steps 400 >loss.log || { tail -5 loss.log; return 1; }
+		timeout 1200 /usr/bin/python3 ddp.py --batch 16 --steps 400 >loss.log || { tail -5 loss.log; return 1; }
 	/usr/bin/python3 - loss.log <<'END'
 import json, sys
 losses = [json.loads(l.split("knee: ", 1)[1])["loss"] for l in open(sys.argv[1]) if l.startswith("knee: ") and '"loss"' in l]
