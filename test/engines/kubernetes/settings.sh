@@ -50,7 +50,7 @@ start() {
 # running NAME tells whether the program still runs, and is still ours.
 running() {
 	local pid
-	pid=$(cat "$dir/$1.pid" 2>/dev/null) && tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$dir"
+	pid=$(cat "$dir/$1.pid" 2>/dev/null) && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "$dir"
 }
 
 # stop NAME ends a program: asks, waits 10 s, insists.
