@@ -157,8 +157,8 @@ metadata: {name: notebook}
 spec: {nodeSelector: {kubernetes.io/hostname: a1}, containers: [{name: main, image: none, command: [sleep, "3600"], resources: {limits: {nvidia.com/gpu: "2"}}}]}
 END
 pytorch training same 300 1 "knee: operate"
-pytorch others same 500 1 "knee: operate"
-pytorch training foreign 500 1 "team: x"
+pytorch others same 5000 1 "knee: operate"
+pytorch training foreign 5000 1 "team: x"
 for i in 1 2; do pytorch training job-$i 250 1 "knee: operate"; done
 pytorch training calm 600 1 "knee: operate"
 ray training ray-1 200
@@ -257,6 +257,8 @@ check "no command concerned the job of the same name in another namespace" exact
 check "nor the one that is not on the allow-list" exactly turns/audit.jsonl 'pytorchjobs/foreign' 0
 check "nor was anything planned on the tainted node" bash -c "! cat turns/*/plan.json | grep '\"node\": \"t1\"'"
 check "the foreign jobs and pods run on" running 3
+for at in others/pytorchjobs/same training/pytorchjobs/foreign; do api DELETE /apis/kubeflow.org/v1/namespaces/$at >/dev/null; done
+check "until their owners delete them" within 40 running 1
 asked=$(grep -c '"answered":false' turns/audit.jsonl) answered=$(grep -c '"answered":true' turns/audit.jsonl)
 check "every command has its answer but those in which knee was killed: $asked, $answered" test $((asked - answered)) -le 2
 
