@@ -64,6 +64,8 @@ func TestParserRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s is 1e+307, want seconds > 0, at most 1000000000",
 		`knee: {"step":-1}`:                    "step is -1, want a step ≥ 0",
+		`knee: {"step":1_000}`:                 "not an observation",
+		`knee: {"step":0x10}`:                  "not an observation",
 		`time 1e300 s`:                         "step_time_s is 1e+300",
 	} {
 		m := data.Metrics{JSONL: true}
