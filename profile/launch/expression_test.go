@@ -3,6 +3,8 @@ package launch
 import (
 	"math"
 	"testing"
+
+	"knee/data"
 )
 
 // The expression drafted for a line reads the numbers of this and the next
@@ -22,7 +24,7 @@ func TestExpression(t *testing.T) {
 		{"Step: 7 | Loss: 1.25 | 512.5 samples/s", "Step: 8 | Loss: 1.5 | 256 samples/s", Observation{Step: 8, Loss: 1.5, Throughput: 256}},
 	} {
 		expr := Expression(tt.line)
-		p, err := newRegex(expr)
+		p, err := NewParser(data.Metrics{Regex: expr})
 		if err != nil {
 			t.Errorf("%s: %q: %v", tt.line, expr, err)
 			continue

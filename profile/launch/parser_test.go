@@ -49,8 +49,8 @@ func TestParsers(t *testing.T) {
 func TestParserRefusesExpressions(t *testing.T) {
 	for regex, want := range map[string]string{
 		"(":                    "missing closing",
-		"(?P<speed>.*)":        `group "speed" is unknown`,
-		"loss (?P<loss>[0-9])": "no group that tells speed",
+		"(?P<speed>.*)":        `found group "speed", want groups named step, `,
+		"loss (?P<loss>[0-9])": `found "loss (?P<loss>[0-9])", want a group such as (?P<step_time_s>…)`,
 	} {
 		_, err := launch.NewParser(data.Metrics{Regex: regex})
 		if err == nil || !strings.Contains(err.Error(), want) {
