@@ -102,16 +102,7 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			take(o)
 		}
 	}
-	return what, parser, unread(name, lines.Err())
-}
-
-// unread is the error of reading a file, which damaged gzip data names itself.
-func unread(name string, err error) error {
-	var input *data.InputError
-	if err == nil || errors.As(err, &input) {
-		return err
-	}
-	return fmt.Errorf("read %s: %w", name, err)
+	return what, parser, data.ReadError(name, lines.Err())
 }
 
 // take records an observation's step and loss. In a log that continues after a
@@ -151,7 +142,7 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 	}
 	head, err := b.Peek(maxHead)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", nil, unread(name, err)
+		return "", nil, data.ReadError(name, err)
 	}
 	tries := []data.Metrics{{JSONL: true}}
 	for _, pattern := range launch.PatternsByDetail() {
