@@ -71,7 +71,7 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	magic, err := b.Peek(2)
 	switch {
 	case err != nil && err != io.EOF:
-		return nil, readError(path, err)
+		return nil, ReadError(path, err)
 	case string(magic) == "\x1f\x8b":
 		zr, err := gzip.NewReader(b)
 		if err != nil {
@@ -116,7 +116,7 @@ func ReadFile(path string) ([]byte, error) {
 func readDocument(r io.Reader, name string, most int) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil {
-		return nil, readError(name, err)
+		return nil, ReadError(name, err)
 	}
 	if len(text) > most {
 		return nil, &InputError{Source: Source{File: name}, Found: "more", Want: "a file of at most " + FormatQuantity(int64(most))}
@@ -124,11 +124,11 @@ func readDocument(r io.Reader, name string, most int) ([]byte, error) {
 	return text, nil
 }
 
-// readError adds the name of a file to an error of reading it, unless it has
+// ReadError adds the name of a file to an error of reading it, unless it has
 // one.
-func readError(name string, err error) error {
+func ReadError(name string, err error) error {
 	var input *InputError
-	if errors.As(err, &input) {
+	if err == nil || errors.As(err, &input) {
 		return err
 	}
 	return fmt.Errorf("read %s: %w", name, err)

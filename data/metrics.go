@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,11 +22,6 @@ const AllRanks = -1
 // MetricQuantities lists the names of groups that metrics.regex may have.
 func MetricQuantities() []string {
 	return []string{"step", "step_time_s", "step_time_ms", "steps_per_s", "sync_time_s", "throughput", "worker_throughput", "loss"}
-}
-
-// tellsSpeed reports whether a quantity by itself gives the step time.
-func tellsSpeed(quantity string) bool {
-	return slices.Contains(MetricQuantities(), quantity) && quantity != "loss" && quantity != "sync_time_s"
 }
 
 // MetricPatterns lists the log formats for metrics.pattern. Package launch
@@ -51,26 +47,33 @@ func (m *Metrics) validate(o *object) {
 	if ways != 1 {
 		o.y.fail(o.line, o.path, "not exactly one way to read them", "{jsonl: true}, {regex: '…'} or {pattern: NAME}")
 	}
-	if m.Regex != "" {
-		checkRegex(o, m.Regex)
+	var bad *InputError
+	if _, err := Expression(m.Regex); m.Regex != "" && errors.As(err, &bad) {
+		o.fail("regex", bad.Found, bad.Want)
 	}
 }
 
-// checkRegex fails for expressions that do not compile or give no step time.
-func checkRegex(o *object, expr string) {
+// Expression compiles an expression for the lines of a log. Its named groups
+// must be among [MetricQuantities], and one has to give the step time. The error
+// is an [*InputError].
+func Expression(expr string) (*regexp.Regexp, error) {
+	bad := &InputError{Source: Source{Column: "metrics.regex"}, Want: "a regular expression (RE2)"}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		o.fail("regex", err.Error(), "a regular expression (RE2)")
-		return
+		bad.Found = err.Error()
+		return nil, bad
 	}
 	useful := false
 	for _, g := range re.SubexpNames() {
 		if hint, ok := oneOf(g, MetricQuantities()); g != "" && !ok {
-			o.fail("regex", "group "+quote(g)+hint, "groups named "+strings.Join(MetricQuantities(), ", "))
+			bad.Found, bad.Want = "group "+quote(g)+hint, "groups named "+strings.Join(MetricQuantities(), ", ")
+			return nil, bad
 		}
-		useful = useful || tellsSpeed(g)
+		useful = useful || slices.Contains(MetricQuantities(), g) && g != "loss" && g != "sync_time_s"
 	}
 	if !useful {
-		o.fail("regex", quote(expr), "a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)")
+		bad.Found, bad.Want = quote(expr), "a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)"
+		return nil, bad
 	}
+	return re, nil
 }

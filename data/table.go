@@ -258,7 +258,7 @@ func (t *Table) csvError(err error) error {
 		return t.fail(pe.Line, "", fmt.Sprintf("%v at byte %d", pe.Err, pe.Column),
 			`comma-separated values, quoted with " where a cell holds a comma or a quote`)
 	}
-	return readError(t.name, err)
+	return ReadError(t.name, err)
 }
 
 // Row is one row of a [Table]. Its methods convert cells and keep the first

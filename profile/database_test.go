@@ -105,6 +105,41 @@ func TestDatabaseIsSharedByProfilers(t *testing.T) {
 	}
 }
 
+// refusing is a storage that can be read, but refuses the first trials, as on a
+// full disk.
+type refusing struct {
+	store.Storage
+	left int
+}
+
+func (r *refusing) Poll() time.Duration { return 5 * time.Millisecond }
+
+func (r *refusing) Begin(c data.Config) (int, error) {
+	if r.left--; r.left >= 0 {
+		return 0, fmt.Errorf("disk full: %w", store.ErrUnreachable)
+	}
+	return r.Storage.Begin(c)
+}
+
+// A storage that refuses trials is reported once, and so is its return.
+func TestRefusedTrialsAreReportedOnce(t *testing.T) {
+	r := sharedRunner(t, t.TempDir(), "host", 2, &fake{script: linear})
+	r.Storage = &refusing{Storage: r.Storage, left: 5}
+	var said []profile.EventKind
+	r.Notify = func(e profile.Event) {
+		if e.Kind == profile.StorageLost || e.Kind == profile.StorageBack {
+			said = append(said, e.Kind)
+		}
+	}
+	res, err := r.Run(t.Context())
+	if err := errors.Join(err, r.Storage.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []profile.EventKind{profile.StorageLost, profile.StorageBack}; !slices.Equal(said, want) || len(res.Measurements) != 2 {
+		t.Errorf("reported %v and %d measurements, want %v and 2", said, len(res.Measurements), want)
+	}
+}
+
 func TestDatabaseSharesTheBudget(t *testing.T) {
 	dir := t.TempDir()
 	f := &fake{script: linear}

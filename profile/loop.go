@@ -60,7 +60,10 @@ func (l *loop) run() {
 			l.ended = nil
 			l.close("interrupted")
 		case <-tick:
-			l.note(l.r.takeChanges())
+			// A storage that can be read may still refuse the next trial.
+			if err := l.r.takeChanges(); err != nil || !l.room() {
+				l.note(err)
+			}
 		}
 	}
 }
@@ -111,9 +114,12 @@ func (l *loop) note(err error) {
 	}
 }
 
+// room reports whether another trial may be started.
+func (l *loop) room() bool { return !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) }
+
 // fill starts trials until Study.Parallel run, or there is a reason not to.
 func (l *loop) fill() {
-	for !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) {
+	for l.room() {
 		select {
 		case <-l.drain:
 			l.stopDraining()

@@ -82,7 +82,7 @@ func plainDefaults(cmd *cobra.Command) {
 
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
-		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, "warning: "+data.Visible(w, 4000)))
+		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, "warning: "+data.Visible(strings.ReplaceAll(w, "\n", "; "), 4000)))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 func newFit(a *app) *cobra.Command {
 	var job, pool, family, file, interconnect, message string
-	out := fitOutput{file: &file}
+	var out format
 	var curve curveFlags
 	var cluster []string
 	var seed int64
@@ -85,7 +85,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			}
 			busy.Close()
 			a.warn(m.Warnings()...)
-			if err := res.print(a.stdout, out.format); err != nil {
+			if err := res.print(a.stdout, out); err != nil {
 				return err
 			}
 			a.note("model of %s in %s", m.Job(), file)
@@ -94,11 +94,8 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	}
 	curve.register(cmd)
 	f := cmd.Flags()
-	fileFlag(cmd, &file, "model.json", "file for the model")
-	formatFlag(cmd, &out.format)
-	f.Lookup("output").Value = &out
-	f.Var(&out.format, "format", "output format")
-	_ = f.MarkHidden("format") // the earlier name of -o
+	f.StringVarP(&file, "file", "f", "model.json", "file for the model")
+	formatFlag(cmd, &out)
 	f.StringVar(&family, "family", fit.Auto, "form: auto, "+strings.Join(fit.FamilyNames(), ", "))
 	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
 	f.StringVar(&pool, "pool", "", "common name of several sizes of a model")
@@ -110,20 +107,6 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd
-}
-
-// fitOutput is -o of fit: a format or, as before -f existed, the name of a file.
-type fitOutput struct {
-	format
-	file *string
-}
-
-func (o *fitOutput) Set(s string) error {
-	if !isFormat(s) && strings.ContainsAny(s, "./") {
-		*o.file = s
-		return nil
-	}
-	return o.format.Set(s)
 }
 
 // fitSettings turns flags into settings, loading the models of other jobs.

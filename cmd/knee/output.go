@@ -26,23 +26,10 @@ func formatFlag(cmd *cobra.Command, f *format) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// fileFlag adds -f, the file that a command writes. Its earlier names still work.
-func fileFlag(cmd *cobra.Command, to *string, file, usage string, before ...string) {
-	cmd.Flags().StringVarP(to, "file", "f", file, usage)
-	for _, name := range before {
-		short := ""
-		if name == "output" {
-			short = "o"
-		}
-		cmd.Flags().StringVarP(to, name, short, file, usage)
-		_ = cmd.Flags().MarkHidden(name)
-	}
-}
-
 func (f *format) String() string { return string(*f) }
 
 func (f *format) Set(s string) error {
-	if !isFormat(s) {
+	if !slices.Contains(formats, s) {
 		return fmt.Errorf("want %s", strings.Join(formats, ", "))
 	}
 	*f = format(s)
@@ -50,8 +37,6 @@ func (f *format) Set(s string) error {
 }
 
 func (f *format) Type() string { return "format" }
-
-func isFormat(s string) bool { return slices.Contains(formats, s) }
 
 // table is a result as rows of text. The first header row has the names of
 // the columns as the files spell them.

@@ -70,9 +70,6 @@ rows of a file without that column.`,
   knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -f gpt.csv`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if isFormat(in.output) {
-				return usageError("-o %s: read writes CSV, to the file of -f", in.output)
-			}
 			ms, err := a.read(args[0], in, cmd.Flags())
 			if err != nil {
 				return err
@@ -98,7 +95,7 @@ rows of a file without that column.`,
 	f.StringVar(&in.metrics.Pattern, "pattern", "", "format of the log: "+strings.Join(data.MetricPatterns(), ", "))
 	f.StringVar(&in.metrics.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
 	f.Var(in.columns, "columns", columnsUsage)
-	fileFlag(cmd, &in.output, "-", "file to write; - for standard output", "output")
+	f.StringVarP(&in.output, "file", "f", "-", "file to write; - for standard output")
 	f.BoolVar(&in.add, "add", false, "append to the file")
 	for _, name := range jobColumns() {
 		f.String(strings.ReplaceAll(name, "_", "-"), "", "this column, for every row")

@@ -47,7 +47,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 			return a.writeReport(cmd.Context(), p)
 		},
 	}
-	fileFlag(cmd, &out, "report.html", "page to write; - for standard output", "out")
+	cmd.Flags().StringVarP(&out, "file", "f", "report.html", "page to write; - for standard output")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
 	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2")
 	_ = cmd.MarkFlagFilename("file", "html")

@@ -21,6 +21,10 @@ import (
 // maxLine is the most that is read of one line, in bytes.
 const maxLine = 64 << 10
 
+// maxHead is how much of a log is searched for the format of its lines, in
+// bytes: libraries may print a lot before the first step.
+const maxHead = 1 << 20
+
 // Progress is the progress of a job.
 type Progress struct {
 	Step        float64          // the last in the log; 0 if it counts none
@@ -36,7 +40,7 @@ type Progress struct {
 // lines (2025-03-01 12:00:00,123 anywhere in a line).
 //
 // m says how lines are read. Its zero value tries knee's lines and every
-// pattern on the first 64 KiB. name is the file's, for errors. each, if not
+// pattern on the first MiB. name is the file's, for errors. each, if not
 // nil, is called for every line that reports something, in order;
 // Observation.At is the last time stamp up to the line, zero if there was none.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
@@ -63,7 +67,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	}
 	reading := steps.Read()
 	if reading.Steps == 0 {
-		p.Untimed = untimed(name, c, seen, at, parser)
+		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil
 	}
 	p.Measurement = data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
@@ -77,7 +81,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 // scan calls take for every line of a log that reports something, and returns
 // the pattern's name and parser.
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
-	b := bufio.NewReaderSize(r, maxLine)
+	b := bufio.NewReaderSize(r, maxHead)
 	if what, parser, err = parserFor(b, name, c, m); err != nil {
 		return "", nil, err
 	}
@@ -98,10 +102,7 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			take(o)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return what, parser, fmt.Errorf("read %s: %w", name, err)
-	}
-	return what, parser, nil
+	return what, parser, data.ReadError(name, lines.Err())
 }
 
 // take records an observation's step and loss. In a log that continues after a
@@ -115,17 +116,19 @@ func (p *Progress) take(o launch.Observation) {
 	}
 }
 
-func untimed(name string, c data.Config, seen int, at time.Time, parser launch.Parser) error {
+func untimed(name string, c data.Config, seen, timed int, at time.Time, parser launch.Parser) error {
 	src := data.Source{File: name}
 	switch {
 	case seen == 0:
 		return &data.InputError{Source: src, Found: "no line that tells of a step", Want: parser.Wants()}
+	case timed > 0:
+		return &data.InputError{Source: src, Found: fmt.Sprintf("only %d step with a time", timed), Want: "more, as the first is warm-up"}
 	case c.LocalBatch == 0:
 		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "a batch too, since only samples/s are known, or lines with a time stamp"}
 	case at.IsZero():
 		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "lines with a time stamp such as 2025-03-01 12:00:00"}
 	}
-	return &data.InputError{Source: src, Found: fmt.Sprintf("%d steps", seen), Want: "more steps than those of the warm-up"}
+	return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines with a step, whose time stamps do not advance", seen), Want: "more lines, or finer time stamps"}
 }
 
 // parserFor returns the parser, and the pattern's name if it was searched for.
@@ -137,14 +140,15 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 		}
 		return "", launch.ParserFor(p, c), nil
 	}
-	head, err := b.Peek(maxLine)
+	head, err := b.Peek(maxHead)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", nil, fmt.Errorf("read %s: %w", name, err)
+		return "", nil, data.ReadError(name, err)
 	}
 	tries := []data.Metrics{{JSONL: true}}
 	for _, pattern := range launch.PatternsByDetail() {
 		tries = append(tries, data.Metrics{Pattern: pattern})
 	}
+	var damaged launch.Parser // of the first line with an impossible value, which scan reports
 	for _, m := range tries {
 		p, err := launch.NewParser(m)
 		if err != nil {
@@ -152,10 +156,17 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 		}
 		p = launch.ParserFor(p, c)
 		for line := range strings.FieldsFuncSeq(string(head), func(r rune) bool { return r == '\n' || r == '\r' }) {
-			if o, ok, err := p.Parse(line); ok && err == nil && !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput)) {
+			o, ok, err := p.Parse(line)
+			if err != nil && damaged == nil {
+				damaged = p
+			}
+			if ok && err == nil && !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput)) {
 				return m.Pattern, p, nil
 			}
 		}
+	}
+	if damaged != nil {
+		return "", damaged, nil
 	}
 	want := "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")
 	for line := range strings.SplitSeq(string(head), "\n") {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"knee/data"
 	"knee/profile/joblog"
@@ -76,6 +77,9 @@ func TestReadRefuses(t *testing.T) {
 		{strings.Repeat("images/sec: 9\n", 5), data.Config{Workers: 1}, rate, "a batch too"},
 		{"step 1\nstep 2\nstep 3\n", data.Config{Workers: 1, LocalBatch: 8}, counter, "lines with a time stamp"},
 		{"knee: {\"step\":1,\"step_time_s\":0.1}\nknee: {\"step_time_s\":-1}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2: "},
+		{"begin\nknee: {\"step_time_s\":0}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2: found \"{\\\"step_time_s\\\":0}\": step_time_s is 0"},
+		{"knee: {\"step\":1,\"step_time_s\":0.1}\n", data.Config{Workers: 1}, data.Metrics{}, "only 1 step with a time"},
+		{strings.Repeat("12:00:00 2025-03-01 12:00:00 step 1\n2025-03-01 12:00:00 step 2\n", 2), data.Config{Workers: 1, LocalBatch: 8}, counter, "time stamps do not advance"},
 	} {
 		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", tc.c, tc.metrics, nil)
 		err = cmp.Or(err, p.Untimed)
@@ -83,5 +87,24 @@ func TestReadRefuses(t *testing.T) {
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "job.log") {
 			t.Errorf("%.30q: %v, want …%s…", tc.log, err, tc.want)
 		}
+	}
+}
+
+// The format of the lines is found behind what libraries print at the start.
+func TestReadBehindALongHead(t *testing.T) {
+	log := strings.Repeat("NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P\n", 10_000) + strings.Repeat("x", 100_000) + "\n"
+	for step := range 5 {
+		log += fmt.Sprintf("knee: {\"step\":%d,\"step_time_s\":0.5}\n", step)
+	}
+	if p, err := joblog.Read(strings.NewReader(log), "job.log", data.Config{Workers: 1}, data.Metrics{}, nil); err != nil || p.Measurement.StepTime != .5 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Damaged gzip data is reported once, by the file's own error.
+func TestReadOfDamagedData(t *testing.T) {
+	damaged := &data.InputError{Source: data.Source{File: "job.log.gz"}, Found: "damaged gzip data", Want: "the whole file"}
+	if _, err := joblog.Read(iotest.ErrReader(damaged), "job.log.gz", data.Config{Workers: 1}, data.Metrics{}, nil); err != error(damaged) {
+		t.Errorf("%v, want %v", err, damaged)
 	}
 }

@@ -12,10 +12,13 @@ var spellings = []struct {
 	group string
 	re    *regexp.Regexp
 }{
-	{"step", regexp.MustCompile(`(?i)\b(?:global_?step|step|iteration|iter)\b[ =:#\]]{0,3}([0-9]+)\b`)},
+	{"step", regexp.MustCompile(`(?i)\b(?:global_?step|step|iteration|iter)\b[ =:#\]"]{0,3}([0-9]+)\b`)},
 	{"loss", regexp.MustCompile(`(?i)\bloss[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"step_time_ms", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?ms/(?:step|it|iter)\b`)},
 	{"step_time_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?s(?:ec)?/(?:step|it|iter)\b`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?s(?:ec|econds)?\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)_time_s(?:ec)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"steps_per_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:steps|it|iters)/s`)},
 	{"worker_throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s(?:ec)?/(?:gpu|device|worker|chip|core)\b`)},
 	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},

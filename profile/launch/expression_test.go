@@ -3,6 +3,8 @@ package launch
 import (
 	"math"
 	"testing"
+
+	"knee/data"
 )
 
 // The expression drafted for a line reads the numbers of this and the next
@@ -16,16 +18,20 @@ func TestExpression(t *testing.T) {
 			"I1122 16:23:26.31 140235 train.py:88] [step 410] loss=0.5012, lr=1.0e-03, 36.00 steps/s, 2304.0 examples/s/device",
 			Observation{Step: 410, StepTime: 1 / 36.0, Loss: 0.5012}},
 		{"iter 120: loss 2.3914, 45.2 ms/step", "iter 9: loss 1.5, 50 ms/step", Observation{Step: 9, StepTime: 0.05, Loss: 1.5}},
+		{"step_time: 12.5 ms, lr 0.1", "step_time: 50 ms, lr 0.1", Observation{Step: math.NaN(), StepTime: 0.05, Loss: math.NaN()}},
+		{"Batch Time 0.25 s", "Batch Time 2 s", Observation{Step: math.NaN(), StepTime: 2, Loss: math.NaN()}},
+		{`{"step": 7, "step_time_s": 0.5, "loss": 2}`, `{"step": 8, "step_time_s": 0.25, "loss": 2}`, Observation{Step: 8, StepTime: 0.25, Loss: math.NaN()}},
 		{"Step: 7 | Loss: 1.25 | 512.5 samples/s", "Step: 8 | Loss: 1.5 | 256 samples/s", Observation{Step: 8, Loss: 1.5, Throughput: 256}},
 	} {
 		expr := Expression(tt.line)
-		p, err := newRegex(expr)
+		p, err := NewParser(data.Metrics{Regex: expr})
 		if err != nil {
 			t.Errorf("%s: %q: %v", tt.line, expr, err)
 			continue
 		}
 		got, ok, err := p.Parse(tt.next)
-		if !ok || err != nil || got.Step != tt.want.Step || got.Loss != tt.want.Loss || math.Abs(got.StepTime-tt.want.StepTime) > 1e-12 && tt.want.StepTime > 0 ||
+		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+		if !ok || err != nil || !same(got.Step, tt.want.Step) || !same(got.Loss, tt.want.Loss) || math.Abs(got.StepTime-tt.want.StepTime) > 1e-12 && tt.want.StepTime > 0 ||
 			tt.want.Throughput > 0 && got.Throughput != tt.want.Throughput {
 			t.Errorf("%s: %q reads %+v, %t, %v, want %+v", tt.next, expr, got, ok, err, tt.want)
 		}

@@ -188,40 +188,39 @@ func (g *group) see(p *process) {
 }
 
 func (g *group) readOutput(ctx context.Context, p *process, cancel context.CancelCauseFunc) {
-	take := func(line string) { g.line(ctx, p, line, cancel) }
 	var out lines
+	var now time.Time
+	mark := "[" + p.spec.name + "] "
+	take := func(line string) {
+		for _, part := range []string{mark, line, "\n"} {
+			_, _ = g.log.WriteString(part)
+		}
+		p.out.line(now, line)
+	}
 	text := make([]byte, 32<<10)
 	for {
 		n, err := p.pipe.Read(text)
+		now = time.Now()
+		g.mu.Lock()
 		out.split(text[:n], take)
-		g.flush()
 		if err != nil {
 			out.end(take)
-			g.flush()
+		}
+		g.flush()
+		g.mu.Unlock()
+		p.out.flush(ctx)
+		if bad := g.heard.unread(); bad != nil {
+			cancel(bad)
+		}
+		if err != nil {
 			return
 		}
 	}
 }
 
-// flush writes the log once per read of a pipe: cheaper than once per line.
+// flush writes the log. A failed write must not fail the measurement.
 func (g *group) flush() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	// A failed write of the log must not fail the measurement.
 	if g.log.Flush() != nil {
 		g.log.Reset(io.Discard)
-	}
-}
-
-func (g *group) line(ctx context.Context, p *process, line string, cancel context.CancelCauseFunc) {
-	g.mu.Lock()
-	for _, part := range []string{"[", p.spec.name, "] ", line, "\n"} {
-		_, _ = g.log.WriteString(part)
-	}
-	g.mu.Unlock()
-	p.out.line(time.Now(), line)
-	p.out.flush(ctx)
-	if bad := g.heard.unread(); bad != nil {
-		cancel(bad)
 	}
 }

@@ -38,11 +38,8 @@ func (o *Observation) scan(text string) (bool, error) {
 			}
 		}
 		value, key = strings.TrimSpace(value), strings.TrimSpace(key)
-		if value == "" || strings.Trim(value, "0123456789.eE+-") != "" || strings.Trim(value[:1], "-0123456789") != "" || len(key) < 2 || key[0] != '"' {
-			return false, nil
-		}
 		v, err := strconv.ParseFloat(value, 64)
-		if err != nil {
+		if digits := strings.TrimPrefix(value, "-"); err != nil || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(digits, "xX_") || len(key) < 2 || key[0] != '"' {
 			return false, nil
 		}
 		if known, err := o.set(key[1:len(key)-1], v); !known || err != nil {

@@ -22,6 +22,15 @@ import (
 
 // TestMain lets the test binary run as the watchdog, or as a knee that is
 // killed during a trial.
+// Steps without a time that arrive together are timed as one: the last.
+func TestStepsThatArriveTogether(t *testing.T) {
+	got, _, err := run(t, t.Context(), data.Config{Workers: 1}, true,
+		`printf 'knee: {"step":1}\nknee: {"step":2}\r\nknee: {"step":3}\rknee: {"step":4}\n'`)
+	if err != nil || len(got) != 1 || got[0].Step != 4 {
+		t.Errorf("%+v, %v; want step 4 only", got, err)
+	}
+}
+
 func TestMain(m *testing.M) {
 	switch os.Getenv("KNEE_TEST_PART") {
 	case "guard":

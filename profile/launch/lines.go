@@ -15,14 +15,16 @@ type lines struct {
 // Empty lines, such as within "\r\n", are left out.
 func (l *lines) split(text []byte, each func(line string)) {
 	for len(text) > 0 {
-		i := bytes.IndexAny(text, "\r\n")
-		if i < 0 {
-			l.keep(text)
-			return
+		part, rest, ended := bytes.Cut(text, []byte{'\n'})
+		for drawn, next, more := bytes.Cut(part, []byte{'\r'}); more; drawn, next, more = bytes.Cut(part, []byte{'\r'}) {
+			l.keep(drawn)
+			l.end(each)
+			part = next
 		}
-		l.keep(text[:i])
-		text = text[i+1:]
-		l.end(each)
+		l.keep(part)
+		if text = rest; ended {
+			l.end(each)
+		}
 	}
 }
 

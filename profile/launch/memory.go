@@ -52,7 +52,8 @@ var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	}
 })
 
-// memoryReader adds the memory in a line to what the parser reads.
+// memoryReader adds the memory in a line to what the parser reads. A line of
+// knee reports it by its own key, and is not searched.
 type memoryReader struct {
 	Parser
 	formats []memoryFormat
@@ -60,7 +61,7 @@ type memoryReader struct {
 
 func (m memoryReader) Parse(line string) (Observation, bool, error) {
 	o, ok, err := m.Parser.Parse(line)
-	if err != nil || o.PeakMemory > 0 {
+	if _, own := m.Parser.(jsonl); err != nil || o.PeakMemory > 0 || ok && own {
 		return o, ok, err
 	}
 	peak, device := m.read(line)

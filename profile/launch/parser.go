@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"knee/data"
@@ -16,8 +17,7 @@ type Parser interface {
 	Wants() string
 }
 
-// NewParser returns the parser of a study. It fails if the regular expression
-// does not compile or names no known quantity.
+// NewParser returns the parser of a study. The error is an [*data.InputError].
 func NewParser(m data.Metrics) (Parser, error) {
 	switch {
 	case m.Pattern != "":
@@ -25,11 +25,11 @@ func NewParser(m data.Metrics) (Parser, error) {
 	case m.Regex == "":
 		return jsonl{}, nil
 	}
-	p, err := newRegex(m.Regex)
+	re, err := data.Expression(m.Regex)
 	if err != nil {
-		return nil, fmt.Errorf("metrics.regex: %w", err)
+		return nil, err
 	}
-	return p, nil
+	return regex{kinds: []*regexp.Regexp{re}}, nil
 }
 
 // set stores a number that a trial printed. known is false for an unknown

@@ -49,8 +49,8 @@ func TestParsers(t *testing.T) {
 func TestParserRefusesExpressions(t *testing.T) {
 	for regex, want := range map[string]string{
 		"(":                    "missing closing",
-		"(?P<speed>.*)":        `group "speed" is unknown`,
-		"loss (?P<loss>[0-9])": "no group that tells speed",
+		"(?P<speed>.*)":        `found group "speed", want groups named step, `,
+		"loss (?P<loss>[0-9])": `found "loss (?P<loss>[0-9])", want a group such as (?P<step_time_s>…)`,
 	} {
 		_, err := launch.NewParser(data.Metrics{Regex: regex})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -64,6 +64,8 @@ func TestParserRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s is 1e+307, want seconds > 0, at most 1000000000",
 		`knee: {"step":-1}`:                    "step is -1, want a step ≥ 0",
+		`knee: {"step":1_000}`:                 "not an observation",
+		`knee: {"step":0x10}`:                  "not an observation",
 		`time 1e300 s`:                         "step_time_s is 1e+300",
 	} {
 		m := data.Metrics{JSONL: true}

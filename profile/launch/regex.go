@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	"knee/data"
 )
 
 // regex reads logs by expressions with quantities as groups, each for a kind of
@@ -17,29 +14,6 @@ type regex struct {
 	name    string // of a known program; empty for a study's own expression
 	kinds   []*regexp.Regexp
 	samples float64 // that one worker consumes per step; 0 if not known
-}
-
-// newRegex compiles an expression. Its named groups must be known quantities,
-// at least one of which gives the speed.
-func newRegex(expr string) (regex, error) {
-	re, err := regexp.Compile(expr)
-	if err != nil {
-		return regex{}, err
-	}
-	timed := false
-	for _, name := range re.SubexpNames() {
-		switch name {
-		case "step", "step_time_s", "step_time_ms", "steps_per_s", "throughput", "worker_throughput":
-			timed = true
-		}
-		if name != "" && !slices.Contains(data.MetricQuantities(), name) {
-			return regex{}, fmt.Errorf("group %q is unknown, want one of %s", name, strings.Join(data.MetricQuantities(), ", "))
-		}
-	}
-	if !timed {
-		return regex{}, fmt.Errorf("%q has no group that tells speed; want a named group such as (?P<throughput>[0-9.]+), one of step_time_s, step_time_ms, steps_per_s, throughput, worker_throughput, step", expr)
-	}
-	return regex{kinds: []*regexp.Regexp{re}}, nil
 }
 
 func (r regex) Wants() string {

@@ -116,7 +116,7 @@ func tailOf(path string, p Parser) (*tail, chan Observation) {
 
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	parser, err := newRegex(`^step (?P<step>\d+)(?: took (?P<step_time_s>[\d.]+))?`)
+	parser, err := NewParser(data.Metrics{Regex: `^step (?P<step>\d+)(?: took (?P<step_time_s>[\d.]+))?`})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,14 @@ import (
 // from the rest by more than chance explains at 5 %, by Bonferroni over the
 // truncations that MSER chooses from. Without this test MSER also drops chance
 // outliers, and the standard error of the rest is too small.
+//
+// Of n batches at most n/ln n are dropped. The end d of a warm-up is equally
+// likely on a logarithmic scale, 1/(d ln n), and a lasting change of the
+// machine's speed at any batch, 1/n: a slow spell longer than that is more
+// likely such a change, which the mean and its standard error must include.
 func warmup(bs []batch) int {
 	n := len(bs)
-	d := mser(bs)
+	d := int(math.Min(float64(mser(bs)), float64(n)/math.Log(float64(n))))
 	if d <= 1 {
 		return min(1, n)
 	}

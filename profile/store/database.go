@@ -61,6 +61,7 @@ type Database struct {
 	pending  []Change     // for the next Changes
 	outbox   *outbox
 	outage   outage
+	writes   bool // the current transaction writes
 	warnings []string
 
 	stop    chan struct{} // ends the heartbeat
@@ -220,6 +221,7 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
 	defer cancel()
+	d.writes = false
 	err := d.db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 		d.goptuna.Storage = rdb.NewStorage(tx)
 		return f(tx)
@@ -227,9 +229,12 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	var input *data.InputError
 	switch {
 	case err == nil, errors.Is(err, ErrOvertaken), errors.Is(err, ErrTaken), errors.As(err, &input):
-		d.outage.over()
+		if d.writes || !d.outage.writing {
+			d.outage.over()
+		}
 		return err
 	case ctx.Err() != nil || d.address.backend.temporary(err):
+		d.outage.writing = d.outage.writing || d.writes
 		return d.outage.count(d.address.wrap(doing, err, ErrUnreachable), d.address.wrap(
 			fmt.Sprintf("it has not answered for %s", giveUpAwait), err, nil))
 	}
@@ -259,13 +264,15 @@ func (d *Database) disconnect() error {
 	return nil
 }
 
-// outage is the state of a database that does not answer.
+// outage is the state of a database that does not answer, or takes no writes,
+// as on a full disk: reading does not end such an outage.
 type outage struct {
-	since time.Time // zero while it answers
-	next  time.Time // time of the next attempt
-	wait  time.Duration
-	last  error
-	ended time.Time // end of the last outage
+	writing bool
+	since   time.Time // zero while it answers
+	next    time.Time // time of the next attempt
+	wait    time.Duration
+	last    error
+	ended   time.Time // end of the last outage
 }
 
 // The waits between attempts to reach a database double.

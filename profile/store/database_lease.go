@@ -40,7 +40,7 @@ func (d *Database) Adopt() (*Unfinished, error) {
 	var u *Unfinished
 	id := 0
 	err := d.do("take over a trial", func(tx *gorm.DB) error {
-		if !d.outage.ended.IsZero() && time.Since(d.outage.ended) < d.lease {
+		if o := d.outage; !o.since.IsZero() || !o.ended.IsZero() && time.Since(o.ended) < d.lease {
 			return nil
 		}
 		row, err := d.findLost(tx)

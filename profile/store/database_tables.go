@@ -164,6 +164,7 @@ func (d *Database) checkStudy(tx *gorm.DB, s *data.Study, name string, want stud
 
 // nextRevision increments the study's revision, which locks its row.
 func (d *Database) nextRevision(tx *gorm.DB) (int64, error) {
+	d.writes = true
 	if err := tx.Exec("UPDATE knee_studies SET revision = revision + 1 WHERE study_id = ?", d.study).Error; err != nil {
 		return 0, err
 	}

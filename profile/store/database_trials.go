@@ -17,6 +17,7 @@ import (
 func (d *Database) Begin(c data.Config) (int, error) {
 	number := 0
 	err := d.do("begin a trial", func(tx *gorm.DB) error {
+		d.writes = true
 		res := tx.Exec("UPDATE knee_studies SET revision = revision + 1, begun = begun + 1 WHERE study_id = ? AND begun = ?", d.study, len(d.known))
 		if res.Error != nil {
 			return res.Error
@@ -69,6 +70,7 @@ func (d *Database) Begin(c data.Config) (int, error) {
 }
 
 func (d *Database) touch(tx *gorm.DB, ids ...int) error {
+	d.writes = true
 	return tx.Exec("UPDATE knee_trials SET beat = "+d.address.backend.now+" WHERE trial_id IN ? AND owner = ? AND state = ?",
 		ids, d.owner, stateRunning).Error
 }

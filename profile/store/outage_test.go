@@ -117,6 +117,52 @@ func TestOutageKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// A database that can be read but takes no writes, as on a full disk, is away
+// until it takes one, and given up as one that does not answer.
+func TestOutageOfWrites(t *testing.T) {
+	d, _, _ := flaky(t, t.TempDir())
+	defer d.Close()
+	other := data.Config{Job: "job", Workers: 2}
+	full := true
+	d.mu.Lock()
+	err := d.db.Callback().Raw().Before("gorm:raw").Register("full", func(tx *gorm.DB) {
+		if full {
+			_ = tx.AddError(errGone)
+		}
+	})
+	d.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := func(ago time.Duration) time.Time {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.outage.next = time.Time{}
+		if ago > 0 {
+			d.outage.since = time.Now().Add(-ago)
+		}
+		return d.outage.since
+	}
+	if _, err := d.Begin(other); !errors.Is(err, ErrUnreachable) {
+		t.Fatalf("begun: %v", err)
+	}
+	began := since(0)
+	if _, err := d.Changes(); err != nil || began.IsZero() || since(0) != began {
+		t.Errorf("read: %v; the outage since %v is over", err, began)
+	}
+	since(giveUpAwait + time.Second)
+	if _, err := d.Begin(other); err == nil || errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "has not answered for 15m") {
+		t.Errorf("after 15 minutes: %v", err)
+	}
+	d.mu.Lock()
+	full = false
+	d.mu.Unlock()
+	since(time.Minute)
+	if _, err := d.Begin(other); err != nil || !since(0).IsZero() {
+		t.Errorf("room again: %v, outage since %v", err, since(0))
+	}
+}
+
 // The outbox of a profiler that died during an outage is delivered by the next,
 // even with a damaged last line.
 func TestNextRunDeliversWhatIsKept(t *testing.T) {

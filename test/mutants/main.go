@@ -39,17 +39,18 @@ type mutant struct {
 
 func main() {
 	n := flag.Int("n", 20, "mutants per package, drawn at random")
+	skip := flag.Int("skip", 0, "mutants of the draw to leave out, to go on where a portion ended")
 	seed := flag.Uint64("seed", 1, "seed of the draw")
 	limit := flag.Duration("timeout", 2*time.Minute, "of the tests of one mutant; one that takes longer is killed")
 	flag.Parse()
-	if err := report(flag.Args(), *n, *seed, *limit); err != nil {
+	if err := report(flag.Args(), *n, *skip, *seed, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
 // report tests mutants of every package and prints those that survive.
-func report(packages []string, n int, seed uint64, limit time.Duration) error {
+func report(packages []string, n, skip int, seed uint64, limit time.Duration) error {
 	for _, dir := range packages {
 		all, err := mutantsOf(dir)
 		if err != nil {
@@ -57,11 +58,12 @@ func report(packages []string, n int, seed uint64, limit time.Duration) error {
 		}
 		rng := rand.New(rand.NewPCG(seed, seed))
 		rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-		survived, tested := 0, 0
-		for _, m := range all {
+		survived, tested, drawn := 0, 0, min(skip, len(all))
+		for _, m := range all[drawn:] {
 			if tested == n {
 				break
 			}
+			drawn++
 			outcome, err := m.test(dir, limit)
 			if err != nil {
 				return err
@@ -74,7 +76,7 @@ func report(packages []string, n int, seed uint64, limit time.Duration) error {
 				fmt.Printf("survived: %s:%d: %s became %s\n", m.file, m.line, m.from, m.to)
 			}
 		}
-		fmt.Printf("%s: %d of %d mutants survived, of %d there are\n", dir, survived, tested, len(all))
+		fmt.Printf("%s: %d of %d mutants survived, the draw up to %d of %d\n", dir, survived, tested, drawn, len(all))
 	}
 	return nil
 }
