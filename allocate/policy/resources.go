@@ -33,24 +33,13 @@ func submitted(j *allocate.JobState) key { return key{j.Submitted} }
 
 // sorted returns the jobs by rising key, ties in order of submission.
 func sorted(s allocate.State, of func(*allocate.JobState) key) []int {
-	type rank struct {
-		key
-		submitted float64
-		job       int
+	order, keys := make([]int, len(s.Jobs)), make([]key, len(s.Jobs))
+	for i := range order {
+		order[i], keys[i] = i, of(&s.Jobs[i])
 	}
-	ranks, order := make([]rank, len(s.Jobs)), make([]int, len(s.Jobs))
-	for i := range ranks {
-		ranks[i] = rank{of(&s.Jobs[i]), s.Jobs[i].Submitted, i}
-	}
-	slices.SortFunc(ranks, func(a, b rank) int {
-		if a.key != b.key {
-			return a.compare(b.key)
-		}
-		return cmp.Or(cmp.Compare(a.submitted, b.submitted), a.job-b.job)
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(keys[a].compare(keys[b]), cmp.Compare(s.Jobs[a].Submitted, s.Jobs[b].Submitted))
 	})
-	for n := range ranks {
-		order[n] = ranks[n].job
-	}
 	return order
 }
 

@@ -77,7 +77,7 @@ func (j *job) split() error {
 	if j.agent != nil {
 		c = elastic.First(j.agent.Limits, k)
 		if j.agent.Ready() {
-			if best, g, _ := j.agent.Best(len(j.placement), k); g > 0 {
+			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
 				c = best
 			}
 		}
