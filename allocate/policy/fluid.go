@@ -68,15 +68,15 @@ func units(s allocate.State) map[string]float64 {
 		speeds, mean := map[string]float64{}, 0.0
 		for n := range s.Jobs[i].Options {
 			o := &s.Jobs[i].Options[n]
-			speeds[o.Use.GPUType] = math.Max(speeds[o.Use.GPUType], allocate.Goodput(o)/float64(o.Use.GPUs))
+			if v := allocate.Goodput(o) / float64(o.Use.GPUs); v > speeds[o.Use.GPUType] {
+				speeds[o.Use.GPUType] = v
+			}
 		}
 		for _, t := range slices.Sorted(maps.Keys(speeds)) {
 			mean += math.Log(speeds[t]) / float64(len(speeds))
 		}
 		for t, v := range speeds {
-			if v > 0 && !math.IsInf(mean, 0) {
-				sum[t], count[t] = sum[t]+math.Log(v)-mean, count[t]+1
-			}
+			sum[t], count[t] = sum[t]+math.Log(v)-mean, count[t]+1
 		}
 	}
 	for t := range sum {

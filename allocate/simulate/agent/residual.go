@@ -21,7 +21,7 @@ func (k Key) size() size { return size{k.Nodes > 1, k.Workers} }
 // as a Gaussian process over the logarithm of the workers, one for a single
 // node and one for several. What was observed of a size counts as its mean,
 // with the variance within sizes over the batches observed; the variance of
-// the process is the mean square of what the form leaves.
+// the process is the mean square of what the form leaves. Predictions use its mean.
 type residual struct {
 	sizes    []size
 	weights  []float64 // (K + noise)⁻¹ means
