@@ -21,8 +21,9 @@ const Slack = 1e-9
 type Capacity struct {
 	Limit          []float64 // by dimension
 	names          []string
-	byType         map[string]Dims
-	allCPU, allMem int // dimension, −1 if not limited
+	types          []string // of GPUs
+	dims           []Dims   // parallel to types
+	allCPU, allMem int      // dimension, −1 if not limited
 }
 
 // MaxDims is the most dimensions that an option can use: those of
@@ -40,17 +41,20 @@ func (u *Use) amounts() [5]float64 {
 
 // NewCapacity adds up the nodes that are not drained.
 func NewCapacity(cluster *data.Cluster) *Capacity {
-	c := &Capacity{byType: map[string]Dims{}}
 	type sums struct{ gpus, cpus, mem float64 }
-	var all sums
-	types := cluster.GPUTypes()
-	by := make([]sums, len(types))
+	c, all, by, at := &Capacity{}, sums{}, []sums{}, -1
 	for i := range cluster.Nodes {
 		n := &cluster.Nodes[i]
+		if at < 0 || c.types[at] != n.GPUType {
+			if at = slices.Index(c.types, n.GPUType); at < 0 {
+				at = len(by)
+				c.types, by = append(c.types, n.GPUType), append(by, sums{})
+			}
+		}
 		if n.Drained {
 			continue
 		}
-		of, cpus, mem := &by[slices.Index(types, n.GPUType)], Unlimited(n.CPUs), Unlimited(float64(n.Memory))
+		of, cpus, mem := &by[at], Unlimited(n.CPUs), Unlimited(float64(n.Memory))
 		of.gpus += float64(n.GPUs)
 		of.cpus += cpus
 		of.mem += mem
@@ -59,9 +63,9 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 	}
 	c.allCPU = c.dim("cores", all.cpus)
 	c.allMem = c.dim("bytes of memory", all.mem)
-	for i, t := range types {
-		c.byType[t] = Dims{c.dim("GPUs of type "+t, by[i].gpus), c.dim("cores beside GPUs of type "+t, by[i].cpus),
-			c.dim("bytes of memory beside GPUs of type "+t, by[i].mem), c.allCPU, c.allMem}
+	for i, t := range c.types {
+		c.dims = append(c.dims, Dims{c.dim("GPUs of type "+t, by[i].gpus), c.dim("cores beside GPUs of type "+t, by[i].cpus),
+			c.dim("bytes of memory beside GPUs of type "+t, by[i].mem), c.allCPU, c.allMem})
 	}
 	return c
 }
@@ -69,12 +73,12 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 // Dims returns the dimensions of a GPU type. A type that no node has is added, with
 // a limit of zero.
 func (c *Capacity) Dims(gpuType string) Dims {
-	t, ok := c.byType[gpuType]
-	if !ok {
-		t = Dims{c.dim("GPUs of type "+gpuType, 0), -1, -1, c.allCPU, c.allMem}
-		c.byType[gpuType] = t
+	at := slices.Index(c.types, gpuType)
+	if at < 0 {
+		at = len(c.types)
+		c.types, c.dims = append(c.types, gpuType), append(c.dims, Dims{c.dim("GPUs of type "+gpuType, 0), -1, -1, c.allCPU, c.allMem})
 	}
-	return t
+	return c.dims[at]
 }
 
 func (c *Capacity) dim(name string, limit float64) int {

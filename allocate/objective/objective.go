@@ -64,14 +64,12 @@ func (s Subject) Weight() float64 {
 }
 
 // Speed is the goodput of an answer, at the subject's risk, in samples/s.
-func (s Subject) Speed(a predict.Answer) float64 { return Cautious(a.Goodput, s.Risk) }
-
-// Cautious moves by risk, 0 to 1, from the mean to the lower end of an interval.
-func Cautious(e data.Estimate, risk float64) float64 {
-	if risk <= 0 || e.Lo <= 0 || e.Lo > e.Mean {
-		return e.Mean
+func (s Subject) Speed(a predict.Answer) float64 {
+	g := a.Goodput
+	if s.Risk <= 0 || g.Lo <= 0 || g.Lo > g.Mean {
+		return g.Mean
 	}
-	return e.Mean - math.Min(risk, 1)*(e.Mean-e.Lo)
+	return g.Mean - math.Min(s.Risk, 1)*(g.Mean-g.Lo)
 }
 
 // toFair is the speed of an outcome relative to the fair share, after its restart.

@@ -33,9 +33,14 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	}
 	free := placer.Free()
 	out.Prices = p.prices(best)
+	names := map[string]string{} // of the scheduler, by GPU type
+	for _, t := range p.Cluster.GPUTypes() {
+		names[t] = p.Cluster.GPUName(t)
+	}
 	var ws warnings
 	for i := range p.Jobs {
 		j := p.planned(i, placed[i], free, best)
+		j.GPUName = names[j.GPUType]
 		if o, ok := p.occupants[i]; ok {
 			for _, s := range o.nodes { // GPUsTotal has no drained nodes
 				if slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool { return n.Name == s.Node && !n.Drained }) {
@@ -91,7 +96,6 @@ func (p *prepared) planned(i int, at place.Placed, free map[string]int, best sol
 	} else {
 		out = p.decided(i, at, free, best)
 	}
-	out.GPUName = p.Cluster.GPUName(out.GPUType)
 	return ofJobs(out, job)
 }
 

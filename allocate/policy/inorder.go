@@ -74,7 +74,7 @@ func optionTime(j *allocate.JobState, n int) float64 {
 		return t
 	}
 	if g := j.Options[n].Answer.Goodput.Mean; g > 0 {
-		return unknownWork * (Knee{}).smallest(j) / g
+		return unknownWork * smallest(j) / g
 	}
 	return unknownWork
 }

@@ -9,28 +9,23 @@ import (
 	"knee/predict"
 )
 
-// scaling is a job with so much time left on one GPU whose speed grows with the
-// square root of the GPUs, of which it may have 1 or 4.
-func scaling(name string, left float64) allocate.JobState {
-	j := allocate.JobState{Name: name, Current: -1, Weight: 1, Remaining: left}
-	for _, k := range []int{1, 4} {
-		v := math.Sqrt(float64(k))
-		j.Options = append(j.Options, allocate.Option{Config: data.Config{Workers: k}, Use: allocate.Use{GPUs: k},
-			Answer: predict.Answer{Goodput: data.Estimate{Mean: v, Lo: v, Hi: v}}})
-	}
-	return j
-}
-
-// TestKneeWeights: of two jobs with speed-ups √k, the longer weighs
-// √(1² − 0²) = 1 and the shorter √(2² − 1²) = √3, each over the 0.2-th power of
-// its hours; of two as long, the later counts as the longer.
-func TestKneeWeights(t *testing.T) {
-	w := Knee{}.weights([]allocate.JobState{scaling("short", 3600), scaling("long", 32*3600)})
-	if math.Abs(w[0]-math.Sqrt(3)) > 1e-9 || math.Abs(w[1]-0.5) > 1e-9 {
-		t.Errorf("got %v, want √3 and 1/2", w)
-	}
-	w = Knee{}.weights([]allocate.JobState{scaling("first", 3600), scaling("second", 3600)})
-	if math.Abs(w[0]-math.Sqrt(3)) > 1e-9 || math.Abs(w[1]-1) > 1e-9 {
-		t.Errorf("got %v, want √3 and 1", w)
+// TestFluidIsOptimal: of two jobs with speed-ups √k, heSRPT gives the longer
+// (1/2)² of the cluster and the shorter the rest, three times as much, whatever their
+// work; so a sample of the shorter is worth √3 times as much.
+func TestFluidIsOptimal(t *testing.T) {
+	for _, long := range []float64{7200, 40 * 3600} {
+		s := allocate.State{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 400}}}}
+		for _, left := range []float64{3600, long} {
+			j := allocate.JobState{Current: -1, Remaining: left}
+			for k := 1; k <= 400; k++ {
+				v := math.Sqrt(float64(k))
+				j.Options = append(j.Options, allocate.Option{Use: allocate.Use{GPUType: "t4", GPUs: k},
+					Answer: predict.Answer{Goodput: data.Estimate{Mean: v, Lo: v, Hi: v}}})
+			}
+			s.Jobs = append(s.Jobs, j)
+		}
+		if c := newFluid(s).worth(); math.Abs(c[0]/c[1]/math.Sqrt(3)-1) > 0.01 {
+			t.Errorf("%g s left: samples are worth %v, want a ratio of √3", long, c)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"cmp"
+	"math"
+
 	"knee/allocate"
 	"knee/allocate/solve"
 )
@@ -18,11 +21,11 @@ func (Optimus) Allocate(s allocate.State) (allocate.Assignment, error) {
 	const first = 1e9 // seconds; starting a job beats any growth of another
 	base := make([]float64, len(s.Jobs))
 	for i := range s.Jobs {
-		base[i] = (Knee{}).smallest(&s.Jobs[i])
+		base[i] = smallest(&s.Jobs[i])
 	}
 	return solve.Greedy(s, func(i, n int) float64 {
 		if g := s.Jobs[i].Options[n].Answer.Goodput.Mean; base[i] > 0 && g > 0 {
-			return first + assumed(&s.Jobs[i])*(1-base[i]/g)
+			return first + cmp.Or(math.Max(0, s.Jobs[i].Remaining), unknownWork)*(1-base[i]/g)
 		}
 		return 0
 	})

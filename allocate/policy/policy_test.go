@@ -117,26 +117,6 @@ func TestNoPolicyOversteps(t *testing.T) {
 	})
 }
 
-// TestKneeTriesWhatItDoubts: an option that should be faster by two fifths, and may
-// be slower, is worth a try with hours to go and not with a minute to go.
-func TestKneeTriesWhatItDoubts(t *testing.T) {
-	for _, tt := range []struct {
-		left float64
-		want int
-	}{{60, 0}, {6 * 3600, 1}} {
-		j := job("x", 0, 0, 0, tt.left, 1, 2)
-		j.Options[0].Keeps = true
-		j.Options[1].Answer.Goodput = data.Estimate{Mean: 1.4, Lo: 0.2, Hi: 4}
-		a, err := policy.Knee{Risk: policy.DefaultRisk}.Allocate(state(2, j))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Choice[0] != tt.want {
-			t.Errorf("%g s to go: option %d, want %d", tt.left, a.Choice[0], tt.want)
-		}
-	}
-}
-
 func TestUnknownPolicyListsTheKnown(t *testing.T) {
 	_, err := policy.New("best")
 	if err == nil || !strings.Contains(err.Error(), "fifo, fifo-backfill, ") {

@@ -37,8 +37,8 @@ func policies() []entry {
 	return []entry{
 		{name: Default, make: func() allocate.Policy { return solve.MarginalGain{} }, takes: values | restarts,
 			source: "this project; steps of Optimus, EuroSys 2018, section 4.1"},
-		{name: "knee", make: func() allocate.Policy { return Knee{Risk: DefaultRisk} }, needs: "remaining", takes: restarts,
-			source: "this project; weights as in heSRPT, Performance Evaluation 2020"},
+		{name: "knee", make: func() allocate.Policy { return Knee{} }, needs: "remaining", takes: restarts,
+			source: "this project; optimal control of a fluid cluster, heSRPT where all speed-ups are powers"},
 		{name: "even", make: func() allocate.Policy { return solve.Even{} }, takes: initialBatch,
 			source: "what people do by hand"},
 		{name: "optimus", make: func() allocate.Policy { return Optimus{} }, needs: "remaining",

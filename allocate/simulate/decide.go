@@ -242,11 +242,6 @@ func timeLeft(left float64, g data.Estimate) data.Estimate {
 	if g.Mean <= 0 {
 		return data.Estimate{}
 	}
-	if g.Lo <= 0 {
-		g.Lo = g.Mean
-	}
-	if g.Hi <= 0 {
-		g.Hi = g.Mean
-	}
-	return g.Per(left)
+	t := left / g.Mean
+	return data.Estimate{Mean: t, Lo: t, Hi: t}
 }

@@ -62,7 +62,6 @@ type gradient struct {
 type answer struct {
 	choice  Choice
 	goodput float64
-	sd      float64 // of its logarithm
 }
 
 // Observe adds the first step time of a configuration.
@@ -116,16 +115,15 @@ func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
 	return b / (step + float64(c.Accum)*compute) * a.efficiency(b)
 }
 
-// Best is the batch of the highest goodput on an allocation, that goodput, and the
-// standard deviation of its logarithm; 0 if no batch is allowed there. The agent must be
-// [Agent.Ready].
-func (a *Agent) Best(nodes, workers int) (c Choice, goodput, sd float64) {
+// Best is the batch of the highest goodput on an allocation, and that goodput; 0 if no
+// batch is allowed there. The agent must be [Agent.Ready].
+func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
 	at := [2]int{min(nodes, 2), workers} // the model only distinguishes one node from several
 	if a.best == nil || a.fits != len(a.Observations) {
 		a.best, a.fits = map[[2]int]answer{}, len(a.Observations)
 	}
 	if b, ok := a.best[at]; ok {
-		return b.choice, b.goodput, b.sd
+		return b.choice, b.goodput
 	}
 	var top answer
 	for i, c := range a.Choices(workers) {
@@ -136,12 +134,9 @@ func (a *Agent) Best(nodes, workers int) (c Choice, goodput, sd float64) {
 			top.choice, top.goodput = c, g
 		}
 	}
-	off, variance := a.residual.at(Key{nodes, workers, 0}.size())
-	top.goodput *= math.Exp(-off)
-	sd = a.Model.Uncertainty(nodes, workers, top.choice.Local)
-	top.sd = math.Sqrt(sd*sd + variance)
+	top.goodput *= math.Exp(-a.residual.at(Key{nodes, workers, 0}.size()))
 	a.best[at] = top
-	return top.choice, top.goodput, top.sd
+	return top.choice, top.goodput
 }
 
 // batchSteps is the number of total batches tried.

@@ -53,16 +53,7 @@ func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
 	}
 	problem := leastsq.Problem{Params: terms, Rows: terms + 2*len(obs), Residuals: f.residuals, Jacobian: f.jacobian}
 	best := leastsq.Minimize(problem, x[:], leastsq.Settings{MaxIterations: 12, Lambda: 1e-3, MaxStep: 3, Tolerance: 1e-3})
-	s := f.speed([terms]float64(best.X))
-	j := mat.NewDense(problem.Rows, terms, nil)
-	f.jacobian(best.X, j)
-	var h mat.SymDense
-	h.SymOuterK(1, j.T())
-	var root mat.Cholesky
-	if root.Factorize(&h) {
-		s.root = &root
-	}
-	return s
+	return f.speed([terms]float64(best.X))
 }
 
 // mapFit is one fit; unit is the logarithm of what each parameter is

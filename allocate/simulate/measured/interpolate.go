@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"knee/allocate/simulate"
 	"knee/data"
 )
@@ -34,34 +36,20 @@ func (t *Table) interpolate(nodes, workers int, batch float64) (row, bool) {
 // edges for barycentric coordinates.
 type simplex struct {
 	v       [4]point
-	inverse [3][3]float64
+	inverse [9]float64 // by row
 }
 
 // inside is how far outside a simplex rounding may put a point of it.
 const inside = 1e-9
 
 func newSimplex(v [4]point) (simplex, bool) {
-	s := simplex{v: v}
-	var m [3][3]float64
+	m := mat.NewDense(3, 3, nil)
 	for k := range 3 {
-		m[0][k] = v[k].nodes - v[3].nodes
-		m[1][k] = v[k].workers - v[3].workers
-		m[2][k] = v[k].batch - v[3].batch
+		m.SetCol(k, []float64{v[k].nodes - v[3].nodes, v[k].workers - v[3].workers, v[k].batch - v[3].batch})
 	}
-	cofactor := func(i, j int) float64 {
-		a, b, c, d := m[(i+1)%3][(j+1)%3], m[(i+2)%3][(j+2)%3], m[(i+1)%3][(j+2)%3], m[(i+2)%3][(j+1)%3]
-		return a*b - c*d
-	}
-	det := m[0][0]*cofactor(0, 0) + m[0][1]*cofactor(0, 1) + m[0][2]*cofactor(0, 2)
-	if det == 0 {
-		return s, false
-	}
-	for i := range 3 {
-		for j := range 3 {
-			s.inverse[j][i] = cofactor(i, j) / det
-		}
-	}
-	return s, true
+	s := simplex{v: v}
+	err := mat.NewDense(3, 3, s.inverse[:]).Inverse(m)
+	return s, err == nil
 }
 
 // at interpolates linearly, if the point lies in the simplex.
@@ -69,7 +57,7 @@ func (s *simplex) at(nodes, workers, batch float64) (row, bool) {
 	d := [3]float64{nodes - s.v[3].nodes, workers - s.v[3].workers, batch - s.v[3].batch}
 	r, rest := row{batch: batch}, 1.0
 	for k := range 3 {
-		w := s.inverse[k][0]*d[0] + s.inverse[k][1]*d[1] + s.inverse[k][2]*d[2]
+		w := s.inverse[3*k]*d[0] + s.inverse[3*k+1]*d[1] + s.inverse[3*k+2]*d[2]
 		if w < -inside {
 			return r, false
 		}

@@ -53,6 +53,9 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	if w.Workers < 1 {
 		return nil, w.Bad("num_replicas", fmt.Sprint(w.Workers), "at least one worker")
 	}
+	if w.Batch == 0 {
+		w.Batch = app.Initial
+	}
 	if w.Batch < app.Initial || w.Batch > app.Max {
 		return nil, w.Bad("batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
 	}
@@ -72,9 +75,9 @@ func (j *job) split() error {
 	k := j.placement.Workers()
 	c := agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
 	if j.agent != nil {
-		c = elastic.First(j.limits, k)
+		c = elastic.First(j.agent.Limits, k)
 		if j.agent.Ready() {
-			if best, g, _ := j.agent.Best(len(j.placement), k); g > 0 {
+			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
 				c = best
 			}
 		}

@@ -1,140 +1,63 @@
 package pollux
 
 import (
-	"fmt"
+	"cmp"
 	"math"
-	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/agent"
-	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
-	"knee/internal/quantile"
-	"slices"
+	"knee/internal/bench"
 )
 
-// constants are those of knee that were once chosen by hand.
-type constants struct {
-	policy.Knee
-	agent.Prior
-}
-
-// draw returns constants that are log-uniform around the defaults, or the
-// defaults themselves.
-func draw(r *rand.Rand, defaults bool) constants {
-	c := constants{policy.Knee{Power: 0.2, Horizon: 300, Risk: policy.DefaultRisk, Learning: 600}, agent.DefaultPrior()}
-	if defaults {
-		return c
+// BenchmarkLearn replays 16 drawn workloads, which no benchmark scores, with pollux and
+// with knee of several horizons, and prints the geometric mean of their mean JCT and
+// the mean of their p99, relative to pollux.
+func BenchmarkLearn(b *testing.B) {
+	p, err := measured.Load(bench.Dir(b))
+	if err != nil {
+		b.Skip(err)
 	}
-	factor := func(most float64) float64 { return math.Pow(most, 2*r.Float64()-1) }
-	c.Power = 0.5 * r.Float64()
-	c.Horizon *= factor(3)
-	c.Risk = 0.8 * r.Float64()
-	c.Learning *= factor(4)
-	c.Mean[1] = 0.5 + 2*r.Float64() // BetaC
-	c.Mean[2] = -1 + 2*r.Float64()  // AlphaN
-	return c
-}
-
-// resampled is a workload whose jobs and times of arrival are drawn from
-// others.
-func resampled(r *rand.Rand, from ...[]simulate.Job) []simulate.Job {
-	var pool []simulate.Job
-	for _, w := range from {
-		pool = append(pool, w...)
-	}
-	out := make([]simulate.Job, len(from[0]))
-	for i := range out {
-		out[i] = pool[r.IntN(len(pool))]
-		out[i].Submit = pool[r.IntN(len(pool))].Submit
-	}
-	slices.SortStableFunc(out, func(a, b simulate.Job) int { return int(a.Submit) - int(b.Submit) })
-	for i := range out {
-		out[i].Name = fmt.Sprintf("%s-%d", out[i].Application, i)
-	}
-	return out
-}
-
-// BenchmarkLeaveOneOut scores knee on each workload with the constants that
-// are best on the others, and on workloads drawn from the others.
-func BenchmarkLeaveOneOut(b *testing.B) {
-	numbers, theirs := []int{1, 2, 6}, []float64{2088.76875, 3322.94375, 2446.13125}
-	const settings, drawn = 14, 1
-	var loads [][]simulate.Job
-	var p *measured.Profiles
-	for _, n := range numbers {
-		var jobs []simulate.Job
-		jobs, p = load(b, n)
-		loads = append(loads, jobs)
-	}
-	scored := func(jobs []simulate.Job, c constants) simulate.Summary {
-		h := elastic.NewHistory()
-		h.Prior = c.Prior
-		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: "knee", Knee: &c.Knee, History: h})
-		if err != nil {
-			b.Fatal(err)
+	score := func(name string, k *policy.Knee) (mean, p99 float64) {
+		for seed := range int64(16) {
+			got, err := run(drawn(b, seed), Settings{Cluster: published(), Profiles: p, Policy: name, Knee: k})
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := simulate.Summarize(got, 64)
+			mean, p99 = mean+math.Log(s.JCTMean)/16, p99+s.JCTP99/16
 		}
-		return simulate.Summarize(got, 64)
+		return math.Exp(mean), p99
 	}
 	for b.Loop() {
-		r := rand.New(rand.NewPCG(1, 1))
-		all := make([]constants, settings)
-		own := make([][]float64, settings) // by setting and workload, relative to Pollux
-		for s := range all {
-			all[s] = draw(r, s == 0)
-			for w := range loads {
-				own[s] = append(own[s], scored(loads[w], all[s]).JCTMean/theirs[w])
-			}
+		mean, p99 := score("pollux", nil)
+		for _, k := range []policy.Knee{{Horizon: 100}, {}, {Horizon: 600}, {Horizon: 1200}} {
+			m, q := score("knee", &k)
+			b.Logf("horizon %g: mean %.3f, p99 %.3f of pollux", cmp.Or(k.Horizon, 300), m/mean, q/p99)
 		}
-		var mean, by float64
-		for w := range loads {
-			var others [][]simulate.Job
-			for o := range loads {
-				if o != w {
-					others = append(others, loads[o])
-				}
-			}
-			var extra [][]simulate.Job
-			for range drawn {
-				extra = append(extra, resampled(r, others...))
-			}
-			base := make([]float64, drawn)
-			for x := range extra {
-				base[x] = scored(extra[x], all[0]).JCTMean
-			}
-			best, least := 0, math.Inf(1)
-			for s := range all {
-				var v float64
-				for o := range loads {
-					if o != w {
-						v += own[s][o] / own[0][o]
-					}
-				}
-				for x := range extra {
-					v += scored(extra[x], all[s]).JCTMean / base[x]
-				}
-				if v < least {
-					best, least = s, v
-				}
-			}
-			got := scored(loads[w], all[best])
-			b.Logf("workload %d: setting %d (power %.2f horizon %.0f risk %.2f learning %.0f BetaC %.2f AlphaN %.2f): mean %.0f s, p99 %.0f; by hand %.0f; Pollux %.0f; best of all %.0f",
-				numbers[w], best, all[best].Power, all[best].Horizon, all[best].Risk, all[best].Learning, all[best].Mean[1], all[best].Mean[2],
-				got.JCTMean, got.JCTP99, own[0][w]*theirs[w], theirs[w], bestOf(own, w)*theirs[w])
-			mean += got.JCTMean
-			by += theirs[w]
-		}
-		b.ReportMetric(mean/by, "of-pollux")
 	}
 }
 
-func bestOf(own [][]float64, w int) float64 {
-	var v []float64
-	for _, s := range own {
-		v = append(v, s[w])
+// drawn is a workload of 120 to 200 jobs in eight hours, at an even rate or one that
+// grows, of two mixes of applications.
+func drawn(tb testing.TB, seed int64) []simulate.Job {
+	tb.Helper()
+	weights := func(text string) []simulate.Weight {
+		w, err := simulate.ParseWeights(strings.Fields(text))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return w
 	}
-	slices.Sort(v)
-	return quantile.Sorted(v, 0)
+	mix := [...]string{"cifar10=38 ncf=35 deepspeech2=20 bert=5 yolov3=1 imagenet=1", "cifar10=36 ncf=36 deepspeech2=14 bert=8 yolov3=4 imagenet=2"}
+	jobs, err := simulate.Generator{
+		Count: [...]int{160, 160, 120, 200}[seed%4], Hours: 8, Diurnal: 0.6 * float64(seed/2%2), MedianSeconds: 600, Sigma: 1,
+		Mix: weights(mix[seed%2]), GPUs: weights("1=5 2=2 4=2 8=1"), Seed: 101 + seed,
+	}.Jobs()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return jobs
 }
