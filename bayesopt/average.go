@@ -45,25 +45,31 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
-	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)
+	draws, err := draw(x, []response{{y: y}}, nil, p, seed)
+	if err != nil {
+		return nil, err
+	}
+	if keep <= 0 {
+		keep = averageKeep
+	}
+	return normalised(draws, keep), nil
 }
 
 // response is one set of responses to the same inputs: the residuals of one
 // prior mean. charge is subtracted from its log evidence.
 type response struct {
-	y      []float64
-	charge float64
+	y          []float64
+	form       int // prior mean
+	imputation int // of the unknown responses
+	charge     float64
 }
 
-// averageOver averages over hyperparameters and several sets of responses,
-// equally likely a priori except for their charges. They share inputs and
-// factorised kernel matrices. noise, if not nil, is the known measurement
-// variance of each response; it is divided by an estimate of σ² without
-// correlation.
-func averageOver(x [][]float64, responses []response, noise []float64, p Prior, keep int, seed int64) (*Posterior, error) {
-	if keep <= 0 {
-		keep = averageKeep
-	}
+// draw draws hyperparameters from their prior and weighs each with every set of
+// responses, whose prior means are equally likely except for their charges.
+// Imputations have equal total weight. The sets share inputs and factorised
+// kernel matrices. noise, if not nil, is the known measurement variance of each
+// response; it is divided by an estimate of σ² without correlation.
+func draw(x [][]float64, responses []response, noise []float64, p Prior, seed int64) ([]weighted, error) {
 	rng := NewRand(seed, 0)
 	d := len(x[0])
 	var extra []float64
@@ -81,11 +87,30 @@ func averageOver(x [][]float64, responses []response, noise []float64, p Prior, 
 				draws = append(draws, g.weighted(responses)...)
 			}
 		}
+		balance(draws)
 	}
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
 	}
-	return normalised(draws, keep), nil
+	return draws, nil
+}
+
+// balance scales the weights of the draws of every imputation to a sum of one:
+// an imputation that fits well is not likelier than another (Rubin, "Multiple
+// imputation for nonresponse in surveys", 1987, chapter 3).
+func balance(draws []weighted) {
+	logged := map[int][]float64{}
+	for _, d := range draws {
+		logged[d.imputation] = append(logged[d.imputation], d.logged)
+	}
+	for k, l := range logged {
+		total := floats.LogSumExp(l)
+		for i := range draws {
+			if draws[i].imputation == k {
+				draws[i].logged -= total
+			}
+		}
+	}
 }
 
 // weighted returns the process conditioned on each set of responses; it is
@@ -98,7 +123,7 @@ func (g *GP) weighted(responses []response) []weighted {
 			member = g.responding(r.y, stat.Mean(r.y, nil))
 		}
 		w := member.marginalised()
-		w.form, w.prior = k, -r.charge
+		w.form, w.imputation, w.prior = r.form, r.imputation, -r.charge
 		w.logged -= r.charge
 		out = append(out, w)
 	}
@@ -121,10 +146,11 @@ func effective(draws []weighted) float64 {
 }
 
 type weighted struct {
-	gp     *GP
-	logged float64 // ln weight, up to a constant
-	prior  float64 // ln weight before the first trial
-	form   int
+	gp         *GP
+	logged     float64 // ln weight, up to a constant
+	prior      float64 // ln weight before the first trial
+	form       int     // prior mean
+	imputation int
 }
 
 // marginalised sets σ² to (scale + ½·quad)/(shape + ½·n), near its posterior
@@ -159,7 +185,7 @@ func fairSample(draws []weighted, size int) []weighted {
 // normalised returns the posterior of the draws with the largest weights.
 func normalised(draws []weighted, keep int) *Posterior {
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
-	p := &Posterior{record: newRecord(draws), width: 1, fair: fairSample(draws, keep)}
+	p := &Posterior{width: 1, fair: fairSample(draws, keep)}
 	var sum float64
 	for _, w := range draws[:min(keep, len(draws))] {
 		share := math.Exp(w.logged - draws[0].logged)

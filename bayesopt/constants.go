@@ -18,6 +18,9 @@ type Constants struct {
 	// RecordTrust is the weight, in trials, of the assumption that predicted
 	// standard deviations are correct.
 	RecordTrust float64
+	// TailFreedom is the degrees of freedom of Student's t distribution of
+	// prediction errors, more than 2.
+	TailFreedom float64
 	// StopChance is the probability of something better by the target below
 	// which a search ends.
 	StopChance float64
@@ -27,7 +30,7 @@ type Constants struct {
 // -layouts 3 -every 8 on the tables of CherryPick, Scout, Lynceus, vTrain and
 // Rubick. Learning changed the last two; the others kept their starting values.
 func LearnedConstants() Constants {
-	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, StopChance: 0.07}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, TailFreedom: 4, StopChance: 0.07}
 }
 
 // softness is the standard deviation, in doublings, of the memory headroom that

@@ -55,40 +55,56 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// learn fits the model to the measurements, and then also to the running trials
-// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
-// Carraro 2010, section 4.2). It returns nil if there are no usable
-// measurements.
+// learn fits the model to the measurements, with several imputations of times
+// that are only bounded, and the running trials at their predicted results: the
+// kriging believer (Ginsbourger, Le Riche and Carraro 2010, section 4.2). It
+// returns nil if there are no usable measurements.
 func (p *Problem) learn() (*Posterior, error) {
 	if len(p.observations) == 0 {
 		return nil, nil
 	}
-	fit := func() (*Posterior, error) {
-		x, responses, noise := p.residuals()
-		return averageOver(x, responses, noise, Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
+	times, excess := [][]float64{{}}, make([]float64, len(p.observations))
+	for k, o := range p.observations {
+		if times[0] = append(times[0], o.logTime); !o.feasible {
+			excess[k] = censoredExcess
+		}
 	}
-	post, err := fit()
+	fit := func() ([]weighted, *Posterior, error) {
+		x, responses, noise := p.residuals(times)
+		draws, err := draw(x, responses, noise, Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, p.Options.Seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		return draws, normalised(draws, averageKeep), nil
+	}
+	draws, post, err := fit()
 	if err != nil {
 		return nil, err
 	}
+	record := newRecord(draws, excess)
 	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
-		p.impute(post)
-		if post, err = fit(); err != nil {
+		times = p.impute(post)
+		if _, post, err = fit(); err != nil {
 			return nil, err
 		}
 	}
-	record := post.record
 	if len(p.running) > 0 {
 		for _, i := range p.running {
 			o := p.observationAt(i)
-			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
+			o.index = -1
 			p.observations = append(p.observations, o)
+			for k := range times {
+				times[k] = append(times[k], p.expected(post, i)-p.offset[i])
+			}
 		}
-		if post, err = fit(); err != nil {
+		if _, post, err = fit(); err != nil {
 			return nil, err
 		}
 	}
-	post.record, post.width = record, record.width(p.Options.Constants.RecordTrust)
+	// The record never narrows predictions. Trials are where the search expects
+	// much: that it predicts those well does not tell that it predicts the others
+	// well, which narrower widths predict worse (BenchmarkTails).
+	post.record, post.width = record, max(1, record.width(p.Options.Constants.RecordTrust))
 	return post, nil
 }
 
