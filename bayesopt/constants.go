@@ -1,8 +1,9 @@
 package bayesopt
 
 // Constants are the numbers of the guided strategy without a theoretical value.
-// bayesopt/replay/learn learns them on recorded tables and scores them on the
-// kind of table left out; docs/benchmarks-search.md has the scores.
+// BenchmarkLearn of bayesopt/replay learns them on recorded tables and scores
+// them on the kind of table left out, TailFreedom BenchmarkTails;
+// docs/benchmarks-search.md has the scores.
 type Constants struct {
 	// FailureCost is the cost of running out of memory, as a fraction of the
 	// objective: the value of the trial that it uses up, however short. It
@@ -26,9 +27,10 @@ type Constants struct {
 	StopChance float64
 }
 
-// LearnedConstants returns the result of bayesopt/replay/learn -seeds 1
-// -layouts 3 -every 8 on the tables of CherryPick, Scout, Lynceus, vTrain and
-// Rubick. Learning changed the last two; the others kept their starting values.
+// LearnedConstants returns the result of BenchmarkTails, and of BenchmarkLearn
+// with one seed on the tables of CherryPick, Scout, Lynceus, vTrain and Rubick
+// and three layouts. Learning changed RecordTrust and StopChance, before
+// TailFreedom; the first three kept their starting values.
 func LearnedConstants() Constants {
 	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, TailFreedom: 4, StopChance: 0.07}
 }
