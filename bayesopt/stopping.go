@@ -72,8 +72,8 @@ func shareText(share float64) string {
 // than the best by the target, and the expected gain of the best of them, in
 // nats. Responses are drawn jointly, as similar candidates correlate. If
 // measurements do not scatter, the model's noise is a property of each
-// candidate and is drawn too. Together the errors have a multivariate t
-// distribution with the predicted covariance.
+// candidate and is drawn too. Errors have the predicted standard deviations, but
+// the tails of Student's t, each its own: any candidate may be an exception.
 func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
 	likeliest := slices.Clone(verdicts)
 	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
@@ -93,10 +93,11 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 		}
 		for range jointDraws {
 			joint.Rand(sample)
-			least, width := math.Inf(1), post.width*math.Sqrt((freedom-2)/tail.Rand())
+			least := math.Inf(1)
 			for k, v := range likeliest {
 				i := v.candidate
-				logTime := level[k] + width*(sample[k]-level[k]+own*rng.NormFloat64()) + p.priorMeans[member.form].at[i]
+				off := (sample[k] - level[k] + own*rng.NormFloat64()) * math.Sqrt((freedom-2)/tail.Rand())
+				logTime := level[k] + post.width*off + p.priorMeans[member.form].at[i]
 				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
