@@ -108,16 +108,11 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := make([]float64, len(p.observations))
-	for k, o := range p.observations {
-		times[k] = o.logTime
-	}
-	x, left, _ := p.residuals([][]float64{times})
-	draws, err := draw(x, left, nil, Prior{}, 1)
+	x, left, _ := p.residuals()
+	post, err := averageOver(x, left, nil, nil, Prior{}, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	post := normalised(draws, averageKeep)
 	var sum float64
 	for i, c := range h.Candidates {
 		m, _ := p.belief(post, i).Moments()

@@ -45,31 +45,25 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
-	draws, err := draw(x, []response{{y: y}}, nil, p, seed)
-	if err != nil {
-		return nil, err
-	}
-	if keep <= 0 {
-		keep = averageKeep
-	}
-	return normalised(draws, keep), nil
+	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
 }
 
 // response is one set of responses to the same inputs: the residuals of one
 // prior mean. charge is subtracted from its log evidence.
 type response struct {
-	y          []float64
-	form       int // prior mean
-	imputation int // of the unknown responses
-	charge     float64
+	y      []float64
+	charge float64
 }
 
-// draw draws hyperparameters from their prior and weighs each with every set of
-// responses, whose prior means are equally likely except for their charges.
-// Imputations have equal total weight. The sets share inputs and factorised
-// kernel matrices. noise, if not nil, is the known measurement variance of each
-// response; it is divided by an estimate of σ² without correlation.
-func draw(x [][]float64, responses []response, noise []float64, p Prior, seed int64) ([]weighted, error) {
+// averageOver averages over hyperparameters and several sets of responses,
+// equally likely a priori except for their charges. They share inputs and
+// factorised kernel matrices. noise, if not nil, is the known measurement
+// variance of each response; it is divided by an estimate of σ² without
+// correlation. excess is for [newRecord].
+func averageOver(x [][]float64, responses []response, noise, excess []float64, p Prior, keep int, seed int64) (*Posterior, error) {
+	if keep <= 0 {
+		keep = averageKeep
+	}
 	rng := NewRand(seed, 0)
 	d := len(x[0])
 	var extra []float64
@@ -87,30 +81,13 @@ func draw(x [][]float64, responses []response, noise []float64, p Prior, seed in
 				draws = append(draws, g.weighted(responses)...)
 			}
 		}
-		balance(draws)
 	}
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
 	}
-	return draws, nil
-}
-
-// balance scales the weights of the draws of every imputation to a sum of one:
-// an imputation that fits well is not likelier than another (Rubin, "Multiple
-// imputation for nonresponse in surveys", 1987, chapter 3).
-func balance(draws []weighted) {
-	logged := map[int][]float64{}
-	for _, d := range draws {
-		logged[d.imputation] = append(logged[d.imputation], d.logged)
-	}
-	for k, l := range logged {
-		total := floats.LogSumExp(l)
-		for i := range draws {
-			if draws[i].imputation == k {
-				draws[i].logged -= total
-			}
-		}
-	}
+	post := normalised(draws, keep)
+	post.record = newRecord(draws, excess)
+	return post, nil
 }
 
 // weighted returns the process conditioned on each set of responses; it is
@@ -123,7 +100,7 @@ func (g *GP) weighted(responses []response) []weighted {
 			member = g.responding(r.y, stat.Mean(r.y, nil))
 		}
 		w := member.marginalised()
-		w.form, w.imputation, w.prior = r.form, r.imputation, -r.charge
+		w.form, w.prior = k, -r.charge
 		w.logged -= r.charge
 		out = append(out, w)
 	}
@@ -146,11 +123,10 @@ func effective(draws []weighted) float64 {
 }
 
 type weighted struct {
-	gp         *GP
-	logged     float64 // ln weight, up to a constant
-	prior      float64 // ln weight before the first trial
-	form       int     // prior mean
-	imputation int
+	gp     *GP
+	logged float64 // ln weight, up to a constant
+	prior  float64 // ln weight before the first trial
+	form   int
 }
 
 // marginalised sets σ² to (scale + ½·quad)/(shape + ½·n), near its posterior

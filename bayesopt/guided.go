@@ -55,49 +55,36 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// learn fits the model to the measurements, with several imputations of times
-// that are only bounded, and the running trials at their predicted results: the
-// kriging believer (Ginsbourger, Le Riche and Carraro 2010, section 4.2). It
-// returns nil if there are no usable measurements.
+// learn fits the model to the measurements, and then also to the running trials
+// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
+// Carraro 2010, section 4.2). It returns nil if there are no usable
+// measurements.
 func (p *Problem) learn() (*Posterior, error) {
 	if len(p.observations) == 0 {
 		return nil, nil
 	}
-	times, excess := [][]float64{{}}, make([]float64, len(p.observations))
-	for k, o := range p.observations {
-		if times[0] = append(times[0], o.logTime); !o.feasible {
-			excess[k] = censoredExcess
-		}
+	fit := func() (*Posterior, error) {
+		x, responses, noise := p.residuals()
+		return averageOver(x, responses, noise, p.excess(), Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
 	}
-	fit := func() ([]weighted, *Posterior, error) {
-		x, responses, noise := p.residuals(times)
-		draws, err := draw(x, responses, noise, Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, p.Options.Seed)
-		if err != nil {
-			return nil, nil, err
-		}
-		return draws, normalised(draws, averageKeep), nil
-	}
-	draws, post, err := fit()
+	post, err := fit()
 	if err != nil {
 		return nil, err
 	}
-	record := newRecord(draws, excess)
 	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
-		times = p.impute(post)
-		if _, post, err = fit(); err != nil {
+		p.impute(post)
+		if post, err = fit(); err != nil {
 			return nil, err
 		}
 	}
+	record := post.record
 	if len(p.running) > 0 {
 		for _, i := range p.running {
 			o := p.observationAt(i)
-			o.index = -1
+			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
 			p.observations = append(p.observations, o)
-			for k := range times {
-				times[k] = append(times[k], p.expected(post, i)-p.offset[i])
-			}
 		}
-		if _, post, err = fit(); err != nil {
+		if post, err = fit(); err != nil {
 			return nil, err
 		}
 	}

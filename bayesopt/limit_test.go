@@ -73,34 +73,3 @@ func TestTimeLimitOfTrials(t *testing.T) {
 		t.Errorf("%d of %d trials met the time limit, though only those on t4 do", stopped, len(h.Measured))
 	}
 }
-
-// Unknown times are drawn above their bounds, and with the spread of a
-// prediction.
-func TestImpute(t *testing.T) {
-	cands := table("a100")
-	const limit = 0.25
-	h := History{Candidates: cands}
-	for i, c := range cands {
-		if i%3 == 0 {
-			h.Measured = append(h.Measured, limited(c, limit))
-		}
-	}
-	p := mustProblem(t, Options{Objective: StepTime}, h)
-	post, err := p.learn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	times := p.impute(post)
-	for k, o := range p.observations {
-		var differ bool
-		for _, set := range times {
-			differ = differ || set[k] != times[0][k]
-			if o.feasible && math.Abs(set[k]-o.logTime) > 1e-9 || !o.feasible && set[k] < o.bound-1e-9 {
-				t.Errorf("trial %d: ln time %g, measured %v, bound %g", k, set[k], o.feasible, o.bound)
-			}
-		}
-		if differ == o.feasible {
-			t.Errorf("trial %d: draws differ: %v, want that of bounds only", k, differ)
-		}
-	}
-}

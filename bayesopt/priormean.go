@@ -74,25 +74,22 @@ func rootOfCores(c data.Config) (float64, bool) {
 	return -0.5 * math.Log(cores), positive(cores)
 }
 
-// residuals returns the residuals of each set of ln times of the observations
-// from each prior mean, and the variance of each observation, nil if all are
-// unknown.
-func (p *Problem) residuals(times [][]float64) (x [][]float64, responses []response, noise []float64) {
+// residuals returns the residuals of the observations from each prior mean, and
+// the variance of each observation, nil if all are unknown.
+func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
+	responses = make([]response, len(p.priorMeans))
+	for k, t := range p.priorMeans {
+		responses[k].charge = t.charge
+	}
 	known := 0.0
 	for _, o := range p.observations {
 		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
+		for k := range p.priorMeans {
+			responses[k].y = append(responses[k].y, o.logTime-o.priorMeans[k])
+		}
 	}
 	if known == 0 {
 		noise = nil
-	}
-	for k, t := range p.priorMeans {
-		for s, logTimes := range times {
-			r := response{form: k, imputation: s, charge: t.charge}
-			for i, o := range p.observations {
-				r.y = append(r.y, logTimes[i]-o.priorMeans[k])
-			}
-			responses = append(responses, r)
-		}
 	}
 	return x, responses, noise
 }

@@ -25,13 +25,16 @@ func (r record) width(trust float64) float64 {
 	return math.Sqrt(sum / (trust + float64(len(r))))
 }
 
-// newRecord computes the scores; excess is by how much each response exceeds the
-// lower bound that is all that is known of it, 0 for a measured one. A bound
+// newRecord computes the scores; excess, if not nil, is by how much each response
+// exceeds the lower bound that is all that is known of it, 0 for a measured one. A bound
 // above which the prediction lies is no score, as it confirms too little. The Cholesky factor of the first k trials is
 // the leading block of that of all, so predictions from earlier trials need no
 // further factorisation; the weights of the draws are those at that trial.
 func newRecord(draws []weighted, excess []float64) record {
 	n := len(draws[0].gp.y)
+	if excess == nil {
+		excess = make([]float64, n)
+	}
 	type course struct{ v, logged, scale float64 }
 	steps := make([][]course, len(draws)) // per draw and trial
 	for k, d := range draws {

@@ -25,7 +25,7 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := newRecord([]weighted{all.marginalised()}, make([]float64, len(y)))
+	got := newRecord([]weighted{all.marginalised()}, nil)
 	for i := recordFrom; i < len(y); i++ {
 		before, err := condition(x[:i], centred[:i], nil, 0, h)
 		if err != nil {
@@ -80,7 +80,7 @@ func TestRecordOfBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	draws := []weighted{g.marginalised()}
-	if r := newRecord(draws, []float64{0, 0, 1}); len(r) != 1 || r[0] < 1 || r[0] > newRecord(draws, make([]float64, 3))[0] {
+	if r := newRecord(draws, []float64{0, 0, 1}); len(r) != 1 || r[0] < 1 || r[0] > newRecord(draws, nil)[0] {
 		t.Errorf("a bound of two gives %v, want a surprise, smaller than of a time of three", r)
 	}
 	if r := newRecord(draws, []float64{0, 0, 4}); len(r) != 0 {
