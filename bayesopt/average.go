@@ -45,7 +45,7 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
-	return averageOver(x, []response{{y: y}}, nil, p, keep, seed)
+	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
 }
 
 // response is one set of responses to the same inputs: the residuals of one
@@ -59,8 +59,8 @@ type response struct {
 // equally likely a priori except for their charges. They share inputs and
 // factorised kernel matrices. noise, if not nil, is the known measurement
 // variance of each response; it is divided by an estimate of σ² without
-// correlation.
-func averageOver(x [][]float64, responses []response, noise []float64, p Prior, keep int, seed int64) (*Posterior, error) {
+// correlation. excess is for [newRecord].
+func averageOver(x [][]float64, responses []response, noise, excess []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if keep <= 0 {
 		keep = averageKeep
 	}
@@ -85,7 +85,9 @@ func averageOver(x [][]float64, responses []response, noise []float64, p Prior, 
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
 	}
-	return normalised(draws, keep), nil
+	post := normalised(draws, keep)
+	post.record = newRecord(draws, excess)
+	return post, nil
 }
 
 // weighted returns the process conditioned on each set of responses; it is
@@ -159,7 +161,7 @@ func fairSample(draws []weighted, size int) []weighted {
 // normalised returns the posterior of the draws with the largest weights.
 func normalised(draws []weighted, keep int) *Posterior {
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
-	p := &Posterior{record: newRecord(draws), width: 1, fair: fairSample(draws, keep)}
+	p := &Posterior{width: 1, fair: fairSample(draws, keep)}
 	var sum float64
 	for _, w := range draws[:min(keep, len(draws))] {
 		share := math.Exp(w.logged - draws[0].logged)

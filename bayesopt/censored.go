@@ -6,6 +6,18 @@ import "math"
 // before the first fit.
 const censoredExcess = 0.5
 
+// excess returns by how much the time of each observation exceeds its bound, 0
+// for a measured one.
+func (p *Problem) excess() []float64 {
+	out := make([]float64, len(p.observations))
+	for k, o := range p.observations {
+		if !o.feasible {
+			out[k] = o.logTime - o.bound
+		}
+	}
+	return out
+}
+
 // impute sets the times of trials that met their time limit to their
 // expectation given that bound and all other observations: the mean of a
 // truncated normal distribution (one step of the expectation-maximisation of

@@ -1,8 +1,9 @@
 package bayesopt
 
 // Constants are the numbers of the guided strategy without a theoretical value.
-// bayesopt/replay/learn learns them on recorded tables and scores them on the
-// kind of table left out; docs/benchmarks-search.md has the scores.
+// BenchmarkLearn of bayesopt/replay learns them on recorded tables and scores
+// them on the kind of table left out, TailFreedom BenchmarkTails;
+// docs/benchmarks-search.md has the scores.
 type Constants struct {
 	// FailureCost is the cost of running out of memory, as a fraction of the
 	// objective: the value of the trial that it uses up, however short. It
@@ -18,16 +19,20 @@ type Constants struct {
 	// RecordTrust is the weight, in trials, of the assumption that predicted
 	// standard deviations are correct.
 	RecordTrust float64
+	// TailFreedom is the degrees of freedom of Student's t distribution of
+	// prediction errors, more than 2.
+	TailFreedom float64
 	// StopChance is the probability of something better by the target below
 	// which a search ends.
 	StopChance float64
 }
 
-// LearnedConstants returns the result of bayesopt/replay/learn -seeds 1
-// -layouts 3 -every 8 on the tables of CherryPick, Scout, Lynceus, vTrain and
-// Rubick. Learning changed the last two; the others kept their starting values.
+// LearnedConstants returns the result of BenchmarkTails, and of BenchmarkLearn
+// with one seed on the tables of CherryPick, Scout, Lynceus, vTrain and Rubick
+// and three layouts. Learning changed RecordTrust and StopChance, before
+// TailFreedom; the first three kept their starting values.
 func LearnedConstants() Constants {
-	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, StopChance: 0.07}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, TailFreedom: 4, StopChance: 0.07}
 }
 
 // softness is the standard deviation, in doublings, of the memory headroom that

@@ -2,7 +2,6 @@ package bayesopt
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -26,19 +25,16 @@ func (r record) width(trust float64) float64 {
 	return math.Sqrt(sum / (trust + float64(len(r))))
 }
 
-// drawWidth draws that factor from its posterior, as few trials determine it
-// badly. Scores are normal and trust counts as that many scores of one, so the
-// variance is inverse gamma.
-func (r record) drawWidth(trust float64, rng *rand.Rand) float64 {
-	freedom := trust + float64(len(r))
-	return r.width(trust) * math.Sqrt(freedom/distuv.ChiSquared{K: freedom, Src: rng}.Rand())
-}
-
-// newRecord computes the scores. The Cholesky factor of the first k trials is
+// newRecord computes the scores; excess, if not nil, is by how much each response
+// exceeds the lower bound that is all that is known of it, 0 for a measured one. A bound
+// above which the prediction lies is no score, as it confirms too little. The Cholesky factor of the first k trials is
 // the leading block of that of all, so predictions from earlier trials need no
 // further factorisation; the weights of the draws are those at that trial.
-func newRecord(draws []weighted) record {
+func newRecord(draws []weighted, excess []float64) record {
 	n := len(draws[0].gp.y)
+	if excess == nil {
+		excess = make([]float64, n)
+	}
 	type course struct{ v, logged, scale float64 }
 	steps := make([][]course, len(draws)) // per draw and trial
 	for k, d := range draws {
@@ -47,7 +43,7 @@ func newRecord(draws []weighted) record {
 		scale, logDet := sigmaScale, 0.0
 		for i := range n {
 			shape := sigmaShape + 0.5*float64(i)
-			steps[k][i] = course{v[i], d.prior - shape*math.Log(scale) - logDet, scale}
+			steps[k][i] = course{v[i] - excess[i]*math.Exp(-d.gp.factor.LogDiagonal(i)), d.prior - shape*math.Log(scale) - logDet, scale}
 			scale += 0.5 * v[i] * v[i]
 			logDet += d.gp.factor.LogDiagonal(i)
 		}
@@ -66,7 +62,9 @@ func newRecord(draws []weighted) record {
 			below += w * distuv.StudentsT{Sigma: 1, Nu: 2 * shape}.CDF(s.v/math.Sqrt(s.scale/shape))
 			sum += w
 		}
-		r = append(r, min(max(distuv.UnitNormal.Quantile(min(below/sum, 1)), -8), 8))
+		if z := distuv.UnitNormal.Quantile(min(below/sum, 1)); z > 0 || excess[i] == 0 {
+			r = append(r, min(max(z, -8), 8))
+		}
 	}
 	return r
 }

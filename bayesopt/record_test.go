@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/data"
 )
 
 // The record of one draw is the standardised difference of every response from
@@ -23,7 +25,7 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := newRecord([]weighted{all.marginalised()})
+	got := newRecord([]weighted{all.marginalised()}, nil)
 	for i := recordFrom; i < len(y); i++ {
 		before, err := condition(x[:i], centred[:i], nil, 0, h)
 		if err != nil {
@@ -50,5 +52,38 @@ func TestRecordWidth(t *testing.T) {
 	}
 	if w := (record{3, -3, 3, -3}).width(4); w < 1.5 {
 		t.Errorf("scores of three give %g, want clearly more than 1", w)
+	}
+}
+
+// Good predictions narrow none, as they are of candidates that the search
+// prefers.
+func TestRecordNeverNarrows(t *testing.T) {
+	cands := table("a100")
+	h := History{Candidates: cands}
+	for _, c := range cands[:12] {
+		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: 1})
+	}
+	post, err := mustProblem(t, Options{Objective: StepTime}, h).learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw := post.record.width(2); raw >= 1 || post.width != 1 {
+		t.Errorf("equal times give a record of width %g, and predictions of width %g; want less than 1, and 1", raw, post.width)
+	}
+}
+
+// A bound above the prediction is a surprise, one below it no score.
+func TestRecordOfBounds(t *testing.T) {
+	x, y := [][]float64{{0}, {0.5}, {1}}, []float64{0, 0, 3}
+	g, err := condition(x, y, nil, 0, Prior{}.at(make([]float64, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	draws := []weighted{g.marginalised()}
+	if r := newRecord(draws, []float64{0, 0, 1}); len(r) != 1 || r[0] < 1 || r[0] > newRecord(draws, nil)[0] {
+		t.Errorf("a bound of two gives %v, want a surprise, smaller than of a time of three", r)
+	}
+	if r := newRecord(draws, []float64{0, 0, 4}); len(r) != 0 {
+		t.Errorf("a bound of less than expected gives %v, want no score", r)
 	}
 }

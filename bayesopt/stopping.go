@@ -72,7 +72,8 @@ func shareText(share float64) string {
 // than the best by the target, and the expected gain of the best of them, in
 // nats. Responses are drawn jointly, as similar candidates correlate. If
 // measurements do not scatter, the model's noise is a property of each
-// candidate and is drawn too.
+// candidate and is drawn too. Errors have the predicted standard deviations, but
+// the tails of Student's t, each its own: any candidate may be an exception.
 func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
 	likeliest := slices.Clone(verdicts)
 	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
@@ -81,21 +82,22 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 	for _, v := range likeliest {
 		points = append(points, p.Points[v.candidate])
 	}
-	rng, target := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret)
+	rng, target, freedom := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret), p.Options.Constants.TailFreedom
+	tail := distuv.ChiSquared{K: freedom, Src: rng}
 	for _, member := range post.fair {
 		g := member.gp
 		joint := g.joint(points, rng)
-		level, draw, own := joint.Mean(nil), make([]float64, len(points)), 0.0
+		level, sample, own := joint.Mean(nil), make([]float64, len(points)), 0.0
 		if !p.Options.Noisy {
 			own = math.Sqrt(g.NoiseVariance())
 		}
 		for range jointDraws {
-			joint.Rand(draw)
-			width := post.record.drawWidth(p.Options.Constants.RecordTrust, rng) * g.drawScale(rng)
+			joint.Rand(sample)
 			least := math.Inf(1)
 			for k, v := range likeliest {
 				i := v.candidate
-				logTime := level[k] + width*(draw[k]-level[k]+own*rng.NormFloat64()) + p.priorMeans[member.form].at[i]
+				off := (sample[k] - level[k] + own*rng.NormFloat64()) * math.Sqrt((freedom-2)/tail.Rand())
+				logTime := level[k] + post.width*off + p.priorMeans[member.form].at[i]
 				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
@@ -108,13 +110,6 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 		}
 	}
 	return chance, gain
-}
-
-// drawScale draws σ from its posterior, relative to the fixed σ: predictions
-// are t-distributed, as the record assumes.
-func (g *GP) drawScale(rng *rand.Rand) float64 {
-	freedom := 2*sigmaShape + float64(len(g.y))
-	return math.Sqrt(freedom / distuv.ChiSquared{K: freedom, Src: rng}.Rand())
 }
 
 // Sample draws one noise-free function from the posterior and returns its

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"knee/data"
 )
 
@@ -49,9 +51,11 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := []verdict{{candidate: len(cands) - 1, chance: 1}}
-		chance[noisy], _ = p.better(&Posterior{fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last)
+		chance[noisy], _ = p.better(&Posterior{width: 1, fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last)
 	}
-	if chance[true] > 0.05 || chance[false] < 0.1 || chance[false] > 0.4 {
-		t.Errorf("something better has a chance of %.2f with noise, of %.2f without; want next to none, and that of 0.1 nats in standard deviations of 0.1", chance[true], chance[false])
+	// 0.1 nats in standard deviations of 0.1
+	want := distuv.StudentsT{Sigma: math.Sqrt(0.5), Nu: 4}.CDF(-1)
+	if chance[true] > 0.05 || math.Abs(chance[false]-want) > 0.03 {
+		t.Errorf("something better has a chance of %.3f with noise, of %.3f without; want next to none, and about %.3f", chance[true], chance[false], want)
 	}
 }
