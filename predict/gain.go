@@ -31,12 +31,16 @@ func (g Gain) String() string {
 		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
 }
 
-// within formats a relative half-width: as a factor above 1, else in percent.
+// within formats a relative half-width: as a factor above 1, else in percent, at
+// least 1.
 func within(half float64) string {
-	if half > 1 {
+	switch {
+	case half > 9:
+		return fmt.Sprintf("a factor of %.0f", 1+half)
+	case half > 1:
 		return fmt.Sprintf("a factor of %.2g", 1+half)
 	}
-	return fmt.Sprintf("±%.0f %%", 100*half)
+	return fmt.Sprintf("±%.0f %%", 100*math.Max(half, .01))
 }
 
 // target names how the target differs from the measurement.
