@@ -22,7 +22,7 @@ func (e *NeverReachedError) Error() string {
 	if e.Away {
 		return fmt.Sprintf("the training curve never reaches %.4g: the record goes further from it", e.Target)
 	}
-	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
+	return fmt.Sprintf("the training curve probably never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
 		e.Target, e.Floor, 100*e.Chance)
 }
 
