@@ -132,11 +132,13 @@ func (c Config) Kind() string {
 // String returns a short description for people, such as
 // "4 × a100, allreduce, batch 64".
 func (c Config) String() string {
-	gpu := c.GPUType
-	if gpu == "" {
-		gpu = "worker"
+	parts := []string{fmt.Sprintf("%d × %s", c.Workers, c.GPUType)}
+	switch {
+	case c.GPUType == "" && c.Workers == 1:
+		parts[0] = "1 worker"
+	case c.GPUType == "":
+		parts[0] = fmt.Sprintf("%d workers", c.Workers)
 	}
-	parts := []string{fmt.Sprintf("%d × %s", c.Workers, gpu)}
 	if n := c.NodeCount(); n > 1 {
 		parts[0] += fmt.Sprintf(" on %d nodes", n)
 	}

@@ -57,12 +57,19 @@ func smallestBatch(points []data.CurvePoint) float64 {
 // convergence.
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
+// ErrEpochs says that the training curve counts epochs of unknown length, so
+// that neither steps nor a time follow from it.
+var ErrEpochs = errors.New("the training curve counts epochs, and how many steps an epoch has is unknown: add a column step to the curve, or fit it with --dataset, the samples of an epoch, and --initial-batch")
+
 // StepsToLoss returns the optimizer steps at the initial batch from step 0 to a
-// target loss. It fails with [ErrNoCurve], or with a
+// target loss. It fails with [ErrNoCurve], [ErrEpochs], or with a
 // *[convergence.NeverReachedError] if the curve levels off above the target.
 func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
 	if m.file.Convergence == nil {
 		return data.Estimate{}, ErrNoCurve
+	}
+	if m.file.Convergence.Epochs {
+		return data.Estimate{}, ErrEpochs
 	}
 	a, err := m.file.Convergence.Target(target)
 	return a.Steps, err

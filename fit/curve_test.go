@@ -80,3 +80,31 @@ func TestCurveAtAnotherBatch(t *testing.T) {
 		t.Errorf("%.1f steps at batch 256 to the loss of step 19", got)
 	}
 }
+
+// TestCurveOfEpochs: a record of epochs alone gives no steps, and so no time,
+// until the samples of an epoch are known.
+func TestCurveOfEpochs(t *testing.T) {
+	points := fallingCurve(40)
+	for i := range points {
+		points[i].Epoch, points[i].Progress = points[i].Progress, math.NaN()
+	}
+	for _, c := range []struct {
+		batch, dataset float64
+		steps          float64 // 0: unknown
+	}{{0, 0, 0}, {32, 0, 0}, {0, 6400, 0}, {32, 6400, 19 * 200}} {
+		m, err := Fit([]data.Measurement{measured(1, 256, .1)}, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.AddCurve(points, data.Batch{Initial: c.batch}, convergence.Settings{Reach: convergence.First, Dataset: c.dataset}); err != nil {
+			t.Fatal(err)
+		}
+		steps, err := m.StepsToLoss(.25) // 1/(.3·19 + 1) + .1 = .249
+		switch {
+		case c.steps == 0 && !errors.Is(err, ErrEpochs):
+			t.Errorf("batch %g, dataset %g: %.1f steps, error %v, want ErrEpochs", c.batch, c.dataset, steps.Mean, err)
+		case c.steps > 0 && (err != nil || math.Abs(steps.Mean-c.steps) > 200):
+			t.Errorf("batch %g, dataset %g: %.1f steps, error %v, want about %g", c.batch, c.dataset, steps.Mean, err, c.steps)
+		}
+	}
+}

@@ -21,7 +21,10 @@ func ConvergenceOf(c *convergence.Curve, points []data.CurvePoint, initial float
 	if len(points) > 0 && points[0].Job != "" {
 		spec.Title = "Convergence of " + points[0].Job
 	}
-	if initial > 0 {
+	switch {
+	case c.Epochs:
+		spec.XLabel = "epoch"
+	case initial > 0:
 		spec.XLabel = fmt.Sprintf("step at batch %s", Number(initial))
 	}
 	end := 1.3 * c.LastX

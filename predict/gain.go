@@ -31,7 +31,8 @@ func (g Gain) String() string {
 		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
 }
 
-// within formats a relative half-width: as a factor above 1, else in percent.
+// within formats a relative half-width: as a factor above 1, else in percent, at
+// least 1.
 func within(half float64) string {
 	switch {
 	case half > 9:

@@ -63,10 +63,10 @@ func Example_goptuna() {
 		pool.Close()
 	}
 	// Output:
-	// 0 Complete: workers at position 0, 128 samples/s (ok: 1 × worker, allreduce, batch 64)
-	// 1 Complete: workers at position 1, 233 samples/s (ok: 2 × worker, allreduce, batch 64)
-	// 2 Complete: workers at position 2, 366 samples/s (ok: 4 × worker, allreduce, batch 64)
-	// 3 Fail: workers at position 3, 0 samples/s (oom: 8 × worker, allreduce, batch 64)
+	// 0 Complete: workers at position 0, 128 samples/s (ok: 1 worker, allreduce, batch 64)
+	// 1 Complete: workers at position 1, 233 samples/s (ok: 2 workers, allreduce, batch 64)
+	// 2 Complete: workers at position 2, 366 samples/s (ok: 4 workers, allreduce, batch 64)
+	// 3 Fail: workers at position 3, 0 samples/s (oom: 8 workers, allreduce, batch 64)
 	// best of all: 366 samples/s <nil>
 }
 

@@ -25,13 +25,15 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	p.value(out, best, placed)
 	placer := place.New(p.state.Cluster)
 	out.Utilization.GPUsTotal = p.Cluster.Slots()
+	quotas := p.state.Quotas()
 	for i := range placed {
 		if placed[i].Choice != allocate.None {
+			quotas.Add(i, &placed[i].Option.Use, 1)
 			placer.Take(placed[i].Nodes, p.Jobs[i].Resources)
 			out.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 		}
 	}
-	free := placer.Free()
+	left := left{placer.Free(), quotas}
 	out.Prices = p.prices(best)
 	names := map[string]string{} // of the scheduler, by GPU type
 	for _, t := range p.Cluster.GPUTypes() {
@@ -39,7 +41,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	}
 	var ws warnings
 	for i := range p.Jobs {
-		j := p.planned(i, placed[i], free, best)
+		j := p.planned(i, placed[i], left, best)
 		j.GPUName = names[j.GPUType]
 		if o, ok := p.occupants[i]; ok {
 			for _, s := range o.nodes { // GPUsTotal has no drained nodes
@@ -88,13 +90,19 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 	out.Gap = math.Max(0, (bound-out.Value)/math.Max(math.Abs(bound), 1e-12))
 }
 
-func (p *prepared) planned(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
+// left is what a plan leaves.
+type left struct {
+	free   map[string]int // worker slots of each GPU type
+	quotas *allocate.Quotas
+}
+
+func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
 	job := p.Jobs[i]
 	var out data.PlannedJob
 	if o, ok := p.occupants[i]; ok {
 		out = o.planned(job)
 	} else {
-		out = p.decided(i, at, free, best)
+		out = p.decided(i, at, left, best)
 	}
 	return ofJobs(out, job)
 }
@@ -107,7 +115,7 @@ func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 }
 
 // decided is the entry of a job that was planned.
-func (p *prepared) decided(i int, at place.Placed, free map[string]int, best solve.Solution) data.PlannedJob {
+func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
 	job := p.Jobs[i]
 	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
@@ -124,7 +132,7 @@ func (p *prepared) decided(i int, at place.Placed, free map[string]int, best sol
 		out.Finish = shift(out.Finish, r)
 		out.Cost = shift(out.Cost, r*o.Answer.PricePerHour/3600)
 	}
-	out.Reason, out.MarginalGain = p.why(i, at, free)
+	out.Reason, out.MarginalGain = p.why(i, at, left)
 	return out
 }
 

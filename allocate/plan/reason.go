@@ -12,7 +12,7 @@ import (
 
 // why explains an allocation: the gain of its last workers, and why it has no more.
 // gain is per worker.
-func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string, gain data.MarginalGain) {
+func (p *prepared) why(i int, at place.Placed, left left) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
 	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
 	if last := len(down) - 1; last >= 0 {
@@ -29,12 +29,17 @@ func (p *prepared) why(i int, at place.Placed, free map[string]int) (text string
 	next := up[0]
 	gain.Next = finite(next.Gain)
 	text += fmt.Sprintf("; %d %s", next.To, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, next.Goodput))
-	switch n := free[o.Use.GPUType]; {
+	more := allocate.Use{GPUType: o.Use.GPUType, GPUs: next.To - o.Use.GPUs}
+	tenant := left.quotas.Add(i, &more, 1)
+	left.quotas.Add(i, &more, -1)
+	switch n := left.free[o.Use.GPUType]; {
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
 	case next.Gain <= 0:
 		text += ", which the objective does not reward"
-	case n >= next.To-o.Use.GPUs:
+	case tenant != "":
+		text += fmt.Sprintf(", but the quota of tenant %s is used up", tenant)
+	case n >= more.GPUs:
 		text += ", but its cores, memory or nodes are taken"
 	case n > 0:
 		text += fmt.Sprintf(", but the other jobs gain more from the %s, and the %d free are too few", o.Use.GPUType, n)

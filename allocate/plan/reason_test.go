@@ -25,3 +25,17 @@ func TestWhyNoLarger(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyNoMoreOfAQuota: GPUs are free, but the tenant may have no more.
+func TestWhyNoMoreOfAQuota(t *testing.T) {
+	job := named("j", 1, 8)
+	job.Tenant = "lab"
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{job}, Tenants: []data.Tenant{{Name: "lab", Quota: map[string]int{"t4": 2}}}}
+	made, err := solveWith(pr, []oracle{t4(0.9, 1e6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := made.Jobs[0].Reason, "the quota of tenant lab is used up"; made.Jobs[0].Workers != 2 || !strings.Contains(got, want) {
+		t.Errorf("%d workers, %q, want 2 and %q", made.Jobs[0].Workers, got, want)
+	}
+}

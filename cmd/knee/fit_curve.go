@@ -13,6 +13,7 @@ type curveFlags struct {
 	initialBatch float64
 	family       string
 	planned      float64
+	dataset      float64
 	milestones   []float64
 	finished     []string
 	reach        string
@@ -22,6 +23,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
 	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch at efficiency 1 (default: the smallest in the curves)")
+	fl.Float64Var(&f.dataset, "dataset", 0, "samples of an epoch, for curves without steps")
 	f.registerRun(cmd)
 }
 
@@ -38,8 +40,8 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 // add fits the convergence of a model, if there is a curve.
 func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	if f.file == "" {
-		if len(f.finished) > 0 || f.planned != 0 || len(f.milestones) > 0 {
-			return usageError("--finished-run, --planned-epochs and --milestones: want --curve with them")
+		if len(f.finished) > 0 || f.planned != 0 || f.dataset != 0 || len(f.milestones) > 0 {
+			return usageError("--finished-run, --planned-epochs, --dataset and --milestones: want --curve with them")
 		}
 		return nil
 	}
@@ -51,7 +53,7 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 }
 
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
-	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
+	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Dataset: f.dataset, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
 	if f.family != fit.Auto && f.family != convergence.Optimus {
 		return s, usageError("--curve-family %q: want auto or one of %s", f.family, convergence.Optimus)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/fit"
+	"knee/fit/convergence"
 	"knee/predict"
 )
 
@@ -24,16 +25,30 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 			return g, err
 		}
 		g.Steps = e.Mean
-		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s steps at the initial batch", f.delta, between(e, number))
+		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s %s", f.delta, between(e, number), unitOf(c))
+		if c.Epochs {
+			return g, fit.ErrEpochs
+		}
 	case g.HasTarget && c != nil:
 		t, err := c.Target(f.target)
 		if err != nil {
 			return g, err
 		}
-		a.note("reaches %g with probability %.0f %%, after %s steps at the initial batch (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), t.Method, c.Reach.Meaning())
+		a.note("reaches %g with probability %.0f %%, after %s %s (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), unitOf(c), t.Method, c.Reach.Meaning())
 		a.warn(t.Notes...)
+		if c.Epochs {
+			return g, fit.ErrEpochs
+		}
 	}
 	return g, nil
+}
+
+// unitOf names what a training curve counts.
+func unitOf(c *convergence.Curve) string {
+	if c.Epochs {
+		return "epochs"
+	}
+	return "steps at the initial batch"
 }
 
 // adviseRate prints the usual scalings of the learning rate, if the batch of a

@@ -44,6 +44,9 @@ type Settings struct {
 	// PlannedEpochs is the planned length of the run, 0 if unknown. If no
 	// epochs are recorded, a point counts as one.
 	PlannedEpochs float64
+	// Dataset is the number of samples in an epoch, 0 if unknown: with the
+	// initial batch it gives the steps of a record that has only epochs.
+	Dataset float64
 	// Milestones are the epochs after which the learning rate is cut.
 	Milestones []float64
 	// Templates are finished runs of the same job at other batch sizes, with
@@ -66,6 +69,7 @@ type Curve struct {
 	Points int           `json:"points"`
 	LastX  float64       `json:"last_x"`           // steps recorded
 	Rising *RisingMetric `json:"rising,omitempty"` // set for a metric that rises
+	Epochs bool          `json:"epochs,omitempty"` // steps are epochs, of unknown length
 	// Reach is Smooth for losses recorded several times per epoch or without
 	// epochs, else First, unless set.
 	Reach    Reach   `json:"reach,omitempty"`
@@ -104,7 +108,8 @@ const (
 //
 // The loss is used if recorded, otherwise the metric; a rising metric is turned
 // into a falling one. x is Progress if recorded, otherwise Step scaled by
-// GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch.
+// GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch, in
+// steps if Settings.Dataset and the initial batch are known; see [Curve.Epochs].
 // Points without x and y, or with NaN or an infinity, are left out. Outliers
 // are removed from each run separately; runs are fitted together.
 //
@@ -117,9 +122,13 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	pick := pickCurve(points, s.Templates, initialBatch)
+	var epoch float64
+	if initialBatch > 0 {
+		epoch = s.Dataset / initialBatch
+	}
+	pick := pickCurve(points, s.Templates, initialBatch, epoch)
 	usable := pick.usable(points)
-	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Scale: 1, Reach: s.Reach}
+	c := &Curve{Family: CurveHorizon, Rising: pick.rising, Epochs: pick.epochs, Scale: 1, Reach: s.Reach}
 	fewest := minPoints
 	switch {
 	case s.Family == Optimus:
@@ -156,6 +165,9 @@ func (s Settings) check() error {
 	}
 	if !(s.PlannedEpochs >= 0) || math.IsInf(s.PlannedEpochs, 1) {
 		return data.Invalid("planned epochs", s.PlannedEpochs, "epochs above 0, or 0 if unknown")
+	}
+	if !(s.Dataset >= 0) || math.IsInf(s.Dataset, 1) {
+		return data.Invalid("dataset", s.Dataset, "samples of an epoch above 0, or 0 if unknown")
 	}
 	for _, m := range s.Milestones {
 		if !(m > 0) || math.IsInf(m, 1) {

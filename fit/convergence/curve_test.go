@@ -97,6 +97,31 @@ func TestStepsToSeenAndUnreachable(t *testing.T) {
 	}
 }
 
+// A flat or rising record meets a higher target from its first point on, not in
+// the middle of the level that smoothing makes of it.
+func TestMetFromTheBeginning(t *testing.T) {
+	for name, loss := range map[string]func(i int) float64{
+		"flat": func(int) float64 { return 2.5 }, "rising": func(i int) float64 { return 1 + .01*float64(i) }, "falling": func(i int) float64 { return 2 / float64(i+1) },
+	} {
+		for _, n := range []int{20, 500} {
+			for _, reach := range []Reach{First, Smooth} {
+				var points []data.CurvePoint
+				for i := range n {
+					points = append(points, curvePoint(float64(i+1), loss(i)))
+				}
+				c, err := Fit(points, 0, Settings{Reach: reach})
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, err := c.Target(9)
+				if first := float64(n)/128 + 1; err != nil || a.Steps.Mean > first || a.Steps.Hi > first || a.Steps.Lo > a.Steps.Mean || len(a.Notes) != 1 {
+					t.Errorf("%s, %d points, %s: met at %+v, notes %q, error %v", name, n, reach, a.Steps, a.Notes, err)
+				}
+			}
+		}
+	}
+}
+
 func TestRisingMetric(t *testing.T) {
 	points := curveOf(OptimusCurve{.3, 1.2, .05}, 40, 1)
 	for i := range points {

@@ -13,13 +13,14 @@ import (
 // curvePicker extracts steps and loss from curve points.
 type curvePicker struct {
 	x, y   func(data.CurvePoint) float64
+	epochs bool // x counts epochs
 	metric bool // y is the metric
 	rising *RisingMetric
 }
 
 // pickCurve chooses the x and y that a run and its templates have in common;
-// see [Fit].
-func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialBatch float64) curvePicker {
+// see [Fit]. epoch is the length of an epoch in steps, 0 if unknown.
+func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialBatch, epoch float64) curvePicker {
 	all := append([][]data.CurvePoint{points}, templates...)
 	inAll := func(get func(data.CurvePoint) float64) bool {
 		return !slices.ContainsFunc(all, func(run []data.CurvePoint) bool {
@@ -28,6 +29,10 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 	}
 	loss := func(p data.CurvePoint) float64 { return p.Loss }
 	p := curvePicker{x: curveX(inAll, initialBatch), y: loss}
+	if p.x == nil {
+		p.epochs = epoch == 0
+		p.x = func(p data.CurvePoint) float64 { return p.Epoch * cmp.Or(epoch, 1) }
+	}
 	if inAll(loss) {
 		return p
 	}
@@ -111,7 +116,7 @@ func epochSteps(points []usablePoint) float64 {
 }
 
 // curveX returns the function for steps at the initial batch: the first in the
-// order of [Fit] for which has is true.
+// order of [Fit] for which has is true; nil if only epochs may be recorded.
 func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) func(data.CurvePoint) float64 {
 	progress := func(p data.CurvePoint) float64 { return p.Progress }
 	step := func(p data.CurvePoint) float64 { return p.Step }
@@ -126,7 +131,7 @@ func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) 
 			return p.Step
 		}
 	}
-	return func(p data.CurvePoint) float64 { return p.Epoch }
+	return nil
 }
 
 // risingMetric returns how to turn a metric into a loss, nil if it falls. It
@@ -162,10 +167,10 @@ func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // AtInitialBatch returns the points of training curves with Step in steps at
-// the initial batch (in samples), as in [Fit]. Points without steps are left
-// out.
+// the initial batch (in samples), or in epochs, as in [Fit]. Points without
+// steps are left out.
 func AtInitialBatch(points []data.CurvePoint, initialBatch float64) []data.CurvePoint {
-	x := pickCurve(points, nil, initialBatch).x
+	x := pickCurve(points, nil, initialBatch, 0).x
 	var out []data.CurvePoint
 	for _, p := range points {
 		if p.Step = x(p); finite(p.Step) {

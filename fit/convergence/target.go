@@ -22,7 +22,7 @@ func (e *NeverReachedError) Error() string {
 	if e.Away {
 		return fmt.Sprintf("the training curve never reaches %.4g: the record goes further from it", e.Target)
 	}
-	return fmt.Sprintf("the training curve never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
+	return fmt.Sprintf("the training curve probably never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
 		e.Target, e.Floor, 100*e.Chance)
 }
 
@@ -55,8 +55,12 @@ func (c *Curve) Target(target float64) (Answer, error) {
 	}
 	lows := c.lows()
 	for i, s := range lows {
-		if s.Loss <= t {
-			return Answer{Steps: between(lows[max(i-1, 0)], s, t), Chance: 1, Method: "recorded"}, nil
+		switch {
+		case s.Loss > t:
+		case i > 0:
+			return Answer{Steps: between(lows[i-1], s, t), Chance: 1, Method: "recorded"}, nil
+		default:
+			return c.metAtOnce(s, t), nil
 		}
 	}
 	a, floor := Answer{Method: c.Family}, lows[len(lows)-1].Loss
@@ -107,6 +111,22 @@ func (p *posterior) rising() float64 {
 		}
 	}
 	return float64(n) / drawCount
+}
+
+// metAtOnce answers for a target that the first low of the record meets. That
+// is a level over many points if the record is flat or rises.
+func (c *Curve) metAtOnce(low Point, target float64) Answer {
+	first := c.Recorded[0]
+	if c.Reach == First {
+		first = low
+	}
+	a := Answer{Steps: data.Estimate{Mean: first.X, Lo: first.X, Hi: first.X}, Chance: 1, Method: "recorded"}
+	if first.Loss > target {
+		a.Steps.Hi = low.X
+	}
+	a.Notes = []string{fmt.Sprintf("the record, from %.4g to %.4g, meets the target from its beginning: is that in the same unit?",
+		c.fromLoss(first.Loss), c.fromLoss(c.Recorded[len(c.Recorded)-1].Loss))}
+	return a
 }
 
 // between interpolates the step at which a curve passed t between two lows.

@@ -11,7 +11,7 @@ import (
 const (
 	state      = iota // factor on parameters, gradients and optimizer state; if the size is unknown, bytes of all of it
 	activation        // factor on activations of a sample of the whole model; if the size is unknown, bytes
-	quadratic         // share of attention scores kept; small with kernels that recompute them
+	quadratic         // share of attention scores kept, small with kernels that recompute them; if the size is unknown, times their share over the typical one
 	logits            // bytes per token and entry of the vocabulary
 	overhead          // factor on all terms above
 	constant          // bytes of CUDA context, buffers and workspace
@@ -52,6 +52,7 @@ func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 	}
 	if !known { // bytes, from small networks to large ones
 		p[state], p[activation] = Gaussian{math.Log(5e9), 3}, Gaussian{math.Log(1e8), 3}
+		p[quadratic].SD = math.Hypot(p[quadratic].SD, 3*guess) // the length, which counts twice, and the size of a head
 	} else if a.Parameters == 0 && full.Vocab != a.Vocab {
 		p[state].SD = math.Hypot(p[state].SD, guess)
 	}
@@ -61,6 +62,10 @@ func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 
 // guess is the sd of ln of a size that is not given and taken to be typical.
 const guess = .3
+
+// typicalScores are the attention scores over the other activations, t = 1, of
+// samples of 2048 tokens and heads of 128, as [complete] fills them in.
+const typicalScores = 5. * 2048 / 128 / 34
 
 // complete fills in what is not given for a transformer: samples of 2048
 // tokens, a vocabulary of 50,304, heads of 128, and as many layers as make the
@@ -165,8 +170,8 @@ func pointOf(c data.Config, a data.Architecture) point {
 		return stage{b / cp * layers * flight * perLayer, b / (t * cp) * layers * flight}
 	}
 	p.first, p.last, p.shards = keep(layers, flight), keep(layers, 1), layers
-	if !known {
-		p.first.scores, p.last.scores = 0, 0
+	if !known { // relative to the activations
+		p.first.scores, p.last.scores = p.first.scores*typicalScores, p.last.scores*typicalScores
 		return p
 	}
 	s, h, l, vocab := float64(a.SeqLen), float64(a.Hidden), float64(a.Layers), float64(a.Vocab)
@@ -193,13 +198,14 @@ func (p parts) total() float64 { return p.state + p.activations + p.logits + p.c
 // parts returns the bytes on a device of the first and of the last stage.
 func (p *point) parts(x *[coordinates]float64) (first, last parts) {
 	held := math.Exp(x[state]) * p.parameters * p.held / p.split
-	if p.parameters == 1 {
-		held /= stateBytes // the coordinate is already the sum
-	}
 	held *= math.Exp(x[overhead])
 	held *= p.embedding + (1-p.embedding)*p.shards
 	act := math.Exp(x[activation]+x[overhead]) * p.perSample
 	scores := math.Min(math.Exp(x[quadratic]), 1) * math.Exp(x[overhead])
+	if p.parameters == 1 { // the size is unknown
+		held /= stateBytes // the coordinate is already the sum
+		scores = math.Exp(x[quadratic]) * act
+	}
 	c := math.Exp(x[constant])
 	return parts{held, act*p.first.activations + scores*p.first.scores, 0, c}, parts{held, act*p.last.activations + scores*p.last.scores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}
 }

@@ -87,6 +87,36 @@ func TestCensored(t *testing.T) {
 	}
 }
 
+// The size of the transformer is not given: its peaks with selective
+// recomputation, and one without, tell what attention scores take, so that a
+// larger batch without recomputation is neither missed nor called safe.
+func TestScoresOfUnknownSize(t *testing.T) {
+	var x [coordinates]float64
+	for i, p := range priors(gpt, learned()) {
+		x[i] = p.Mean
+	}
+	x[quadratic] = 0 // all scores are kept
+	peak := func(c data.Config) float64 {
+		p := pointOf(c, gpt)
+		return math.Exp(p.ln(&x))
+	}
+	selective := data.Layout{Recompute: "selective"}
+	var ms []data.Measurement
+	for _, c := range []data.Config{config(8, 1, selective), config(8, 2, selective), config(8, 4, selective), config(8, 1, data.Layout{})} {
+		ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: 1, PeakMemory: peak(c)})
+	}
+	for n, batch := range map[int]float64{3: 1, 4: 8} { // without and with a row without recomputation
+		m := Fit(ms[:n], data.Architecture{}, 1)
+		c := config(8, batch, data.Layout{})
+		p := m.Predict(c)
+		if want := peak(c); p.Peak.Lo > want || p.Peak.Hi < want {
+			t.Errorf("%d rows, batch %g: %.3g (%.3g to %.3g) bytes, it takes %.3g", n, batch, p.Peak.Mean, p.Peak.Lo, p.Peak.Hi, want)
+		} else if p.Fits > .5 && want > p.Capacity {
+			t.Errorf("%d rows, batch %g: fits with probability %.2f, it takes %.3g of %.3g bytes", n, batch, p.Fits, want, p.Capacity)
+		}
+	}
+}
+
 func TestUnknownDevice(t *testing.T) {
 	c := config(1, 1, data.Layout{})
 	c.GPUType = "abacus"

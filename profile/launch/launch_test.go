@@ -22,15 +22,6 @@ import (
 
 // TestMain lets the test binary run as the watchdog, or as a knee that is
 // killed during a trial.
-// Steps without a time that arrive together are timed as one: the last.
-func TestStepsThatArriveTogether(t *testing.T) {
-	got, _, err := run(t, t.Context(), data.Config{Workers: 1}, true,
-		`printf 'knee: {"step":1}\nknee: {"step":2}\r\nknee: {"step":3}\rknee: {"step":4}\n'`)
-	if err != nil || len(got) != 1 || got[0].Step != 4 {
-		t.Errorf("%+v, %v; want step 4 only", got, err)
-	}
-}
-
 func TestMain(m *testing.M) {
 	switch os.Getenv("KNEE_TEST_PART") {
 	case "guard":
@@ -74,6 +65,15 @@ func run(t *testing.T, ctx context.Context, c data.Config, grace time.Duration, 
 }
 
 const step = `echo 'knee: {"step":1,"step_time_s":0.5,"loss":2.5}'; `
+
+// Steps without a time that arrive together are timed as one: the last.
+func TestStepsThatArriveTogether(t *testing.T) {
+	got, _, err := run(t, t.Context(), data.Config{Workers: 1}, grace,
+		`printf 'knee: {"step":1}\nknee: {"step":2}\r\nknee: {"step":3}\rknee: {"step":4}\n'`)
+	if err != nil || len(got) != 1 || got[0].Step != 4 {
+		t.Errorf("%+v, %v; want step 4 only", got, err)
+	}
+}
 
 func TestLocalTellsRanksWhoTheyAre(t *testing.T) {
 	c := data.Config{Workers: 2, PS: 1, Mode: data.PSSync, LocalBatch: 16, GPUType: "cpu", Extra: map[string]string{"depth": "3"}}

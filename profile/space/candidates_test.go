@@ -29,22 +29,22 @@ func TestCandidates(t *testing.T) {
 		want  []string
 	}{
 		{"list and log range", studyOf(knob("workers", "1", "2"), ranged("local_batch", 16, 50, "log2")),
-			[]string{"1 × worker, allreduce, batch 16", "1 × worker, allreduce, batch 32", "1 × worker, allreduce, batch 50",
-				"2 × worker, allreduce, batch 16", "2 × worker, allreduce, batch 32", "2 × worker, allreduce, batch 50"}},
+			[]string{"1 worker, allreduce, batch 16", "1 worker, allreduce, batch 32", "1 worker, allreduce, batch 50",
+				"2 workers, allreduce, batch 16", "2 workers, allreduce, batch 32", "2 workers, allreduce, batch 50"}},
 		{"all-reduce has no ps, a ps mode needs one", studyOf(knob("mode", "allreduce", "ps-sync"), knob("ps", "0", "1", "2")),
-			[]string{"1 × worker, allreduce", "1 × worker, 1 ps, ps-sync", "1 × worker, 2 ps, ps-sync"}},
+			[]string{"1 worker, allreduce", "1 worker, 1 ps, ps-sync", "1 worker, 2 ps, ps-sync"}},
 		{"global batch is divided", studyOf(knob("workers", "1", "3"), knob("global_batch", "48"), knob("accum_steps", "1")),
-			[]string{"1 × worker, allreduce, batch 24, accumulation 1", "3 × worker, allreduce, batch 8, accumulation 1"}},
+			[]string{"1 worker, allreduce, batch 24, accumulation 1", "3 workers, allreduce, batch 8, accumulation 1"}},
 		{"layouts that divide the workers", studyOf(knob("workers", "4", "6"), knob("tp", "1", "4"), knob("pp", "1", "2")),
-			[]string{"4 × worker, allreduce", "4 × worker, allreduce, pp 2", "4 × worker, allreduce, tp 4", "6 × worker, allreduce", "6 × worker, allreduce, pp 2"}},
+			[]string{"4 workers, allreduce", "4 workers, allreduce, pp 2", "4 workers, allreduce, tp 4", "6 workers, allreduce", "6 workers, allreduce, pp 2"}},
 		{"accumulation follows from both batches", studyOf(knob("workers", "4"), knob("tp", "1", "2"), knob("local_batch", "2", "8"), knob("global_batch", "16")),
-			[]string{"4 × worker, allreduce, batch 2, accumulation 1", "4 × worker, allreduce, batch 2, accumulation 3, tp 2", "4 × worker, allreduce, batch 8, tp 2"}},
+			[]string{"4 workers, allreduce, batch 2, accumulation 1", "4 workers, allreduce, batch 2, accumulation 3, tp 2", "4 workers, allreduce, batch 8, tp 2"}},
 		{"placement gives nodes and workers", studyOf(knob("placement", "4-2", "1"), knob("gpu_type", "a100")),
 			[]string{"6 × a100 on 2 nodes, allreduce", "1 × a100, allreduce"}},
 		{"more nodes than workers mean nothing", studyOf(knob("workers", "1", "2"), knob("nodes", "1", "2")),
-			[]string{"1 × worker, allreduce", "2 × worker, allreduce", "2 × worker on 2 nodes, allreduce"}},
+			[]string{"1 worker, allreduce", "2 workers, allreduce", "2 workers on 2 nodes, allreduce"}},
 		{"further knobs", studyOf(knob("depth", "2", "4")),
-			[]string{"1 × worker, allreduce, depth 2", "1 × worker, allreduce, depth 4"}},
+			[]string{"1 worker, allreduce, depth 2", "1 worker, allreduce, depth 4"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := space.Candidates(tc.study)
