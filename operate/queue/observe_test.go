@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"math"
 	"context"
 	"io"
 	"io/fs"
@@ -34,8 +35,8 @@ func TestObserve(t *testing.T) {
 	}
 	expect := func(what string, r queue.Row, step, seconds float64) {
 		t.Helper()
-		if r.Step != step || r.StepTime != seconds || r.Entry.Remaining.Steps != 1000-step {
-			t.Errorf("%s: step %g of %g s, %g to go; want %g, %g", what, r.Step, r.StepTime, r.Entry.Remaining.Steps, step, seconds)
+		if r.Step != step || math.Abs(r.StepTime-seconds) > 1e-9 || r.Entry.Remaining.Steps != 1000-step {
+			t.Errorf("%s: step %g of %.6g s, %g to go; want %g, %g", what, r.Step, r.StepTime, r.Entry.Remaining.Steps, step, seconds)
 		}
 	}
 	f.Logs["1"] = queuetest.Steps(1, 20, .5)
