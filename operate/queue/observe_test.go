@@ -1,10 +1,10 @@
 package queue_test
 
 import (
-	"math"
 	"context"
 	"io"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"time"
