@@ -69,14 +69,18 @@ func decorrelate(v []float64, others [][]float64) {
 			blas64.Axpy(-blas64.Dot(vec(o), vec(left))/square, vec(o), vec(left))
 		}
 	}
-	sizes, order := make([]float64, len(v)), make([]int, len(v))
+	type residual struct {
+		size float64
+		at   int
+	}
+	sizes, order := make([]float64, len(v)), make([]residual, len(v))
 	for i := range v {
-		sizes[i], order[i] = math.Abs(v[i]), i
+		sizes[i], order[i] = math.Abs(v[i]), residual{math.Abs(left[i]), i}
 	}
 	slices.Sort(sizes)
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(left[a]), math.Abs(left[b])) })
-	for rank, i := range order {
-		v[i] = math.Copysign(sizes[rank], left[i])
+	slices.SortFunc(order, func(a, b residual) int { return cmp.Compare(a.size, b.size) })
+	for rank, r := range order {
+		v[r.at] = math.Copysign(sizes[rank], left[r.at])
 	}
 }
 
