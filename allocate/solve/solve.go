@@ -145,8 +145,8 @@ func checkState(s allocate.State) error {
 	return nil
 }
 
-// free bounds assignments that may leave jobs idle, given the dual of those that run
-// every job and the best of these.
+// free bounds the assignments in which jobs may be idle. d and best are the dual and
+// the best of the assignments that run every job.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
 	k.try(&all, all.price, make([]float64, len(k.limit)), false)

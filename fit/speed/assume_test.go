@@ -103,3 +103,24 @@ func TestUnknownNodesLeaveSlowerLinksPossible(t *testing.T) {
 		t.Errorf("16 workers of one node take up to %.3g s", hi)
 	}
 }
+
+// A measurement that the others contradict is left out under the likelier
+// assumption, and no other is.
+func TestOutliersWithoutBatches(t *testing.T) {
+	ms := sizes([]int{1, 2, 4, 8, 16, 32, 64, 128, 3, 6, 12, 24}, func(k int) float64 { return .04 + 9.6/float64(k) })
+	ms[4].StepTime *= 8
+	m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(m.Warnings(), "\n")
+	if strings.Count(text, "left out") != 1 || !strings.Contains(text, "16 × a100") || !strings.Contains(text, "global batch with a probability of 100 %") {
+		t.Errorf("warnings %s", text)
+	}
+	family, parameters := m.Parameters("a100", data.AllReduce)
+	for _, p := range parameters {
+		if e := p.Value; p.Name == "fixed" && (e.Lo > .04 || e.Hi < .04 || e.Hi > .08) {
+			t.Errorf("%s: %s is %+v, want about 0.04 s", family, p.Name, e)
+		}
+	}
+}

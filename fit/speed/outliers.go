@@ -43,7 +43,7 @@ func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
 		g.measure()
 		err := g.prepare()
 		if err == nil {
-			w, err = g.settle(ctx)
+			w, err = g.begin(ctx)
 		}
 		if err != nil {
 			return nil, err
