@@ -52,27 +52,6 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	return gain
 }
 
-// whitened is an input, scaled, and L⁻¹ times its covariance with the
-// observations.
-type whitened struct{ scaled, v []float64 }
-
-// whiten returns the posterior mean at x, and x whitened.
-func (g *GP) whiten(x []float64) (mean float64, at whitened) {
-	scratch := make([]float64, g.scratch())
-	mean, _ = g.predict(x, scratch)
-	d := len(g.inverse)
-	return mean, whitened{scratch[:d:d], scratch[d:]}
-}
-
-// covariance returns the posterior covariance of the response at two inputs.
-func (g *GP) covariance(a, b whitened) float64 {
-	c := g.hyper.prior(distance(a.scaled, b.scaled))
-	for i := range a.v {
-		c -= a.v[i] * b.v[i]
-	}
-	return g.sigma2 * c
-}
-
 // reduction returns the mean reduction of variance at the targets by one
 // observation at x.
 func (g *GP) reduction(x whitened, targets []whitened) float64 {

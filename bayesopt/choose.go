@@ -166,17 +166,3 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	}
 	return kept
 }
-
-// dearness returns ln(1 + the cost of a trial relative to one more trial of the
-// best so far), the divisor of its score: among cheap trials, differences
-// hardly count. It is 0 unless trials are whole jobs, whose costs vary by
-// orders of magnitude.
-func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
-	if !p.Options.JobTime || p.bestIndex < 0 {
-		return func(int, Predictive) float64 { return 0 }
-	}
-	cost := p.trialCost()
-	relative := func(i int, belief Predictive) float64 { return cost.seconds(p, i, belief) * p.hourly[i] }
-	usual := relative(p.bestIndex, p.belief(post, p.bestIndex))
-	return func(i int, belief Predictive) float64 { return math.Log1p(relative(i, belief) / usual) }
-}

@@ -38,8 +38,3 @@ func LearnedConstants() Constants {
 // softness is the standard deviation, in doublings, of the memory headroom that
 // features do not explain, from TestMemorySlopes.
 const softness = 0.5
-
-// constantRatio is the prior variance of the unknown constant level relative to
-// the Matérn part. Responses are centred, so it covers only the difference
-// between the mean of a few measurements and that of the space.
-const constantRatio = 0.3

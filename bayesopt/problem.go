@@ -229,3 +229,56 @@ func (p *Problem) priority(i int) uint64 {
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)
 }
+
+// Open returns the indices of the candidates neither tried, running nor barred.
+func (p *Problem) Open() []int {
+	var out []int
+	for i, s := range p.standing {
+		if s == open {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Objectives returns the points and objectives of the trials of candidates;
+// maximised objectives are negated, so smaller is better. A trial without an
+// objective gets the worst of the others. Without any objective it returns one
+// point with value 0, so that a model can be fitted.
+func (p *Problem) Objectives() (x [][]float64, y []float64) {
+	worst := math.Inf(-1)
+	for _, m := range p.History.Measured {
+		i, ok := p.index[m.Key()]
+		if !ok || m.Status == data.Aborted {
+			continue
+		}
+		v := math.Inf(1)
+		if m.Status == data.OK {
+			v = p.Options.Objective.natural(math.Log(m.StepTime) + p.offset[i])
+			if p.Options.Objective.Maximised() {
+				v = -v
+			}
+			worst = max(worst, v)
+		}
+		x, y = append(x, p.Points[i]), append(y, v)
+	}
+	if math.IsInf(worst, -1) {
+		return [][]float64{p.Points[0]}, []float64{0}
+	}
+	for k := range y {
+		y[k] = min(y[k], worst)
+	}
+	return x, y
+}
+
+// Best returns the position of the candidate with the highest score; ties are
+// broken by seed.
+func (p *Problem) Best(candidates []int, scores []float64) int {
+	best := 0
+	for k, i := range candidates {
+		if scores[k] > scores[best] || scores[k] == scores[best] && p.priority(i) > p.priority(candidates[best]) {
+			best = k
+		}
+	}
+	return best
+}
