@@ -36,7 +36,6 @@ type choice struct {
 type verdict struct {
 	candidate int
 	score     float64 // ln value of the trial, −Inf if 0
-	worth     float64 // value of the trial, negative if the cost of failure exceeds the gain
 	chance    float64 // probability of being better than the best by the target
 	sd        float64 // of ln step time
 	meets     float64 // probability of being in time, see [Problem.longest]
@@ -44,14 +43,9 @@ type verdict struct {
 	dear      float64 // ln of the divisor of the score, see [Problem.dearness]
 }
 
-// compare orders verdicts by score.
-func (v verdict) compare(w verdict) int {
-	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(v.worth, w.worth))
-}
-
 // prefer orders candidates by verdict; ties are broken by seed.
 func (p *Problem) prefer(v, w verdict) int {
-	if c := v.compare(w); c != 0 {
+	if c := cmp.Compare(v.score, w.score); c != 0 {
 		return c
 	}
 	return cmp.Compare(p.priority(v.candidate), p.priority(w.candidate))
@@ -118,9 +112,8 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	for _, v := range out {
 		safest = max(safest, v.works)
 	}
-	for k := range out {
-		out[k].deduct(failure * (safest - out[k].works)) // relative to the safest candidate
-		out[k].score -= out[k].dear
+	for k, v := range out {
+		out[k].score = less(v.score, failure*(safest-v.works)) - v.dear // relative to the safest candidate
 	}
 	return out
 }
@@ -138,14 +131,12 @@ func inParallel(n int, worker func() func(k int)) {
 	})
 }
 
-// deduct subtracts the expected cost of failure.
-func (v *verdict) deduct(loss float64) {
-	v.worth = math.Exp(v.score) - loss
-	if share := math.Exp(math.Log(loss) - v.score); share < 1 {
-		v.score += math.Log1p(-share)
-	} else {
-		v.score = math.Inf(-1)
+// less returns ln(e^score − loss), −Inf if the loss exceeds the gain.
+func less(score, loss float64) float64 {
+	if share := math.Exp(math.Log(loss) - score); share < 1 {
+		return score + math.Log1p(-share)
 	}
+	return math.Inf(-1)
 }
 
 // screen returns the best candidates by the heaviest members.
