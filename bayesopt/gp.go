@@ -113,17 +113,10 @@ func checkObservations(x [][]float64, y []float64) error {
 	if len(x) == 0 || len(x) != len(y) {
 		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want equal numbers, at least one", len(x), len(y))
 	}
+	infinite := func(v float64) bool { return !finite(v) }
 	for i, row := range x {
-		if d := len(x[0]); len(row) != d {
-			return fmt.Errorf("gaussian process: input %d has %d columns, want %d", i, len(row), d)
-		}
-		for j, v := range row {
-			if !finite(v) {
-				return fmt.Errorf("gaussian process: input %d column %d is %v, want a finite number", i, j, v)
-			}
-		}
-		if !finite(y[i]) {
-			return fmt.Errorf("gaussian process: response %d is %v, want a finite number", i, y[i])
+		if d := len(x[0]); len(row) != d || slices.ContainsFunc(row, infinite) || infinite(y[i]) {
+			return fmt.Errorf("gaussian process: input %d is %v and its response %v, want %d finite numbers and one", i, row, y[i], d)
 		}
 	}
 	return nil

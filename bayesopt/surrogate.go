@@ -130,7 +130,7 @@ func (p *Problem) learn() (*Posterior, error) {
 	record := post.record
 	if len(p.running) > 0 {
 		for _, i := range p.running {
-			o := p.observationAt(i)
+			o, _ := p.observation(p.cands[i])
 			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
 			p.observations = append(p.observations, o)
 		}
