@@ -20,6 +20,8 @@ const (
 	// table; screenKeep is the number of candidates kept for all members.
 	screenMembers = 3
 	screenKeep    = 384
+	// parallelBatch is the number of candidates that a processor takes at a time.
+	parallelBatch = 256
 )
 
 // choice is the result of scoring every open candidate.
@@ -101,9 +103,12 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return v
 	}
 	out := make([]verdict, len(of))
-	inParallel(len(of), func() func(k int) {
+	_ = parallel.Each(len(of), parallelBatch, func() func(k int) error {
 		predict, moved := post.predictor(), Predictive{}
-		return func(k int) { out[k] = judge(of[k], p.shift(predict(p.Points[of[k]]), post, of[k], &moved)) }
+		return func(k int) error {
+			out[k] = judge(of[k], p.shift(predict(p.Points[of[k]]), post, of[k], &moved))
+			return nil
+		}
 	})
 	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
@@ -121,15 +126,6 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 // longest returns ln of the longest useful step time of a candidate: within the
 // time limit and the deadline.
 func (p *Problem) longest(i int) float64 { return min(p.limit, p.latest[i]) }
-
-// inParallel calls work for 0 to n−1 on all processors; each gets its own
-// function from worker.
-func inParallel(n int, worker func() func(k int)) {
-	_ = parallel.Each(n, 256, func() func(int) error {
-		work := worker()
-		return func(k int) error { work(k); return nil }
-	})
-}
 
 // less returns ln(e^score − loss), −Inf if the loss exceeds the gain.
 func less(score, loss float64) float64 {

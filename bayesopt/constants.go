@@ -32,7 +32,7 @@ type Constants struct {
 // and three layouts. Learning changed RecordTrust and StopChance, before
 // TailFreedom; the first three kept their starting values.
 func LearnedConstants() Constants {
-	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, TailFreedom: 4, StopChance: 0.07}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, TailFreedom: 4, StopChance: 0.01}
 }
 
 // softness is the standard deviation, in doublings, of the memory headroom that

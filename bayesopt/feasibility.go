@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // MemoryModel fits a physical model of memory, such as that of package fit, to
@@ -211,12 +212,13 @@ func (p *Problem) feasibility() []float64 {
 		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
-	inParallel(len(out), func() func(int) {
-		return func(i int) {
+	_ = parallel.Each(len(out), parallelBatch, func() func(int) error {
+		return func(i int) error {
 			chance, ok := physical(p.cands[i])
 			if out[i] = chance; !ok {
 				out[i] = h.fits(p.Points[i])
 			}
+			return nil
 		}
 	})
 	return out

@@ -124,35 +124,28 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 	}
 }
 
-// measurement returns the look-th measurement of row i.
+// measurement returns the look-th measurement of row i. If the goal is cost and
+// prices are known, StepTime is chosen to give the row's cost, which may
+// include unlisted machines. The time of a timeout is a lower bound.
 func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measurement {
-	m := measured(t.Candidates[i], t.Outcomes[i], g)
+	o := t.Outcomes[i]
+	m := data.Measurement{Config: t.Candidates[i], Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
+	switch {
+	case o.Status != data.OK && o.Status != data.Timeout:
+		return m
+	case o.step > 0:
+		m.StepTime = o.step
+	case g.Time || o.Cost == 0:
+		m.StepTime = o.Time
+	case o.Hourly > 0:
+		m.StepTime = o.Cost * 3600 / o.Hourly
+	default:
+		m.StepTime = o.Cost
+	}
 	if g.Noise > 0 && m.Status == data.OK {
 		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // sd of the logarithm
 		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
 		m.StepTimeSE = g.Noise * m.StepTime
-	}
-	return m
-}
-
-// measured returns the measurement of an outcome. If the goal is cost and
-// prices are known, StepTime is chosen to give the row's cost, which may
-// include unlisted machines. The time of a timeout is a lower bound.
-func measured(c data.Config, o Outcome, g Goal) data.Measurement {
-	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
-	if o.Status != data.OK && o.Status != data.Timeout { // a timeout gives a lower bound
-		return m
-	}
-	if o.step > 0 {
-		m.StepTime = o.step
-		return m
-	}
-	m.StepTime = o.Time
-	if !g.Time && o.Cost > 0 {
-		m.StepTime = o.Cost
-		if o.Hourly > 0 {
-			m.StepTime = o.Cost * 3600 / o.Hourly
-		}
 	}
 	return m
 }

@@ -5,6 +5,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -176,23 +177,18 @@ func (t *Table) setHourly() {
 		func(c data.Config) float64 { return float64(c.NodeCount()) },
 		func(data.Config) float64 { return 1 },
 	}
-	pick, least := 0, math.Inf(1)
-	for k, unit := range units {
-		var off float64
-		n := 0
+	off := func(unit func(data.Config) float64) (sum float64) {
 		for i, o := range t.Outcomes {
 			if o.Hourly > 0 && o.Cost > 0 && o.Time > 0 {
-				off += math.Abs(math.Log(o.Cost * 3600 / (o.Time * o.Hourly * unit(t.Candidates[i]))))
-				n++
+				sum += math.Abs(math.Log(o.Cost * 3600 / (o.Time * o.Hourly * unit(t.Candidates[i]))))
 			}
 		}
-		if n > 0 && off/float64(n) < least-1e-6 {
-			pick, least = k, off/float64(n)
-		}
+		return sum
 	}
+	unit := slices.MinFunc(units, func(a, b func(data.Config) float64) int { return cmp.Compare(off(a), off(b)) })
 	for i := range t.Outcomes {
 		o := &t.Outcomes[i]
-		o.Hourly *= units[pick](t.Candidates[i])
+		o.Hourly *= unit(t.Candidates[i])
 		if o.Cost == 0 {
 			o.Cost = o.Hourly * o.Time / 3600
 		}
