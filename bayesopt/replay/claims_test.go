@@ -18,7 +18,7 @@ import (
 // 5 % with how often it is, on tables whose seeds are used for nothing else, with
 // b.N searches of every recorded table, and learns Constants.StopChance:
 //
-//	go test ./bayesopt/replay -run '^$' -bench Claims -benchtime 1x
+//	go test ./bayesopt/replay -v -run '^$' -bench Claims -benchtime 1x
 //
 // It prints, per kind of table and from the seventh trial on, the mean claim and
 // share, and the mean log score (0 is best) beside that of claiming the share
@@ -52,8 +52,8 @@ func BenchmarkClaims(b *testing.B) {
 	b.Logf("on all: stop below %g", stopChance(searches))
 }
 
-// learningTables are recorded tables, synthetic layouts, and twelve made-up
-// tables of every kind.
+// learningTables are recorded tables (every fourth of a file with more than ten),
+// synthetic layouts, and twelve made-up tables of every kind.
 func learningTables(b *testing.B) []*Table {
 	b.Helper()
 	tables := recorded(b)
