@@ -101,23 +101,13 @@ func distinct(cands []data.Config, points [][]float64) error {
 		for _, v := range p {
 			key = append(strconv.AppendInt(key, int64(math.Round(v*1e9)), 36), ',')
 		}
-		if j, ok := seen[string(key)]; ok && !placedAlike(cands[i], cands[j]) {
+		if j, ok := seen[string(key)]; ok && (len(cands[i].Placement) == 0 || cands[i].Key() == cands[j].Key()) {
 			return &data.InputError{Found: fmt.Sprintf("candidates %d (%s) and %d (%s) with equal features", j+1, cands[j], i+1, cands[i]),
 				Want: "candidates that differ in a knob the model sees: drop one, or add the column that tells them apart"}
 		}
 		seen[string(key)] = i
 	}
 	return nil
-}
-
-// placedAlike reports whether two configurations differ only in how the same
-// number of workers is placed on the same number of nodes.
-func placedAlike(a, b data.Config) bool {
-	if len(a.Placement) == 0 || a.NodeCount() != b.NodeCount() || slices.Equal(a.Placement, b.Placement) {
-		return false
-	}
-	b.Placement, b.Nodes = a.Placement, a.Nodes
-	return a.Key() == b.Key()
 }
 
 // columnsFor returns the columns for a set of candidates, in a fixed order.

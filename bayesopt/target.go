@@ -89,30 +89,18 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 }
 
 // draws returns ln step time of every candidate in every draw of the model,
-// given the finished trials, and the standard deviation of one run. Each draw
-// is also conditioned on a simulated result of the running trials (Matheron's
-// rule).
+// given the finished trials, and the standard deviation of one run. Running
+// trials count as finished at their prediction, as in [Problem.learn].
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
-	if ln, sd, err = p.Options.Target.Model(p.succeeded(), p.cands); err != nil {
-		return nil, nil, err
+	measured := p.succeeded()
+	ln, sd, err = p.Options.Target.Model(measured, p.cands)
+	if err != nil || len(p.running) == 0 {
+		return ln, sd, err
 	}
-	rng := p.Rand()
-	for _, c := range p.History.Running {
-		r, known := p.index[c.Key()]
-		if !known {
-			continue
-		}
-		mean, variance := stat.MeanVariance(ln[r], nil)
-		excess := make([]float64, len(ln[r]))
-		for d, v := range ln[r] {
-			excess[d] = v + sd[r]*rng.NormFloat64() - mean
-		}
-		at := slices.Clone(ln[r])
-		for _, row := range ln {
-			floats.AddScaled(row, -stat.Covariance(row, at, nil)/(variance+sd[r]*sd[r]), excess)
-		}
+	for _, i := range p.running {
+		measured = append(measured, data.Measurement{Config: p.cands[i], Status: data.OK, StepTime: math.Exp(stat.Mean(ln[i], nil))})
 	}
-	return ln, sd, nil
+	return p.Options.Target.Model(measured, p.cands)
 }
 
 // outlook computes the posterior at the target. The response includes −ln

@@ -34,8 +34,14 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 	}
 	for _, t := range tables {
 		if best := t.Optimum(s.Goal); !(best > 0) || math.IsInf(best, 1) { // scores are multiples of it
-			return nil, &data.InputError{Source: data.Source{File: "table " + t.Name}, Found: fmt.Sprintf("%g as the best row", best),
-				Want: "a row with status ok, and times and costs above 0 in all of these"}
+			column, found := "cost_usd", fmt.Sprintf("%g as the best of the table", best)
+			if s.Time {
+				column = "time_s"
+			}
+			if best > 0 {
+				found = "no row with status ok"
+			}
+			return nil, &data.InputError{Source: data.Source{File: "table " + t.Name, Column: column}, Found: found, Want: "at least one row that is ok, all of these above 0"}
 		}
 		for _, m := range methods {
 			if _, err := t.NewMethod(m, s.Goal, 0); err != nil {
