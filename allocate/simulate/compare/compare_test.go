@@ -22,10 +22,12 @@ func small() Case {
 // TestRunKeepsOrder: rows are by case and policy, however many run at a time,
 // and progress ends at one.
 func TestRunKeepsOrder(t *testing.T) {
+	second := small()
+	second.Name = "second"
 	for _, parallel := range []int{1, 8} {
 		last := 0.0
 		rows, err := Run(t.Context(), Settings{
-			Cases:    []Case{small(), NewCase("small", small().Jobs, small().Cluster, 2, 2)},
+			Cases:    []Case{small(), second},
 			Policies: []string{"fifo", "srtf", "even"}, Parallel: parallel, Progress: func(x float64) { last = x },
 		})
 		if err != nil {
@@ -35,7 +37,7 @@ func TestRunKeepsOrder(t *testing.T) {
 		for _, r := range rows {
 			names = append(names, r.Policy+" "+r.Workload)
 		}
-		want := "fifo small, srtf small, even small, fifo small@load=2@size=2, srtf small@load=2@size=2, even small@load=2@size=2"
+		want := "fifo small, srtf small, even small, fifo second, srtf second, even second"
 		if got := strings.Join(names, ", "); got != want || last != 1 {
 			t.Errorf("%s, progress %g; want %s", got, last, want)
 		}
