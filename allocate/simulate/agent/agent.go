@@ -110,7 +110,7 @@ func (a *Agent) efficiency(batch float64) float64 {
 // Goodput is the modelled goodput of one choice, in samples/s at
 // initial-batch worth. The agent must be [Agent.Ready].
 func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
-	step, compute := a.Model.Times(nodes, workers, c.Local)
+	step, compute := a.Model.Times(Key{nodes, workers, c.Local})
 	b := c.Batch(workers)
 	return b / (step + float64(c.Accum)*compute) * a.efficiency(b)
 }

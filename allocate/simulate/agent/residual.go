@@ -34,7 +34,7 @@ func newResidual(s *Speed, obs []Observation) *residual {
 	by := map[size]*moments{}
 	r := &residual{}
 	for _, o := range obs {
-		step, _ := s.Times(o.Nodes, o.Workers, o.Local)
+		step, _ := s.Times(o.Key)
 		m := by[o.size()]
 		if m == nil {
 			m = &moments{}
