@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/allocate"
 )
 
@@ -111,7 +113,7 @@ func (g *GandivaFair) book(all *gangs) []*user {
 // entitle divides the GPUs of every type by tickets; no user gets more than its
 // demand.
 func entitle(users []*user, room []float64) {
-	total, tickets := sum(room), 0.0
+	total, tickets := floats.Sum(room), 0.0
 	for _, u := range users {
 		tickets += u.tickets
 	}
@@ -161,24 +163,17 @@ func tradePair(users []*user, fast, slow int) {
 			return // the type is not faster, or nobody gains
 		}
 		n := math.Min(s.due[fast], b.due[slow]/price)
-		n = math.Min(n, math.Max(0, s.demand-sum(s.due))/(price-1)) // it does not buy GPUs it cannot use
+		n = math.Min(n, math.Max(0, s.demand-floats.Sum(s.due))/(price-1)) // it does not buy GPUs it cannot use
 		s.due[fast] -= n
 		b.due[fast] += n
 		b.due[slow] -= n * price
 		s.due[slow] += n * price
-		if s.due[fast] <= 1e-9 || sum(s.due) >= s.demand-1e-9 {
+		if s.due[fast] <= 1e-9 || floats.Sum(s.due) >= s.demand-1e-9 {
 			seller--
 		} else {
 			buyer++
 		}
 	}
-}
-
-func sum(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
 }
 
 // serveStride serves gangs on one type: next is the user of the smallest pass; its

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/allocate"
 	"knee/data"
 	"knee/predict"
@@ -29,7 +31,7 @@ func TestTradeHarmsNobody(t *testing.T) {
 		for n, u := range users {
 			before[n] = worth(u)
 			dealt[0], dealt[1] = dealt[0]+u.due[0], dealt[1]+u.due[1]
-			if sum(u.due) > u.demand+1e-9 {
+			if floats.Sum(u.due) > u.demand+1e-9 {
 				t.Fatalf("user %d is due %v of a demand of %g", n, u.due, u.demand)
 			}
 		}
@@ -37,7 +39,7 @@ func TestTradeHarmsNobody(t *testing.T) {
 		after := []float64{0, 0}
 		for n, u := range users {
 			after[0], after[1] = after[0]+u.due[0], after[1]+u.due[1]
-			if worth(u) < before[n]*(1-1e-9) || u.due[0] < -1e-9 || u.due[1] < -1e-9 || sum(u.due) > u.demand+1e-6 {
+			if worth(u) < before[n]*(1-1e-9) || u.due[0] < -1e-9 || u.due[1] < -1e-9 || floats.Sum(u.due) > u.demand+1e-6 {
 				t.Fatalf("user %d: worth %g before, %g after, due %v of a demand of %g", n, before[n], worth(u), u.due, u.demand)
 			}
 		}
