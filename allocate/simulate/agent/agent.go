@@ -43,7 +43,6 @@ type Agent struct {
 // Speeds is what has been observed of an application on one GPU type. Agents
 // that share one learn from each other.
 type Speeds struct {
-	Prior        Prior
 	Observations []Observation
 	Model        *Speed // nil before the first observation
 	MostWorkers  int    // largest count observed
@@ -75,7 +74,7 @@ func (a *Agent) Observe(o Observation) {
 	a.seen[o.Key] = true
 	a.Observations = append(a.Observations, o)
 	a.MostWorkers = max(a.MostWorkers, o.Workers)
-	a.Model = a.Prior.Fit(a.Limits, a.Observations, a.Model)
+	a.Model = fit(a.Limits, a.Observations, a.Model)
 	a.residual = newResidual(a.Model, a.Observations)
 }
 

@@ -43,7 +43,7 @@ var spread = []Key{
 // TestFitFollowsTheForm: the fit predicts configurations it has not seen, of a
 // job that follows the form.
 func TestFitFollowsTheForm(t *testing.T) {
-	s := DefaultPrior().Fit(limits, observe(spread...), nil)
+	s := fit(limits, observe(spread...), nil)
 	for _, k := range []Key{{1, 3, 200}, {2, 6, 300}, {4, 12, 64}} {
 		want, _ := truth(k)
 		got, _ := s.Times(k)
@@ -65,7 +65,7 @@ func TestFitNeverBreaks(t *testing.T) {
 		}
 		var last *Speed
 		for n := range obs {
-			last = DefaultPrior().Fit(limits, obs[:n+1], last)
+			last = fit(limits, obs[:n+1], last)
 		}
 		for _, k := range spread {
 			step, compute := last.Times(k)
@@ -112,7 +112,7 @@ func TestDivide(t *testing.T) {
 }
 
 func ExampleAgent() {
-	a := &Agent{Limits: limits, Speeds: &Speeds{Prior: DefaultPrior()}}
+	a := &Agent{Limits: limits, Speeds: &Speeds{}}
 	for _, o := range observe(spread...) {
 		a.Observe(o)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/pollux"
@@ -203,7 +204,7 @@ func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simula
 	case Native:
 		return s.native(c, name)
 	case Pollux:
-		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: s.history()})
+		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: &elastic.History{Alone: s.Alone}})
 	}
 	if set.Policy, err = tiresias.New(name, s.Service); err != nil {
 		return nil, set, err

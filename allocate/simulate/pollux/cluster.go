@@ -65,7 +65,7 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 			return nil, set, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
 		}
 		if s.History == nil {
-			s.History = elastic.NewHistory()
+			s.History = &elastic.History{}
 		}
 	}
 	for _, w := range workload {

@@ -12,32 +12,23 @@ import (
 // model of Pollux (OSDI 2021, equations 8 to 11).
 const terms = 7
 
-// Prior is a normal prior over the coordinates of the form: the logarithms of times
-// relative to the mean compute time observed, that of the time per sample times the
-// largest local batch, and a logit of gamma. Times are observed up to a relative error
-// of Noise, which stands for what the form cannot follow more than for timers.
-type Prior struct {
-	Mean, SD [terms]float64
-	Noise    float64
-}
-
-// DefaultPrior holds for most jobs: half of the compute time at the initial batch does
-// not depend on the batch, and the largest batch that fits into memory saturates the
-// device; synchronising takes a fraction of a step within a node, about a step between
-// nodes, and grows by percents per worker. A standard deviation is a factor of e^1.5.
+// A normal prior over the coordinates of the form: the logarithms of times relative to
+// the mean compute time observed, that of the time per sample times the largest local
+// batch, and a logit of gamma. It holds for most jobs: half of the compute time at the
+// initial batch does not depend on the batch, and the largest batch that fits into
+// memory saturates the device; synchronising takes a fraction of a step within a node,
+// about a step between nodes, and grows by percents per worker. A standard deviation is
+// a factor of e^1.5. Times are observed up to a relative error of noise, which stands
+// for what the form cannot follow more than for timers.
 //
 // A beta_c that is too small costs nothing, as a larger batch is tried without a
 // restart; an alpha_n that is too small costs one. alpha_n = 1 and beta_c = e^1.5 over
 // the largest batch were chosen among powers of √e, seeing the mean JCT of
 // workloads 1, 2 and 6 published with Pollux; the others are those of the
 // family pollux of package fit.
-func DefaultPrior() Prior {
-	return Prior{
-		Mean:  [terms]float64{-0.7, 1.5, 0, -4, -1.5, -4, -1.5},
-		SD:    [terms]float64{1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5},
-		Noise: 0.05,
-	}
-}
+var mean = [terms]float64{-0.7, 1.5, 0, -4, -1.5, -4, -1.5}
+
+const sd, noise = 1.5, 0.05
 
 // Speed is a fitted form.
 type Speed struct {
@@ -59,9 +50,9 @@ func (k Key) point() *form.Point {
 
 var newForm = form.Families()["pollux"].New
 
-// Fit finds the most likely parameters under the prior; last is the fit to all
+// fit finds the most likely parameters under the prior; last is the fit to all
 // but the newest observation, nil for the first.
-func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
+func fit(l Limits, obs []Observation, last *Speed) *Speed {
 	logs := make([][2]float64, len(obs)) // of step and compute times
 	var unit float64
 	for i, o := range obs {
@@ -69,7 +60,7 @@ func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
 		logs[i] = [2]float64{math.Log(o.Step), math.Log(math.Max(o.Step-o.Sync, least))}
 		unit += logs[i][1] / float64(len(obs))
 	}
-	f, x := newForm(data.AllReduce, nil, form.Scale{Time: math.Exp(unit), Batch: l.LocalMax}, false), p.Mean
+	f, x := newForm(data.AllReduce, nil, form.Scale{Time: math.Exp(unit), Batch: l.LocalMax}, false), mean
 	if last != nil {
 		x = last.at
 		for i := range terms - 1 { // all but gamma are relative to the unit
@@ -80,13 +71,13 @@ func (p Prior) Fit(l Limits, obs []Observation, last *Speed) *Speed {
 	// observation in those of the noise.
 	residuals := func(x, r []float64) {
 		for i := range terms {
-			r[i] = (x[i] - p.Mean[i]) / p.SD[i]
+			r[i] = (x[i] - mean[i]) / sd
 		}
 		c := f.Bind(x)
 		for n, o := range obs {
 			step, compute := c.LogTimes(o.point())
-			r[terms+2*n] = (compute - logs[n][1]) / p.Noise
-			r[terms+2*n+1] = (step - logs[n][0]) / p.Noise
+			r[terms+2*n] = (compute - logs[n][1]) / noise
+			r[terms+2*n+1] = (step - logs[n][0]) / noise
 		}
 	}
 	problem := leastsq.Problem{Params: terms, Rows: terms + 2*len(obs), Residuals: residuals}
