@@ -172,7 +172,7 @@ func TestFinishTimeFairness(t *testing.T) {
 	// Two jobs share 4 GPUs from 0 to 100; then the second is alone.
 	o := []simulate.Outcome{{Submit: 0, End: 100}, {Submit: 0, End: 200}}
 	var shares []int
-	f, err := finishTimeFairness(o, 4, func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
+	f, err := overAlone(o, equalShares(o, 4), func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

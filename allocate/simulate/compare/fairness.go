@@ -27,20 +27,20 @@ func (s *Settings) fairness(c Case, row *Row) error {
 	if err != nil {
 		return err
 	}
-	ftf, err := finishTimeFairness(row.Outcomes, c.Cluster.Slots(), alone)
+	ftf, err := overAlone(row.Outcomes, equalShares(row.Outcomes, c.Cluster.Slots()), alone)
 	if err != nil {
 		return err
 	}
-	slowdown := make([]float64, len(ftf))
+	asked := make([]int, len(c.Jobs))
+	for i := range asked {
+		asked[i] = max(1, c.Jobs[i].Workers)
+	}
+	slowdown, err := overAlone(row.Outcomes, asked, alone)
+	if err != nil {
+		return err
+	}
 	tenants := map[string]*Tenant{}
 	for i, o := range row.Outcomes {
-		t, err := alone(i, max(1, c.Jobs[i].Workers))
-		if err != nil {
-			return err
-		}
-		if t > 0 {
-			slowdown[i] = o.JCT() / t
-		}
 		of := tenants[o.Tenant]
 		if of == nil {
 			of = &Tenant{Name: o.Tenant}
@@ -149,16 +149,12 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 // aloneTime is the seconds that job i of a case would take alone on so many GPUs.
 type aloneTime func(i, gpus int) (float64, error)
 
-// finishTimeFairness returns the finish-time fairness of every job (Themis, Mahajan et
-// al., NSDI 2020, section 3): its completion time ÷ the time alone on an equal
-// share of the cluster, which is the GPUs ÷ the mean number of jobs during its
-// life. Above 1 an equal share of its own would have been better for the job.
-func finishTimeFairness(outcomes []simulate.Outcome, gpus int, alone aloneTime) ([]float64, error) {
-	crowd := crowding(outcomes)
+// overAlone is the completion time of every job ÷ the time alone on so many GPUs, 0
+// where that is not known.
+func overAlone(outcomes []simulate.Outcome, gpus []int, alone aloneTime) ([]float64, error) {
 	out := make([]float64, len(outcomes))
 	for i, o := range outcomes {
-		share := max(1, int(math.Round(float64(gpus)/crowd[i])))
-		t, err := alone(i, share)
+		t, err := alone(i, gpus[i])
 		if err != nil {
 			return nil, err
 		}
@@ -169,9 +165,11 @@ func finishTimeFairness(outcomes []simulate.Outcome, gpus int, alone aloneTime) 
 	return out, nil
 }
 
-// crowding is the mean number of jobs in the system over the life of each,
-// itself included.
-func crowding(outcomes []simulate.Outcome) []float64 {
+// equalShares are the equal shares of the cluster by which finish-time fairness is
+// counted (Themis, Mahajan et al., NSDI 2020, section 3): the GPUs ÷ the mean number of
+// jobs during the life of each, itself included. Where [overAlone] with it is above 1 an
+// equal share of its own would have been better for the job.
+func equalShares(outcomes []simulate.Outcome, gpus int) []int {
 	type event struct{ at, delta float64 }
 	var events []event
 	for _, o := range outcomes {
@@ -192,12 +190,13 @@ func crowding(outcomes []simulate.Outcome) []float64 {
 		i, _ := slices.BinarySearch(at, t)
 		return sum[min(i, len(sum)-1)]
 	}
-	out := make([]float64, len(outcomes))
+	out := make([]int, len(outcomes))
 	for i, o := range outcomes {
-		out[i] = 1
+		crowd := 1.0
 		if o.JCT() > 0 {
-			out[i] = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
+			crowd = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
 		}
+		out[i] = max(1, int(math.Round(float64(gpus)/crowd)))
 	}
 	return out
 }

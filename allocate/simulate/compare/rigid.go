@@ -21,10 +21,7 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
 			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")
 		}
-		key := fmt.Sprint(w)
-		if rates != nil {
-			key += " " + j.Application
-		}
+		key := fmt.Sprint(w, j.Application)
 		if _, known := offers[key]; !known {
 			offer := simulate.RigidOptions(*j, c.Cluster)
 			if rates != nil {
