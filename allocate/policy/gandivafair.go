@@ -46,7 +46,11 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	all := newGangs(s)
 	users := g.book(all)
 	entitle(users, all.room)
-	trade(users)
+	for fast := range all.types {
+		for slow := range all.types {
+			trade(users, fast, slow)
+		}
+	}
 	g.during(q, slice(s), func() {
 		for k := range all.types {
 			serveStride(q, all, users, k, slice(s))
@@ -58,15 +62,14 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 
 // book updates the records. A user that is new, or has returned, begins with the
 // least pass of the others, as in stride scheduling.
-func (g *GandivaFair) book(all *gangs) []*user {
-	s, old := all.state, g.users
+func (g *GandivaFair) book(all *gangs) (out []*user) {
+	s, old, kinds := all.state, g.users, len(all.types)
 	g.users = map[string]*user{}
-	kinds := len(all.types)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		u := g.users[tenant(j)]
 		if u == nil {
-			u = &user{gain: make([]float64, kinds), due: make([]float64, kinds), pass: make([]float64, kinds), holds: make([]float64, kinds)}
+			u = &user{gain: make([]float64, kinds), due: make([]float64, kinds), holds: make([]float64, kinds)}
 			g.users[tenant(j)] = u
 		}
 		u.jobs = append(u.jobs, i)
@@ -84,25 +87,29 @@ func (g *GandivaFair) book(all *gangs) []*user {
 			}
 		}
 	}
-	least := slices.Repeat([]float64{math.Inf(1)}, kinds) // pass of the others
-	var out, fresh []*user
+	var least []float64 // pass of those who were here before
 	for _, name := range slices.Sorted(maps.Keys(g.users)) {
 		u := g.users[name]
+		out = append(out, u)
 		for k := range u.gain {
 			u.gain[k] /= u.demand
 		}
 		if was := old[name]; was != nil && len(was.pass) == kinds {
+			u.pass = make([]float64, kinds)
 			for k := range u.pass {
 				u.pass[k] = was.pass[k] + was.holds[k]*(s.Now-g.last)/math.Max(was.due[k], 1e-9)
-				least[k] = math.Min(least[k], u.pass[k])
 			}
-		} else {
-			fresh = append(fresh, u)
+			if least == nil {
+				least = slices.Clone(u.pass)
+			}
+			for k, v := range u.pass {
+				least[k] = math.Min(least[k], v)
+			}
 		}
-		out = append(out, u)
 	}
-	for _, u := range fresh {
-		if len(fresh) < len(out) {
+	for _, u := range out {
+		if u.pass == nil {
+			u.pass = make([]float64, kinds)
 			copy(u.pass, least)
 		}
 	}
@@ -131,20 +138,8 @@ func entitle(users []*user, room []float64) {
 	}
 }
 
-// trade exchanges fast GPUs for slow ones while a user gains.
-func trade(users []*user) {
-	if len(users) < 2 {
-		return
-	}
-	for fast := range users[0].due {
-		for slow := range users[0].due {
-			tradePair(users, fast, slow)
-		}
-	}
-}
-
-// tradePair exchanges GPUs of two types between users that can use both.
-func tradePair(users []*user, fast, slow int) {
+// trade exchanges GPUs of two types between users that can use both, while one gains.
+func trade(users []*user, fast, slow int) {
 	type bid struct {
 		*user
 		gain float64 // of one fast GPU, in slow ones

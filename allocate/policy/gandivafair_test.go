@@ -35,7 +35,7 @@ func TestTradeHarmsNobody(t *testing.T) {
 				t.Fatalf("user %d is due %v of a demand of %g", n, u.due, u.demand)
 			}
 		}
-		trade(users)
+		trade(users, 1, 0)
 		after := []float64{0, 0}
 		for n, u := range users {
 			after[0], after[1] = after[0]+u.due[0], after[1]+u.due[1]
@@ -61,7 +61,7 @@ func TestTradeByHand(t *testing.T) {
 	for _, gain := range []float64{1.2, 4, 2} {
 		users = append(users, &user{gain: []float64{1, gain}, due: []float64{1, 1}, demand: 10})
 	}
-	trade(users)
+	trade(users, 1, 0)
 	for n, want := range [][]float64{{2.6, 0}, {0, 1.5}, {0.4, 1.5}} {
 		if d := users[n].due; math.Abs(d[0]-want[0]) > 1e-9 || math.Abs(d[1]-want[1]) > 1e-9 {
 			t.Errorf("user %d is due %v, want %v", n, d, want)
