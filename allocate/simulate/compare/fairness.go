@@ -10,15 +10,32 @@ import (
 	"knee/internal/quantile"
 )
 
+// Fairness is how jobs fared beside how they would have alone.
+type Fairness struct {
+	FTFMean      float64 `json:"ftf_mean"` // finish-time fairness: completion time over that alone on an equal share
+	FTFP99       float64 `json:"ftf_p99"`
+	SlowdownMean float64 `json:"slowdown_mean"` // completion time over that alone on the GPUs asked for
+	SlowdownP99  float64 `json:"slowdown_p99"`
+	Worse        float64 `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
+}
+
+// fairnessOf sums up jobs; it sorts.
+func fairnessOf(ftf, slowdown []float64) (f Fairness) {
+	for _, x := range ftf {
+		if x > 1 {
+			f.Worse += 1 / float64(len(ftf))
+		}
+	}
+	f.FTFMean, f.FTFP99 = summary(ftf)
+	f.SlowdownMean, f.SlowdownP99 = summary(slowdown)
+	return f
+}
+
 // Tenant is how the jobs of one tenant fared.
 type Tenant struct {
-	Name         string // empty for jobs that name none
-	Jobs         int
-	GPUHours     float64
-	JCTMean      float64 // s
-	FTFMean      float64
-	SlowdownMean float64
-	Worse        float64 // share of its jobs that would have been better off with a share of their own
+	Name string // empty for jobs that name none
+	simulate.Summary
+	Fairness
 }
 
 // fairness fills in the finish-time fairness and the slowdown of the jobs.
@@ -39,39 +56,20 @@ func (s *Settings) fairness(c Case, row *Row) error {
 	if err != nil {
 		return err
 	}
-	tenants := map[string]*Tenant{}
+	by := map[string][]int{} // jobs of a tenant
 	for i, o := range row.Outcomes {
-		of := tenants[o.Tenant]
-		if of == nil {
-			of = &Tenant{Name: o.Tenant}
-			tenants[o.Tenant] = of
-		}
-		of.add(o, ftf[i], slowdown[i])
-		if ftf[i] > 1 {
-			row.Worse += 1 / float64(len(ftf))
-		}
+		by[o.Tenant] = append(by[o.Tenant], i)
 	}
-	for _, name := range slices.Sorted(maps.Keys(tenants)) {
-		row.Tenants = append(row.Tenants, *tenants[name])
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		var outcomes []simulate.Outcome
+		var itsFTF, itsSlowdown []float64
+		for _, i := range by[name] {
+			outcomes, itsFTF, itsSlowdown = append(outcomes, row.Outcomes[i]), append(itsFTF, ftf[i]), append(itsSlowdown, slowdown[i])
+		}
+		row.Tenants = append(row.Tenants, Tenant{name, simulate.Summarize(outcomes, 0), fairnessOf(itsFTF, itsSlowdown)})
 	}
-	row.FTFMean, row.FTFP99 = summary(ftf)
-	row.SlowdownMean, row.SlowdownP99 = summary(slowdown)
+	row.Fairness = fairnessOf(ftf, slowdown)
 	return nil
-}
-
-// add takes in one more job.
-func (t *Tenant) add(o simulate.Outcome, ftf, slowdown float64) {
-	t.Jobs++
-	mean := func(m *float64, x float64) { *m += (x - *m) / float64(t.Jobs) }
-	t.GPUHours += o.GPUSeconds / 3600
-	mean(&t.JCTMean, o.JCT())
-	mean(&t.FTFMean, ftf)
-	mean(&t.SlowdownMean, slowdown)
-	worse := 0.0
-	if ftf > 1 {
-		worse = 1
-	}
-	mean(&t.Worse, worse)
 }
 
 // summary is the mean and the 99 % quantile, 0 of nothing. It sorts.
@@ -94,26 +92,22 @@ func (s *Settings) alone(c Case) (aloneTime, error) {
 	case s.measured(c):
 		return s.measuredAlone(c), nil
 	}
-	return s.gangAlone(c), nil
+	return s.gangAlone(c)
 }
 
 // gangAlone is for jobs whose duration on the GPUs they ask for is known: on fewer GPUs
 // they share time. Of several GPU types with measured speeds it takes the first of the
 // cluster.
-func (s *Settings) gangAlone(c Case) aloneTime {
-	rates := s.rates(c)
+func (s *Settings) gangAlone(c Case) (aloneTime, error) {
+	jobs, err := s.rigid(c)
 	return func(i, gpus int) (float64, error) {
-		j := c.Jobs[i]
+		j := &jobs[i]
 		t := j.Work * math.Max(1, float64(max(1, j.Workers))/float64(gpus))
-		if rates == nil {
-			return t, nil
+		if len(j.Options) > 0 { // else a gang larger than any GPU type, by the rules of Tiresias
+			t /= j.Options[0].Answer.Goodput.Mean
 		}
-		offer, err := rates.Options(j, simulate.RigidOptions(j, c.Cluster))
-		if err != nil || len(offer) == 0 {
-			return 0, err
-		}
-		return t / offer[0].Answer.Goodput.Mean, nil
-	}
+		return t, nil
+	}, err
 }
 
 // measuredAlone asks the measured tables, on the first GPU type of the
