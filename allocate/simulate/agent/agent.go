@@ -48,7 +48,7 @@ type Speeds struct {
 	MostWorkers  int    // largest count observed
 
 	seen     map[Key]bool
-	residual *residual
+	residual residual
 	first    gradient // of the first job that was observed, when it began
 }
 
@@ -74,7 +74,7 @@ func (a *Agent) Observe(o Observation) {
 	a.seen[o.Key] = true
 	a.Observations = append(a.Observations, o)
 	a.MostWorkers = max(a.MostWorkers, o.Workers)
-	a.Model = fit(a.Limits, a.Observations, a.Model)
+	a.Model = fit(a.Limits, a.Observations)
 	a.residual = newResidual(a.Model, a.Observations)
 }
 
@@ -133,7 +133,7 @@ func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
 			top.choice, top.goodput = c, g
 		}
 	}
-	top.goodput *= math.Exp(-a.residual.at(Key{nodes, workers, 0}.size()))
+	top.goodput *= math.Exp(-a.residual[Key{nodes, workers, 0}.size()])
 	a.best[at] = top
 	return top.choice, top.goodput
 }

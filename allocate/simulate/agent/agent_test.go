@@ -43,7 +43,7 @@ var spread = []Key{
 // TestFitFollowsTheForm: the fit predicts configurations it has not seen, of a
 // job that follows the form.
 func TestFitFollowsTheForm(t *testing.T) {
-	s := fit(limits, observe(spread...), nil)
+	s := fit(limits, observe(spread...))
 	for _, k := range []Key{{1, 3, 200}, {2, 6, 300}, {4, 12, 64}} {
 		want, _ := truth(k)
 		got, _ := s.Times(k)
@@ -63,10 +63,7 @@ func TestFitNeverBreaks(t *testing.T) {
 			obs = append(obs, Observation{Key{rapid.IntRange(1, workers).Draw(t, "nodes"), workers, float64(rapid.IntRange(1, 2000).Draw(t, "local"))},
 				step, step * rapid.Float64Range(0, 0.99).Draw(t, "sync")})
 		}
-		var last *Speed
-		for n := range obs {
-			last = fit(limits, obs[:n+1], last)
-		}
+		last := fit(limits, obs)
 		for _, k := range spread {
 			step, compute := last.Times(k)
 			if !(compute > 0) || !(step >= compute*(1-1e-9)) || math.IsInf(step, 0) {

@@ -26,16 +26,12 @@ const terms = 7
 // the largest batch were chosen among powers of √e, seeing the mean JCT of
 // workloads 1, 2 and 6 published with Pollux; the others are those of the
 // family pollux of package fit.
-var mean = [terms]float64{-0.7, 1.5, 0, -4, -1.5, -4, -1.5}
+var priorMean = [terms]float64{-0.7, 1.5, 0, -4, -1.5, -4, -1.5}
 
-const sd, noise = 1.5, 0.05
+const priorSD, noise = 1.5, 0.05
 
 // Speed is a fitted form.
-type Speed struct {
-	form.Curve
-	at   [terms]float64 // coordinates
-	unit float64        // ln of the seconds that they are relative to
-}
+type Speed struct{ form.Curve }
 
 // Times returns the seconds of one step without accumulation and of its compute part,
 // which is what a further accumulation micro-step takes.
@@ -50,9 +46,8 @@ func (k Key) point() *form.Point {
 
 var newForm = form.Families()["pollux"].New
 
-// fit finds the most likely parameters under the prior; last is the fit to all
-// but the newest observation, nil for the first.
-func fit(l Limits, obs []Observation, last *Speed) *Speed {
+// fit finds the most likely parameters under the prior.
+func fit(l Limits, obs []Observation) *Speed {
 	logs := make([][2]float64, len(obs)) // of step and compute times
 	var unit float64
 	for i, o := range obs {
@@ -60,18 +55,12 @@ func fit(l Limits, obs []Observation, last *Speed) *Speed {
 		logs[i] = [2]float64{math.Log(o.Step), math.Log(math.Max(o.Step-o.Sync, least))}
 		unit += logs[i][1] / float64(len(obs))
 	}
-	f, x := newForm(data.AllReduce, nil, form.Scale{Time: math.Exp(unit), Batch: l.LocalMax}, false), mean
-	if last != nil {
-		x = last.at
-		for i := range terms - 1 { // all but gamma are relative to the unit
-			x[i] += last.unit - unit
-		}
-	}
+	f := newForm(data.AllReduce, nil, form.Scale{Time: math.Exp(unit), Batch: l.LocalMax}, false)
 	// The coordinates in standard deviations of the prior, then the times of every
 	// observation in those of the noise.
 	residuals := func(x, r []float64) {
 		for i := range terms {
-			r[i] = (x[i] - mean[i]) / sd
+			r[i] = (x[i] - priorMean[i]) / priorSD
 		}
 		c := f.Bind(x)
 		for n, o := range obs {
@@ -81,6 +70,6 @@ func fit(l Limits, obs []Observation, last *Speed) *Speed {
 		}
 	}
 	problem := leastsq.Problem{Params: terms, Rows: terms + 2*len(obs), Residuals: residuals}
-	best := leastsq.Minimize(problem, x[:], leastsq.Settings{MaxIterations: 12, Lambda: 1e-3, MaxStep: 3, Tolerance: 1e-3})
-	return &Speed{f.Bind(best.X), [terms]float64(best.X), unit}
+	best := leastsq.Minimize(problem, priorMean[:], leastsq.Settings{MaxIterations: 30, Lambda: 1e-3, MaxStep: 3, Tolerance: 1e-3})
+	return &Speed{f.Bind(best.X)}
 }
