@@ -45,7 +45,6 @@ type Agent struct {
 type Speeds struct {
 	Observations []Observation
 	Model        *Speed // nil before the first observation
-	MostWorkers  int    // largest count observed
 
 	seen     map[Key]bool
 	residual residual
@@ -73,7 +72,6 @@ func (a *Agent) Observe(o Observation) {
 	}
 	a.seen[o.Key] = true
 	a.Observations = append(a.Observations, o)
-	a.MostWorkers = max(a.MostWorkers, o.Workers)
 	a.Model = fit(a.Limits, a.Observations)
 	a.residual = newResidual(a.Model, a.Observations)
 }

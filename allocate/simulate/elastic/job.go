@@ -176,17 +176,12 @@ func (l *Learner) counts(gpuType string) []int {
 	if l.gang {
 		return []int{l.job.Workers}
 	}
-	most, a := l.slots.Widest[gpuType], l.agents[gpuType]
-	for _, other := range l.agents {
-		most = max(most, Growth*other.MostWorkers)
-	}
-	most = max(most, l.job.WorkersMin)
+	a := l.agents[gpuType]
+	most := min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
 	if l.job.WorkersMax > 0 {
 		most = min(most, l.job.WorkersMax)
 	}
-	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, l.app.Tables[gpuType].MaxWorkers)
-	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.job.WorkersMin, most)
-	return slices.DeleteFunc(sizes, func(k int) bool { return !l.job.Divides(k) })
+	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.slots.Widest[gpuType]), func(k int) bool { return !l.job.Divides(k) })
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {

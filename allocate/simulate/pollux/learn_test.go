@@ -40,9 +40,9 @@ func BenchmarkLearn(b *testing.B) {
 	}
 	for b.Loop() {
 		mean, p99 := score("pollux", nil)
-		for _, k := range []policy.Knee{{}} {
+		for _, k := range []policy.Knee{{Horizon: 100}, {}, {Horizon: 600}, {Horizon: 1200}} {
 			m, q := score("knee", &k)
-			b.Logf("horizon %g: pollux %.1f %.0f knee %.1f %.0f", cmp.Or(k.Horizon, 300), mean, p99, m, q)
+			b.Logf("horizon %g: mean %.3f, p99 %.3f of pollux", cmp.Or(k.Horizon, 300), m/mean, q/p99)
 		}
 	}
 }
