@@ -19,7 +19,6 @@ type simulateFlags struct {
 	cluster, profiles, models, measurements, service, packed string
 	jobsOut, usageOut, tenantsOut, scaling                   string
 	workloads                                                []string
-	loads, sizes                                             []float64
 	oracle                                                   bool
 	compare.Settings
 }
@@ -54,7 +53,7 @@ run; nothing else does.`
 const simulateExample = `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
   knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
   knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia,fifo
-  knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
+  knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --jobs-out jobs.csv -o csv
   knee simulate generate --jobs 160 --seed 1 > workload.csv`
 
 // What a change of size costs a job.
@@ -98,7 +97,7 @@ func newSimulate(a *app) *cobra.Command {
 
 func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&in.cluster, "cluster", "", "cluster.yaml, or a CSV of Tiresias")
+	f.StringVar(&in.cluster, "cluster", "", "cluster.yaml")
 	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
@@ -112,8 +111,6 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.jobsOut, "jobs-out", "", "CSV of jobs to write")
 	f.StringVar(&in.usageOut, "usage-out", "", "CSV of GPUs in use to write")
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV of tenants to write")
-	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
-	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute")
@@ -127,7 +124,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	for _, name := range []string{"cluster", "workload", "policy"} {
 		_ = cmd.MarkFlagRequired(name)
 	}
-	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml", "csv")
+	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml")
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
 	_ = cmd.MarkFlagDirname("profiles")
 	_ = cmd.MarkFlagDirname("models")

@@ -17,15 +17,11 @@ import (
 	"knee/allocate/simulate/measured"
 	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/tiresias"
+	"knee/data"
 	"knee/fit/interference"
 )
 
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
-	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
-		if !(v > 0) || v > 1e6 {
-			return usageError("--load %v --size %v: want factors > 0", in.loads, in.sizes)
-		}
-	}
 	// Written so that NaN is refused too.
 	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0) {
 		return usageError("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds")
@@ -33,7 +29,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	if err := in.scale(); err != nil {
 		return exitError{err, exitBadInput}
 	}
-	cluster, err := simulate.LoadCluster(in.cluster)
+	cluster, err := data.LoadCluster(in.cluster)
 	if err != nil {
 		return err
 	}
@@ -56,11 +52,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		}
 		a.warn(warnings...)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
-		for _, load := range in.loads {
-			for _, size := range in.sizes {
-				in.Cases = append(in.Cases, compare.NewCase(name, jobs, cluster, load, size))
-			}
-		}
+		in.Cases = append(in.Cases, compare.Case{Name: name, Jobs: jobs, Cluster: cluster})
 	}
 	return in.loadService(a)
 }
