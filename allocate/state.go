@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Policy chooses an option for every job. It neither places nor changes jobs, and
@@ -56,7 +58,7 @@ type Assignment struct {
 // resource or quota.
 func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
-		return fmt.Errorf("assignment has %d choices, want one for each of %d jobs", len(a.Choice), len(s.Jobs))
+		return fmt.Errorf("assignment has %s, want one for each of %s", english.Plural(len(a.Choice), "choice", ""), english.Plural(len(s.Jobs), "job", ""))
 	}
 	for i, c := range a.Choice {
 		if c < -1 || c >= len(s.Jobs[i].Options) {

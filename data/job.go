@@ -50,6 +50,7 @@ type Tenant struct {
 	Weight float64        `yaml:"weight" is:"positive" of:"a number"` // share relative to other tenants of the same parent; 1 if not given
 	Quota  map[string]int `yaml:"quota"`                              // most worker slots by GPU type
 	Parent string         `yaml:"parent"`                             // empty: none
+	Source Source
 }
 
 // History is a job's record in a scheduler's accounting. Nil fields are not

@@ -14,8 +14,12 @@ const (
 	Grow   Action = "grow"
 	Shrink Action = "shrink"
 	Move   Action = "move"  // same size, other nodes, GPU type, mode or ps
-	Pause  Action = "pause" // gets nothing in this plan
+	Pause  Action = "pause" // it runs, and gets nothing in this plan
+	Wait   Action = "wait"  // it does not run, and gets nothing in this plan
 )
+
+// Runs reports whether a job with the action runs by the plan.
+func (a Action) Runs() bool { return a != Pause && a != Wait }
 
 // Plan is the contents of plan.json: the allocation of every job, written by
 // allocate and read by export.
@@ -60,7 +64,7 @@ type PlannedJob struct {
 	Layout
 	Throughput   Estimate          `json:"throughput"` // samples/s
 	Goodput      Estimate          `json:"goodput"`    // samples/s at initial-batch worth
-	Finish       Estimate          `json:"finish_s"`   // seconds from now; zero if paused
+	Finish       Estimate          `json:"finish_s"`   // seconds from now; zero if it does not run
 	Cost         Estimate          `json:"cost_usd"`   // to the end of the job
 	MarginalGain MarginalGain      `json:"marginal_gain"`
 	InitialBatch float64           `json:"initial_batch,omitempty"` // samples; reference of efficiency and learning rate

@@ -88,7 +88,7 @@ func WritePlan(w io.Writer, p *Plan) error {
 }
 
 // Actions lists the actions of a plan in the order they are documented.
-func Actions() []Action { return []Action{Keep, Start, Grow, Shrink, Move, Pause} }
+func Actions() []Action { return []Action{Keep, Start, Grow, Shrink, Move, Pause, Wait} }
 
 func checkPlan(p *Plan, file string) error {
 	if err := CheckVersion("plan", file, p.Version, PlanVersion); err != nil {
@@ -131,9 +131,9 @@ func checkPlannedJob(j PlannedJob) (found, want, key string) {
 		return fmt.Sprint(j.Workers), fmt.Sprintf("%d, the workers of the placement", workers), "workers"
 	case ps != j.PS:
 		return fmt.Sprint(j.PS), fmt.Sprintf("%d, the ps of the placement", ps), "ps"
-	case j.Action == Pause && (j.Workers > 0 || j.PS > 0):
-		return fmt.Sprint(j.Workers), "0, since the job is paused", "workers"
-	case j.Action != Pause && j.Workers == 0:
+	case !j.Action.Runs() && (j.Workers > 0 || j.PS > 0):
+		return fmt.Sprint(j.Workers), "0, since the job gets nothing", "workers"
+	case j.Action.Runs() && j.Workers == 0:
 		return "0", "at least 1, since the job runs", "workers"
 	case j.LocalBatch < 0:
 		return fmt.Sprint(j.LocalBatch), "samples ≥ 0", "local_batch"

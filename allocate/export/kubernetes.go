@@ -83,7 +83,7 @@ func (k kubernetes) applyScript(ts []task) string {
 		remove := fmt.Sprintf("kubectl delete %s %s%s --ignore-not-found --wait", resource, t.ID, ns)
 		switch {
 		case t.paused():
-			fmt.Fprintf(&b, "%s # paused: %s\n", remove, comment(t.Reason))
+			fmt.Fprintf(&b, "%s # %s: %s\n", remove, t.Action, comment(t.Reason))
 		case t.changed():
 			fmt.Fprintf(&b, "%s # %s\n", remove, t.Action)
 		case t.Action == data.Keep:

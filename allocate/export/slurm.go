@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // slurm writes an sbatch script for every job that runs, and submit.sh, which
@@ -88,7 +90,7 @@ func sbatch(t task) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("#!/bin/bash")
-	line("# knee: job %s, %d workers, %d ps on %d nodes", comment(t.Name), t.Workers, t.PS, len(t.Placement))
+	line("# knee: job %s, %s, %d ps on %s", comment(t.Name), english.Plural(t.Workers, "worker", ""), t.PS, english.Plural(len(t.Placement), "node", ""))
 	gs := groups(t)
 	for i, g := range gs {
 		if i > 0 {

@@ -42,7 +42,7 @@ func slurmSubmit(ts []task) string {
 	for _, t := range ts {
 		switch {
 		case t.paused():
-			fmt.Fprintf(&b, "stop %s # paused: %s\n", t.ID, comment(t.Reason))
+			fmt.Fprintf(&b, "stop %s # %s: %s\n", t.ID, t.Action, comment(t.Reason))
 		case t.Action == data.Shrink && t.shrinks(groups(t)):
 			g := groups(t)[0]
 			fmt.Fprintf(&b, "shrink %s gpu:%s:%d %s || stop %s\n", t.ID, t.gpuName(), g.perNode, strings.Join(g.nodes, ","), t.ID)

@@ -10,6 +10,8 @@ import (
 
 	"knee/data"
 	"knee/profile/launch"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // task is a checked job of a plan, with the name of its files.
@@ -20,7 +22,7 @@ type task struct {
 	Needs    data.PlanNeeds
 }
 
-func (t task) paused() bool { return t.Action == data.Pause || t.Workers == 0 }
+func (t task) paused() bool { return !t.Action.Runs() || t.Workers == 0 }
 
 // changed reports whether the job runs and must be stopped to follow the plan.
 func (t task) changed() bool {
@@ -112,12 +114,12 @@ func (t task) problem() string {
 			return fmt.Sprintf("node name %q: want letters, digits, ., - and _", s.Node)
 		}
 		if s.Workers < 0 || s.PS < 0 || s.Workers+s.PS == 0 {
-			return fmt.Sprintf("node %s: %d workers and %d ps, want at least one process", s.Node, s.Workers, s.PS)
+			return fmt.Sprintf("node %s: %s and %d ps, want at least one process", s.Node, english.Plural(s.Workers, "worker", ""), s.PS)
 		}
 		workers, ps = workers+s.Workers, ps+s.PS
 	}
 	if workers != t.Workers || ps != t.PS {
-		return fmt.Sprintf("its placement holds %d workers and %d ps, want %d and %d", workers, ps, t.Workers, t.PS)
+		return fmt.Sprintf("its placement holds %s and %d ps, want %d and %d", english.Plural(workers, "worker", ""), ps, t.Workers, t.PS)
 	}
 	return ""
 }

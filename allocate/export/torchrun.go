@@ -3,12 +3,14 @@ package export
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // torchrun writes one script per job for clusters without a scheduler: run on each
 // node of the job, it starts the node's workers with torchrun, one process per GPU.
 // The node is the first argument, else the short host name. The scripts do not stop
-// earlier processes; paused.txt names the paused jobs.
+// earlier processes; paused.txt names the jobs that get nothing.
 //
 // A job with a range of workers and equal numbers on all nodes is elastic, with
 // --nnodes=min:max. To grow it, run the script on more nodes; to shrink it, stop it on
@@ -35,8 +37,8 @@ func torchrun(ts []task) ([]File, error) {
 
 func torchrunScript(t task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n# knee: job %s, %d workers on %d nodes. Usage: %s.torchrun.sh [node]\nset -eu\n",
-		comment(t.Name), t.Workers, len(t.Placement), t.ID)
+	fmt.Fprintf(&b, "#!/bin/sh\n# knee: job %s, %s on %s. Usage: %s.torchrun.sh [node]\nset -eu\n",
+		comment(t.Name), english.Plural(t.Workers, "worker", ""), english.Plural(len(t.Placement), "node", ""), t.ID)
 	for _, kv := range t.environment() {
 		fmt.Fprintf(&b, "export %s=%s\n", kv[0], shell(kv[1]))
 	}

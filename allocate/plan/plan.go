@@ -58,7 +58,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		}
 		out.Jobs = append(out.Jobs, j)
 	}
-	out.Warnings = ws.grouped()
+	out.Warnings = append(ws.grouped(), p.warnOfTenants()...)
 	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
 	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d GPUs are idle, %.0f %% of them on partly used nodes, where jobs that want whole nodes cannot use them", idle, 100*f))
@@ -119,7 +119,7 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 	job := p.Jobs[i]
 	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
-		out.Reason = p.whyPaused(i, at)
+		out.Reason = p.whyIdle(i, at)
 		return out
 	}
 	o := at.Option
@@ -141,7 +141,7 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 	cur := p.Jobs[i].Current
 	switch {
 	case at.Choice == allocate.None:
-		return data.Pause
+		return idleAction(p.Jobs[i])
 	case cur == nil || len(cur.Placement) == 0:
 		return data.Start
 	}
@@ -155,6 +155,14 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 		return data.Move
 	}
 	return data.Keep
+}
+
+// idleAction is the action of a job that gets nothing.
+func idleAction(job data.Job) data.Action {
+	if job.Current == nil {
+		return data.Wait
+	}
+	return data.Pause
 }
 
 // sameNodes reports whether the workers keep their nodes; unknown nodes equal any.

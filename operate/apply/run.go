@@ -9,6 +9,8 @@ import (
 
 	"knee/data"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Runner applies plans to a queue.
@@ -77,7 +79,7 @@ func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 		return
 	}
 	for _, c := range open {
-		c.set(Postponed, "a run makes at most %d changes", r.MaxChanges)
+		c.set(Postponed, "a run makes at most %s", english.Plural(r.MaxChanges, "change", ""))
 	}
 	for n := 0; n < r.MaxChanges; n++ {
 		i := slices.IndexFunc(open, func(c *Change) bool { return !c.Pending() && fits(append(slices.Clone(chosen), c), snap) })
@@ -138,7 +140,7 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 		c.set(Failed, "it has not left %s in time; it is held, and the next run starts it", where(c.From))
 	}
 	for _, c := range held {
-		if c.Pending() && c.Action == data.Pause {
+		if c.Pending() && !c.Action.Runs() {
 			c.Status = Done
 		}
 	}
@@ -189,7 +191,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	}
 	for _, c := range late {
 		if c.Reason = "it does not run on " + where(c.To) + " in time"; c.job.InPlace {
-			c.Reason = fmt.Sprintf("its scheduler does not show %d workers in time", queue.Workers(c.To))
+			c.Reason = fmt.Sprintf("its scheduler does not show %s in time", english.Plural(queue.Workers(c.To), "worker", ""))
 		}
 	}
 	for _, c := range started {

@@ -229,7 +229,7 @@ func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.J
 	case bound == pieces:
 		j.State = queue.Running
 	default:
-		j.State, j.Reason = queue.Pending, fmt.Sprintf("%d of %d pods are on nodes", bound, pieces)
+		j.State, j.Reason = queue.Pending, fmt.Sprintf("pods on nodes: %d of %d", bound, pieces)
 	}
 	if j.Queue != "" {
 		q.queued(w, roles, pods, &j)

@@ -7,6 +7,8 @@ import (
 
 	"knee/data"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Profile changes a plan that keeps every job: one of them is to run at twice its
@@ -32,7 +34,7 @@ func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) 
 			entry.Action, entry.Placement, entry.Workers = data.Grow, to, queue.Workers(to)
 			entry.LocalBatch *= float64(p.Jobs[i].Workers) / float64(entry.Workers)
 			entry.Throughput, entry.Goodput, entry.Finish, entry.Cost = data.Estimate{}, data.Estimate{}, data.Estimate{}, data.Estimate{}
-			entry.Reason = fmt.Sprintf("to be measured at %d workers, on idle GPUs: it may end %.0f s sooner", entry.Workers, gain)
+			entry.Reason = fmt.Sprintf("to be measured at %s, on idle GPUs: it may end %.0f s sooner", english.Plural(entry.Workers, "worker", ""), gain)
 			best = &entry
 		}
 	}
@@ -99,7 +101,7 @@ func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
 		to := twice(r, free)
 		if gain := m.gain(r, to, func(e data.Estimate) float64 { return e.Mean }); gain > 0 {
 			out = append(out, Proposal{Job: r.ID, Name: r.Name, Kind: Larger,
-				Text: fmt.Sprintf("it would end %.0f s sooner with %d workers, on idle GPUs; resize it by hand: %s", gain, queue.Workers(to), r.Job.Fixed)})
+				Text: fmt.Sprintf("it would end %.0f s sooner with %s, on idle GPUs; resize it by hand: %s", gain, english.Plural(queue.Workers(to), "worker", ""), r.Job.Fixed)})
 		}
 	}
 	return out
