@@ -93,7 +93,7 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	if err != nil {
 		return nil, err
 	}
-	r.Scheduler = queue.Bounded{Scheduler: s, Limit: f.deadline}
+	r.Scheduler = s
 	return r.Run(ctx, p, !f.confirm)
 }
 

@@ -13,6 +13,7 @@ import (
 	"knee/operate/queue"
 
 	"github.com/dustin/go-humanize/english"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
@@ -143,7 +144,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	}
 	notes, spec := map[string]any{}, map[string]any{}
 	if list, ok := at(w.Spec, w.kind.list).([]any); ok && len(list) > 0 {
-		put(spec, w.kind.list, clone(list))
+		put(spec, w.kind.list, runtime.DeepCopyJSONValue(list))
 	}
 	w.resize(spec, roles, counts)
 	if j.InPlace {

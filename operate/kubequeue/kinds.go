@@ -1,11 +1,12 @@
 package kubequeue
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"knee/internal/kube"
 )
@@ -212,12 +213,9 @@ func (w workload) role(i int, template []string, gpus int) role {
 
 // templateGPUs adds up the GPUs of a pod spec.
 func templateGPUs(template any) (int, error) {
-	text, err := json.Marshal(template)
-	if err != nil {
-		return 0, err
-	}
+	fields, _ := template.(map[string]any)
 	var spec kube.PodSpec
-	if err := json.Unmarshal(text, &spec); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec); err != nil {
 		return 0, fmt.Errorf("its pod template: %w", err)
 	}
 	return gpus(spec)

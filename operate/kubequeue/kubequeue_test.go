@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"knee/data"
 	"knee/internal/kube"
@@ -55,7 +56,7 @@ func TestRayJob(t *testing.T) {
 		t.Errorf("more than maxReplicas: %v", got)
 	}
 	spec := map[string]any{}
-	put(spec, w.kind.list, clone(at(w.Spec, w.kind.list)))
+	put(spec, w.kind.list, runtime.DeepCopyJSONValue(at(w.Spec, w.kind.list)))
 	put(spec, roles[1].replicas, 4)
 	put(spec, append(slices.Clone(roles[1].template), affinityPath...), []any{"x"})
 	text := again(t, spec)
