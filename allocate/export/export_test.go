@@ -317,6 +317,7 @@ func TestRefusals(t *testing.T) {
 		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Env = map[string]string{"A B": "1"} }), `environment variable "A B"`},
 		{"slurm", edit(func(j *data.PlannedJob) { j.Workers = 9 }), "its placement holds 8 workers and 0 ps, want 9 and 0"},
 		{"slurm", edit(func(j *data.PlannedJob) { j.Placement = nil }), "does not say on which nodes"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Command = []string{"a\x93"} }), "no UTF-8"},
 		{"slurm", edit(func(j *data.PlannedJob) { j.Name = "BERT" }), "rename one"},
 		{"pytorchjob", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"tfjob", edit(func(j *data.PlannedJob) { j.Template.Namespace = "My NS" }), "DNS-1123"},

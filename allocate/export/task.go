@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"knee/data"
 	"knee/profile/launch"
@@ -20,12 +21,17 @@ type task struct {
 	ID       string // DNS-1123 label, unique in the plan
 	Template data.Template
 	Needs    data.PlanNeeds
+	Queue    string // of Kueue; empty: none
 }
 
-func (t task) paused() bool { return !t.Action.Runs() || t.Workers == 0 }
+// Paused reports whether the job gets nothing.
+func (t task) Paused() bool { return !t.Action.Runs() || t.Workers == 0 }
 
-// changed reports whether the job runs and must be stopped to follow the plan.
-func (t task) changed() bool {
+// Kept reports whether the job stays as it is.
+func (t task) Kept() bool { return t.Action == data.Keep }
+
+// Changed reports whether the job runs and must be stopped to follow the plan.
+func (t task) Changed() bool {
 	return t.Action == data.Grow || t.Action == data.Shrink || t.Action == data.Move
 }
 
@@ -87,16 +93,14 @@ func (t task) problem() string {
 		if !envName.MatchString(k) {
 			return fmt.Sprintf("environment variable %q: want letters, digits and _, not starting with a digit", k)
 		}
-		if strings.ContainsRune(v, 0) {
-			return fmt.Sprintf("environment variable %s contains a NUL byte", k)
+		if !isText(v) {
+			return fmt.Sprintf("environment variable %s contains a NUL byte or no UTF-8", k)
 		}
 	}
-	for _, a := range t.Template.Command {
-		if strings.ContainsRune(a, 0) {
-			return "the command contains a NUL byte"
-		}
+	if !isText(t.Name) || slices.ContainsFunc(t.Template.Command, func(a string) bool { return !isText(a) }) {
+		return "its name or command contains a NUL byte or no UTF-8"
 	}
-	if t.paused() {
+	if t.Paused() {
 		return ""
 	}
 	if t.LocalBatch != math.Trunc(t.LocalBatch) {
@@ -124,9 +128,11 @@ func (t task) problem() string {
 	return ""
 }
 
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
 // rendered is the command of the job, its template filled in as for a trial.
 func (t task) rendered() ([]string, error) {
-	if t.paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
+	if t.Paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
 		return t.Template.Command, nil
 	}
 	return data.RenderCommand(t.Template.Command, t.config(), data.Source{File: "template"})
@@ -144,8 +150,8 @@ func (t task) config() data.Config {
 	return c
 }
 
-// environment is the owner's variables, then those of the training contract.
-func (t task) environment() [][2]string {
+// Environment is the owner's variables, then those of the training contract.
+func (t task) Environment() [][2]string {
 	var out [][2]string
 	told := launch.Contract(t.config(), t.InitialBatch)
 	told["KNEE_JOB"] = t.Name
@@ -157,7 +163,16 @@ func (t task) environment() [][2]string {
 	return out
 }
 
-// gpuName is what the scheduler calls the GPU type.
-func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }
+// GPU is what the scheduler calls the GPU type.
+func (t task) GPU() string { return cmp.Or(t.GPUName, t.GPUType) }
 
-func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }
+// HasGPUs reports whether a worker holds a GPU.
+func (t task) HasGPUs() bool { return t.GPUType != "" && t.GPUType != "cpu" }
+
+// needs is the cores and bytes of a worker, or of a parameter server.
+func (t task) needs(server bool) (cpus float64, memory int64) {
+	if server {
+		return t.Needs.PSCPUs, t.Needs.PSMemory
+	}
+	return t.Needs.WorkerCPUs, t.Needs.WorkerMemory
+}
