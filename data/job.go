@@ -92,8 +92,8 @@ func (j *Job) States(field string) bool {
 
 // IntRange is an inclusive range; zero means not given.
 type IntRange struct {
-	Min int `yaml:"min"`
-	Max int `yaml:"max" min:"1"`
+	Min int `yaml:"min" json:"min"`
+	Max int `yaml:"max" min:"1" json:"max"`
 }
 
 func (r *IntRange) validate(o *object) {
@@ -182,4 +182,9 @@ type Template struct {
 	Account   string            `yaml:"account" json:"account,omitempty"`
 	TimeLimit string            `yaml:"time_limit" json:"time_limit,omitempty"`
 	Pod       map[string]any    `yaml:"pod" json:"pod,omitempty"` // Kubernetes pod template to fill in; nil for none
+}
+
+// IsZero reports whether nothing is given.
+func (t Template) IsZero() bool {
+	return t.Image+t.Namespace+t.Partition+t.Account+t.TimeLimit == "" && len(t.Command) == 0 && len(t.Env) == 0 && len(t.Pod) == 0
 }

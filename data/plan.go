@@ -73,9 +73,9 @@ type PlannedJob struct {
 	Warnings     []string          `json:"warnings,omitempty"`
 	Extrapolated bool              `json:"extrapolated"` // the speed was predicted outside the measured range
 	Reason       string            `json:"reason"`
-	Range        *PlanRange        `json:"workers_range,omitempty"`
-	Resources    *PlanNeeds        `json:"resources,omitempty"`
-	Template     *Template         `json:"template,omitempty"`
+	Range        IntRange          `json:"workers_range,omitzero"` // workers it may have, for schedulers that can change them during the run
+	Resources    PlanNeeds         `json:"resources,omitzero"`
+	Template     Template          `json:"template,omitzero"`
 }
 
 // GPUPrice is the shadow price of a GPU type: the value of one more GPU, in
@@ -93,13 +93,6 @@ type Worth struct {
 	Value   float64 `json:"value"`   // of the best option at the prices, minus that of pausing
 	Cost    float64 `json:"cost"`    // of that option's GPUs at the prices
 	Surplus float64 `json:"surplus"` // Value − Cost; below zero, other jobs gain more from its GPUs
-}
-
-// PlanRange is the number of workers a job may have, for schedulers that can
-// change it during the run; Max 0 means no limit.
-type PlanRange struct {
-	Min int `json:"min"`
-	Max int `json:"max"`
 }
 
 // PlanNeeds is Resources in plan.json: cores and bytes.

@@ -42,9 +42,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
 	}
 	for _, j := range p.Jobs {
-		if j.Template != nil {
-			wholeNumbers(j.Template.Pod)
-		}
+		wholeNumbers(j.Template.Pod)
 	}
 	if err := checkPlan(p, name); err != nil {
 		return nil, err

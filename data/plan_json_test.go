@@ -23,8 +23,8 @@ func fullPlan() *data.Plan {
 				Name: "resnet", Action: data.Grow, GPUType: "t4", Mode: data.PSSync, Workers: 8, PS: 1,
 				Placement:  []data.NodeShare{{Node: "t01", Workers: 4, PS: 1}, {Node: "t02", Workers: 4}},
 				LocalBatch: 128, Throughput: e, Goodput: e, Finish: e, Cost: e, MarginalGain: data.MarginalGain{Last: 2, Next: 1},
-				Reason: "gain > 1 & free", Resources: &data.PlanNeeds{WorkerCPUs: 8, WorkerMemory: 1 << 36},
-				Template: &data.Template{Image: "img", Command: []string{"a"}, TimeLimit: "1:00"},
+				Reason: "gain > 1 & free", Resources: data.PlanNeeds{WorkerCPUs: 8, WorkerMemory: 1 << 36},
+				Template: data.Template{Image: "img", Command: []string{"a"}, TimeLimit: "1:00"},
 			},
 			{Name: "bert", Action: data.Pause, Placement: []data.NodeShare{}, Reason: "no node is free"},
 		},
@@ -34,7 +34,7 @@ func fullPlan() *data.Plan {
 
 func TestWritePlan(t *testing.T) {
 	var b strings.Builder
-	p := &data.Plan{Jobs: []data.PlannedJob{{Name: "a", Action: data.Pause, Template: &data.Template{TimeLimit: "<1h"}}}}
+	p := &data.Plan{Jobs: []data.PlannedJob{{Name: "a", Action: data.Pause, Template: data.Template{TimeLimit: "<1h"}}}}
 	if err := data.WritePlan(&b, p); err != nil {
 		t.Fatal(err)
 	}

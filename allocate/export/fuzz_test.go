@@ -22,7 +22,7 @@ func FuzzManifests(f *testing.F) {
 			return
 		}
 		p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: name, Action: data.Start, GPUType: "t4", Workers: 1,
-			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: &data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
+			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
 		files, err := exporters()["jobset"](p)
 		if err != nil {
 			t.Fatal(err)

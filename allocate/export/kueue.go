@@ -51,8 +51,8 @@ func queuesOf(ts []task) []quota {
 			if t.HasGPUs() {
 				q.GPUs += t.Workers
 			}
-			cpus += float64(t.Workers)*t.Needs.WorkerCPUs + float64(t.PS)*t.Needs.PSCPUs
-			q.Memory += int64(t.Workers)*t.Needs.WorkerMemory + int64(t.PS)*t.Needs.PSMemory
+			cpus += float64(t.Workers)*t.Resources.WorkerCPUs + float64(t.PS)*t.Resources.PSCPUs
+			q.Memory += int64(t.Workers)*t.Resources.WorkerMemory + int64(t.PS)*t.Resources.PSMemory
 			namespaces[t.Template.Namespace] = true
 		}
 		q.Millicores, q.Namespaces = int64(cpus*1000+0.999), slices.Sorted(maps.Keys(namespaces))

@@ -74,8 +74,8 @@ func (t task) With(more ...string) [][2]string {
 	return out
 }
 
-// Resources are what one of the pods needs, nil if it runs no process.
-func (p pods) Resources() map[string]string {
+// Amounts are what one of the pods needs, nil if it runs no process.
+func (p pods) Amounts() map[string]string {
 	if p.Processes == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p pods) Resources() map[string]string {
 }
 
 // Threads is the cores of a worker for a library of threads.
-func (t task) Threads() string { return strconv.Itoa(max(1, int(t.Needs.WorkerCPUs))) }
+func (t task) Threads() string { return strconv.Itoa(max(1, int(t.Resources.WorkerCPUs))) }
 
 // PerNode is the workers on every node, 0 if nodes differ.
 func (t task) PerNode() int {
@@ -171,7 +171,7 @@ func (t task) Launcher() []string {
 // and its command is torchrun, by one of its names.
 func (t task) Elastic() bool {
 	c := append(slices.Clone(t.Template.Command), "", "", "")
-	return t.Range != nil && t.Range.Max > t.Range.Min &&
+	return t.Range.Max > t.Range.Min &&
 		(programName(c[0]) == "torchrun" || strings.HasPrefix(programName(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run")
 }
 

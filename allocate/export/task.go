@@ -18,10 +18,8 @@ import (
 // task is a checked job of a plan, with the name of its files.
 type task struct {
 	data.PlannedJob
-	ID       string // DNS-1123 label, unique in the plan
-	Template data.Template
-	Needs    data.PlanNeeds
-	Queue    string // of Kueue; empty: none
+	ID    string // DNS-1123 label, unique in the plan
+	Queue string // of Kueue; empty: none
 }
 
 // Paused reports whether the job gets nothing.
@@ -48,17 +46,11 @@ func tasks(p data.Plan) ([]task, error) {
 			return nil, t.refuse("its name becomes %q, as that of job %q does; rename one", t.ID, other)
 		}
 		owner[t.ID] = j.Name
-		if j.Template != nil {
-			t.Template = *j.Template
-		}
-		if j.Resources != nil {
-			t.Needs = *j.Resources
-		}
 		if reason := t.problem(); reason != "" {
 			return nil, t.refuse("%s", reason)
 		}
 		if t.ModelParallel() > 1 {
-			t.Range = nil // a model spread over workers cannot lose one
+			t.Range = data.IntRange{} // a model spread over workers cannot lose one
 		}
 		var err error
 		if t.Template.Command, err = t.rendered(); err != nil {
@@ -172,7 +164,7 @@ func (t task) HasGPUs() bool { return t.GPUType != "" && t.GPUType != "cpu" }
 // needs is the cores and bytes of a worker, or of a parameter server.
 func (t task) needs(server bool) (cpus float64, memory int64) {
 	if server {
-		return t.Needs.PSCPUs, t.Needs.PSMemory
+		return t.Resources.PSCPUs, t.Resources.PSMemory
 	}
-	return t.Needs.WorkerCPUs, t.Needs.WorkerMemory
+	return t.Resources.WorkerCPUs, t.Resources.WorkerMemory
 }

@@ -41,7 +41,7 @@ func torchrun(ts []task) ([]File, error) {
 // empty if it cannot be elastic.
 func (t task) NodeRange() string {
 	n := t.PerNode()
-	if n == 0 || t.Range == nil || t.Range.Max <= t.Range.Min {
+	if n == 0 || t.Range.Max <= t.Range.Min {
 		return ""
 	}
 	lo, hi := max(1, (t.Range.Min+n-1)/n), max(len(t.Placement), t.Range.Max/n)
