@@ -92,7 +92,6 @@ func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *
 		return models.Of(ctx, row)
 	}}
 	rows, warnings := view.Rows(ctx, l.Scheduler, snap)
-	out.Proposals = append(out.Proposals, models.Resize(rows, snap.Cluster)...)
 	out.Updates = models.Updates
 	out.Warnings = append(append(append(out.Warnings, snap.Warnings...), warnings...), models.Warnings...)
 	out.Jobs = len(rows)

@@ -31,9 +31,6 @@ type Runner struct {
 // enough for a loaded controller.
 const poll = 2 * time.Second
 
-// looks is how often the queue is read within the deadline.
-func (r *Runner) looks() int { return int(r.Deadline/poll) + 1 }
-
 // Run applies a plan; dry, it only lists the changes. Each change has its own
 // status; the error is of the whole run: the queue could not be read, Before
 // failed, or ctx is done.
@@ -289,51 +286,45 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 // and returns the changes for which it does not. A job that two reads lack has
 // ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
-	for look := 0; ; look++ {
-		if len(changes) == 0 {
-			return nil, nil
-		}
-		snap, err := r.Scheduler.Read(ctx)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err == nil {
-			var open []*Change
-			for _, c := range changes {
-				switch j := snap.Find(c.ID); {
-				case j == nil && c.absent < 1: // an answer may be incomplete
-					c.absent++
-					open = append(open, c)
-				case j == nil:
-					c.set(Ended, "the queue does not hold it any more")
-				case !shows(c, *j):
-					open = append(open, c)
-				}
-			}
-			changes = open
-		}
-		if look+1 >= r.looks() || len(changes) == 0 {
-			return changes, nil
-		}
-		if err := r.sleep(ctx); err != nil {
-			return nil, err
-		}
+	if len(changes) == 0 {
+		return nil, nil
 	}
+	_ = r.read(ctx, func(snap *queue.Snapshot) bool {
+		changes = slices.DeleteFunc(slices.Clone(changes), func(c *Change) bool {
+			j := snap.Find(c.ID)
+			switch {
+			case j != nil:
+				return shows(c, *j)
+			case c.absent < 1: // an answer may be incomplete
+				c.absent++
+				return false
+			}
+			c.set(Ended, "the queue does not hold it any more")
+			return true
+		})
+		return len(changes) == 0
+	})
+	return changes, ctx.Err()
 }
 
 // look reads the queue, and repeats a read that fails until the deadline.
-func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
-	var all []error
-	for look := 0; ; look++ {
+func (r *Runner) look(ctx context.Context) (snap *queue.Snapshot, err error) {
+	if err = r.read(ctx, func(s *queue.Snapshot) bool { snap = s; return true }); err != nil {
+		err = fmt.Errorf("the queue does not answer: %w", err)
+	}
+	return snap, err
+}
+
+// read reads the queue until done is true of an answer or the deadline has passed. The
+// error is that of the last read.
+func (r *Runner) read(ctx context.Context, done func(*queue.Snapshot) bool) error {
+	for left := r.Deadline; ; left -= poll {
 		snap, err := r.Scheduler.Read(ctx)
-		if err == nil {
-			return snap, nil
-		}
-		if all = append(all, err); look+1 >= r.looks() || ctx.Err() != nil {
-			return nil, fmt.Errorf("the queue does not answer: %w", errors.Join(all[len(all)-1], ctx.Err()))
+		if ctx.Err() != nil || err == nil && done(snap) || left < poll {
+			return errors.Join(err, ctx.Err())
 		}
 		if err := r.sleep(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
