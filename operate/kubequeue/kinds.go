@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"knee/internal/kube"
 )
 
@@ -211,12 +209,20 @@ func (w workload) role(i int, template []string, gpus int) role {
 	return r
 }
 
-// templateGPUs adds up the GPUs of a pod spec.
+// templateGPUs adds up the GPUs of a pod spec in a template. Quantities of a custom
+// resource may be numbers.
 func templateGPUs(template any) (int, error) {
 	fields, _ := template.(map[string]any)
+	containers, _ := fields["containers"].([]any)
 	var spec kube.PodSpec
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec); err != nil {
-		return 0, fmt.Errorf("its pod template: %w", err)
+	for _, c := range containers {
+		c, _ := c.(map[string]any)
+		limits, _ := at(c, []string{"resources", "limits"}).(map[string]any)
+		one := kube.Container{Name: fmt.Sprint(c["name"]), Resources: kube.Resources{Limits: map[string]string{}}}
+		for name, quantity := range limits {
+			one.Resources.Limits[name] = fmt.Sprint(quantity)
+		}
+		spec.Containers = append(spec.Containers, one)
 	}
 	return gpus(spec)
 }

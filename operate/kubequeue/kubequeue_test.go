@@ -119,6 +119,22 @@ func TestKueue(t *testing.T) {
 	}
 }
 
+// A custom resource keeps the number that its owner wrote without quotes.
+func TestGPUsAsANumber(t *testing.T) {
+	w := pytorch(t, "")
+	limits := at(w.Spec, []string{"pytorchReplicaSpecs", "Worker", "template", "spec"}).(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"].(map[string]any)["limits"].(map[string]any)
+	for quantity, want := range map[any]int{2.0: 2, "3": 3} {
+		limits["nvidia.com/gpu"] = quantity
+		if roles, err := w.roles(); err != nil || roles[1].gpus != want {
+			t.Errorf("%v: %+v, %v", quantity, roles, err)
+		}
+	}
+	limits["nvidia.com/gpu"] = 1.5
+	if _, err := w.roles(); err == nil || !strings.Contains(err.Error(), `"1.5" of nvidia.com/gpu, want a whole number`) {
+		t.Errorf("half a GPU: %v", err)
+	}
+}
+
 // The log of a job is that of rank 0, whatever its pods are called.
 func TestByRank(t *testing.T) {
 	pod := func(name string, gpus int, labels ...string) kube.Pod {
