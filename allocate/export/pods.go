@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,7 +158,7 @@ func (t task) Command() []string { return literals(t.Template.Command) }
 // Launcher is mpirun with the command of the job, unless that calls it. It names every
 // variable, since ssh, by which mpirun starts the ranks, passes none on.
 func (t task) Launcher() []string {
-	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, programName(t.Template.Command[0])) {
+	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, path.Base(t.Template.Command[0])) {
 		return t.Command()
 	}
 	out := []string{"mpirun", "-np", strconv.Itoa(t.Workers), "--allow-run-as-root", "--bind-to", "none"}
@@ -172,7 +173,7 @@ func (t task) Launcher() []string {
 func (t task) Elastic() bool {
 	c := append(slices.Clone(t.Template.Command), "", "", "")
 	return t.Range.Max > t.Range.Min &&
-		(programName(c[0]) == "torchrun" || strings.HasPrefix(programName(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run")
+		(path.Base(c[0]) == "torchrun" || strings.HasPrefix(path.Base(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run")
 }
 
 func literals(command []string) (out []string) {

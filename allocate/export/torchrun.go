@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -55,7 +56,7 @@ func (t task) NodeRange() string {
 // any other program is started as it is.
 func (t task) Torchrun() []string {
 	command := t.Template.Command
-	first := programName(command[0])
+	first := path.Base(command[0])
 	switch python := first == "python" || first == "python3"; {
 	case python && len(command) > 1 && !strings.HasPrefix(command[1], "-"):
 		return command[1:]

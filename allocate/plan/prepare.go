@@ -99,7 +99,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 		e := &Infeasible{Some: n < len(p.Jobs)}
 		for i := range p.Jobs {
 			if m, ok := p.infeasible[i]; ok {
-				e.Reasons = append(e.Reasons, m)
+				e.Reasons = append(e.Reasons, fmt.Sprintf("job %q: %s", p.Jobs[i].Name, m))
 			}
 		}
 		return nil, e

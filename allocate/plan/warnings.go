@@ -82,7 +82,7 @@ func (w *warnings) grouped() []string {
 func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	job := p.Jobs[i]
 	if m, ok := p.infeasible[i]; ok {
-		ws.add(job.Name, unplanned, strings.TrimLeft(strings.TrimPrefix(m, fmt.Sprintf("job %q", job.Name)), ": "))
+		ws.add(job.Name, unplanned, m)
 		return
 	}
 	if n, ok := p.lost[i]; ok {

@@ -172,7 +172,11 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 			back = append(back, c)
 			continue
 		}
-		if err := r.Scheduler.Start(ctx, r.now(snap, c), c.To); err != nil {
+		job := c.job
+		if now := snap.Find(c.ID); now != nil {
+			job = *now
+		}
+		if err := r.Scheduler.Start(ctx, job, c.To); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -202,15 +206,6 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		}
 	}
 	return r.rollBack(ctx, append(back, late...))
-}
-
-// now returns the job of a change from the snapshot, or as it was in Diff if it
-// is not there.
-func (r *Runner) now(snap *queue.Snapshot, c *Change) queue.Job {
-	if j := snap.Find(c.ID); j != nil {
-		return *j
-	}
-	return c.job
 }
 
 // rollBack gives jobs their former nodes if those are free, else their place in
