@@ -219,7 +219,7 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	c.Placement = ShapeOf(nodes)
 	c.Nodes = len(c.Placement)
 	alt := o
-	alt.Config, alt.Answer.Config, alt.Keeps = c, c, false
+	alt.Config, alt.Keeps = c, false
 	if p.respeed != nil {
 		told, ok := p.respeed(i, c, &o)
 		if !ok {

@@ -166,6 +166,9 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 			return nil
 		}
 	})
+	for _, x := range p.tables.list { // the options are copies
+		x.shapes, x.answers, x.errs = nil, nil, nil
+	}
 	failed := map[int]error{}
 	for i, err := range errs {
 		switch {

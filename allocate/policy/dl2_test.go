@@ -15,7 +15,7 @@ func growing(name string, remaining float64, speeds ...float64) allocate.JobStat
 	j := allocate.JobState{Name: name, Current: -1, Remaining: remaining}
 	for k, v := range speeds {
 		c := data.Config{GPUType: types[0], Workers: 1 << k}
-		j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
+		j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
 	}
 	return j
 }

@@ -32,7 +32,8 @@ func (h *slots) stand(schedule scheduler) simulate.Stand {
 		for i, nodes := range next {
 			active[i].nodes, out[i].Choice = nodes, allocate.None
 			if nodes != nil {
-				out[i] = place.Placed{Nodes: h.shares(nodes), Option: allocate.Option{Config: data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: len(nodes)}}}
+				out[i].Nodes, out[i].Choice = h.shares(nodes), 0
+				out[i].Option.Config = data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: len(nodes)}
 			}
 		}
 		return out, nil
