@@ -16,17 +16,13 @@ type Policy interface {
 
 // State is the input of a policy.
 type State struct {
-	Now     float64           // seconds since the start of the workload; 0 for a single plan
-	Cluster *data.Cluster     // capacity
-	Jobs    []JobState        // in order of submission
-	Tenants map[string]Tenant // by name; a tenant not listed has weight 1, no quota and no parent
-}
-
-// Tenant is an owner of jobs.
-type Tenant struct {
-	Weight float64        // its share relative to the other children of its parent
-	Quota  map[string]int // most worker slots by GPU type; a type that is not listed has no limit
-	Parent string         // the tenant whose share and quota it divides with its siblings; empty: none
+	Now     float64       // seconds since the start of the workload; 0 for a single plan
+	Cluster *data.Cluster // capacity
+	Jobs    []JobState    // in order of submission
+	// Tenants are the owners of jobs by name. A child divides the share and the quota of
+	// its parent with its siblings. One that is not listed has weight 1, no quota and no
+	// parent, a GPU type without a quota no limit.
+	Tenants map[string]data.Tenant
 }
 
 // JobState is one job of a State.

@@ -427,7 +427,7 @@ func TestQuotasHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		s.Jobs = s.Jobs[:min(len(s.Jobs), 3)]
-		s.Tenants = map[string]allocate.Tenant{
+		s.Tenants = map[string]data.Tenant{
 			"lab": {Quota: map[string]int{"a": rapid.IntRange(0, 6).Draw(t, "lab a")}},
 			"x":   {Parent: "lab", Quota: map[string]int{"a": rapid.IntRange(0, 4).Draw(t, "x a"), "b": rapid.IntRange(0, 3).Draw(t, "x b")}},
 			"y":   {Parent: "lab"},
@@ -468,12 +468,12 @@ func TestQuotasHold(t *testing.T) {
 // says so rather than exceed a fourth.
 func TestDeepQuotasAreRefused(t *testing.T) {
 	quota := map[string]int{"a": 1}
-	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]allocate.Tenant{
+	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]data.Tenant{
 		"team": {Quota: quota, Parent: "lab"}, "lab": {Quota: quota, Parent: "school"}, "school": {Quota: quota, Parent: "org"}, "org": {}}}
 	if _, err := Maximise(s); err != nil {
 		t.Error(err)
 	}
-	s.Tenants["org"] = allocate.Tenant{Quota: quota}
+	s.Tenants["org"] = data.Tenant{Quota: quota}
 	if _, err := Maximise(s); err == nil || !strings.Contains(err.Error(), `tenant "team"`) {
 		t.Errorf("four quotas: %v", err)
 	}
