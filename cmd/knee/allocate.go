@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +42,9 @@ func newAllocate(a *app) *cobra.Command {
 		Use:   "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		Short: "Divide a cluster among jobs by marginal gain of predicted goodput",
 		Long: `allocate gives each job workers, parameter servers, a GPU type and a batch,
-places them on nodes, and says what changes: keep, start, grow, shrink, move or
-pause. Each line says why the job got its last GPU and what one more would bring.
+places them on nodes, and says what changes: keep, start, grow, shrink, move,
+pause or wait. Each line says why the job got its last GPU and what one more
+would bring.
 
 The summary gives the plan's value, a bound that no plan exceeds, and the gap.
 Write the plan with --plan for knee export and knee apply.
@@ -168,30 +167,7 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	return pr, nil
 }
 
-// warnOfTenants names the jobs of tenants that are not in a list of tenants with
-// quotas: a misspelt tenant has none.
-func (a *app) warnOfTenants(pr plan.Problem) {
-	var known, unknown []string
-	limited := false
-	for _, t := range pr.Tenants {
-		known, limited = append(known, t.Name), limited || len(t.Quota) > 0
-	}
-	for _, j := range pr.Jobs {
-		if limited && j.Tenant != "" && !slices.Contains(known, j.Tenant) {
-			unknown = append(unknown, fmt.Sprintf("%s (tenant %s)", j.Name, j.Tenant))
-		}
-	}
-	if n := len(unknown); n > 0 {
-		more := ""
-		if n > 3 {
-			more = fmt.Sprintf(" and %d more", n-3)
-		}
-		a.warn(fmt.Sprintf("no quota holds for %s%s: tenants lists %s", strings.Join(unknown[:min(n, 3)], ", "), more, strings.Join(known, ", ")))
-	}
-}
-
 func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
-	a.warnOfTenants(pr)
 	plan, err := policy.Solve(pr)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"knee/allocate/export"
 	"knee/allocate/plan"
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // planTable shows the changes of a plan against the running jobs: in CSV every
@@ -24,7 +26,7 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) table {
 	}
 	t := table{columns: []string{"job", "action", "gets", "batch", "goodput", "finish", "cost", "reason"}}
 	for _, j := range plan.Jobs {
-		if j.Action == data.Pause {
+		if !j.Action.Runs() {
 			t.add(j.Name, string(j.Action), "nothing", "", "", "", "", was[j.Name]+j.Reason)
 			continue
 		}
@@ -107,7 +109,7 @@ func planTotals(pr plan.Problem, made *data.Plan) string {
 			actions = append(actions, fmt.Sprintf("%d %s", n, a))
 		}
 	}
-	text := fmt.Sprintf("%d jobs: %s", len(made.Jobs), strings.Join(actions, ", "))
+	text := fmt.Sprintf("%s: %s", english.Plural(len(made.Jobs), "job", ""), strings.Join(actions, ", "))
 	if t.GPUsTotal > 0 {
 		text += fmt.Sprintf("; %.0f %% of the slots in use", 100*float64(t.GPUsUsed)/float64(t.GPUsTotal))
 	}

@@ -69,9 +69,9 @@ type outcomes struct {
 }
 
 func newOutcomes(f format, change string, heads ...string) *outcomes {
-	figures := []string{"value", change, "running", "paused", "changed", "slots", "mean_finish", "last_finish", "$/h", "why"}
+	figures := []string{"value", change, "running", "waiting", "changed", "slots", "mean_finish", "last_finish", "$/h", "why"}
 	if f == "csv" {
-		figures = []string{"value", "bound", change, "running", "paused", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}
+		figures = []string{"value", "bound", change, "running", "waiting", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}
 	}
 	return &outcomes{table{columns: append(heads, figures...)}, f}
 }
@@ -83,14 +83,14 @@ func (t *outcomes) add(o plan.Outcome, change float64, heads ...string) {
 	switch {
 	case !o.Feasible:
 	case t.format == "csv":
-		cells = []string{write(o.Value), write(o.Bound), write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+		cells = []string{write(o.Value), write(o.Bound), write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Waiting), fmt.Sprint(s.Changed),
 			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour)}
 	default:
 		sign := ""
 		if change > 0 {
 			sign = "+"
 		}
-		cells = []string{write(o.Value), sign + write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Paused), fmt.Sprint(s.Changed),
+		cells = []string{write(o.Value), sign + write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Waiting), fmt.Sprint(s.Changed),
 			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), write(s.PricePerHour)}
 	}
 	t.table.add(slices.Concat(heads, cells, []string{o.Why})...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
@@ -92,7 +93,7 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	if err != nil {
 		return nil, err
 	}
-	r.Scheduler = queue.Bounded{Scheduler: s, Limit: f.deadline}
+	r.Scheduler = s
 	return r.Run(ctx, p, !f.confirm)
 }
 
@@ -136,6 +137,6 @@ func unmade(changes []*apply.Change) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d changes are not in the queue: %s", len(changes)-count[apply.Done]-count[apply.Already]-count[apply.Ended]-count[apply.Planned],
-		len(changes), strings.Join(parts, ", "))
+	return fmt.Errorf("%d of %s not in the queue: %s", len(changes)-count[apply.Done]-count[apply.Already]-count[apply.Ended]-count[apply.Planned],
+		english.Plural(len(changes), "change", ""), strings.Join(parts, ", "))
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
@@ -83,7 +84,7 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 		Plan: operate.Planner(c, time.Now)}
 	if release {
 		ids, err := loop.Release(ctx)
-		a.note("%d jobs are held or were resized in their queue by knee%s: %s", len(ids), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
+		a.note("%s held or resized in their queue by knee%s: %s", english.Plural(len(ids), "job", ""), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
 		return err
 	}
 	if c.Metrics != "" {
@@ -123,7 +124,7 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 	case out.Dry:
 		mode = ", dry run"
 	}
-	a.note("turn %d%s: %d jobs, %d of them to plan; %s", out.Turn, mode, out.Jobs, out.Planned, out.Folder)
+	a.note("turn %d%s: %s, %d of them to plan; %s", out.Turn, mode, english.Plural(out.Jobs, "job", ""), out.Planned, out.Folder)
 	a.warn(out.Warnings...)
 	if out.Error != "" {
 		a.warn(out.Error)

@@ -74,7 +74,7 @@ func shortConfig(c data.Config) string {
 func (q *quickstart) summarizePlan(b *strings.Builder) {
 	fmt.Fprintf(b, "plan for this machine (%d worker slots)\n", q.plan.Utilization.GPUsTotal)
 	for _, j := range q.plan.Jobs {
-		if j.Action == data.Pause {
+		if !j.Action.Runs() {
 			fmt.Fprintf(b, "  %-8s waits: %s\n", j.Name, j.Reason)
 			continue
 		}
