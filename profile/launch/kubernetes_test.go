@@ -119,7 +119,6 @@ func TestKubernetesJob(t *testing.T) {
 		{"batch", env["KNEE_LOCAL_BATCH"], "32"},
 		{"variable of the study", env["NCCL_DEBUG"], "$$x"},
 		{"variable of the template", env["KEPT"], "$(POD)"},
-		{"parent", env["KNEE_PARENT_PID"], nil},
 		{"service", at(f.created["Service"], "spec", "clusterIP"), "None"},
 		{"owner of a server", at(f.servers[0], "metadata", "ownerReferences", 0, "uid"), "u-Job"},
 		{"rank of a server", envOf(at(f.servers[0], "spec"))["RANK"], "4"},
