@@ -2,10 +2,7 @@ package launch
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 
 	"knee/data"
@@ -85,87 +82,4 @@ func newPattern(name string) (regex, error) {
 		r.kinds = append(r.kinds, regexp.MustCompile(expr))
 	}
 	return r, nil
-}
-
-// PatternsByDetail lists the patterns in the order to try on a log: bars last,
-// which other programs draw too, and huggingface after tqdm, which it includes.
-func PatternsByDetail() []string {
-	bars := []string{"lightning", "tqdm", "huggingface"}
-	all := slices.DeleteFunc(data.MetricPatterns(), func(name string) bool { return slices.Contains(bars, name) })
-	return append(all, bars...)
-}
-
-// recogniser finds a pattern or expression that would read the output.
-type recogniser struct {
-	patterns []regex
-	looked   int
-	name     string // of the pattern; empty until one fits
-	expr     string // drafted for a line that reports a step, if no pattern fits
-}
-
-// recogniseLines is how many lines are tried: scripts print their speed earlier.
-const recogniseLines = 1000
-
-func (r *recogniser) look(line string) {
-	if r.name != "" || r.looked >= recogniseLines {
-		return
-	}
-	r.looked++
-	if r.patterns == nil {
-		for _, name := range PatternsByDetail() {
-			if p, err := newPattern(name); err == nil {
-				r.patterns = append(r.patterns, p)
-			}
-		}
-	}
-	for _, p := range r.patterns {
-		if _, ok, _ := p.Parse(line); ok {
-			r.name = p.name
-			return
-		}
-	}
-	if r.expr == "" {
-		r.expr = Expression(line)
-	}
-}
-
-// hint returns advice for the user, empty if no line reports steps.
-func (r *recogniser) hint() string {
-	switch {
-	case r.name == "" && r.expr != "":
-		return fmt.Sprintf("; metrics: {regex: '%s'} in the study would read what it prints: check that it reads the right numbers", r.expr)
-	case r.name == "":
-		return ""
-	}
-	return fmt.Sprintf("; metrics: {pattern: %s} in the study would read what it prints", r.name)
-}
-
-// rankMark matches the prefix of a process' lines in the log of a trial.
-var rankMark = regexp.MustCompile(`^\[(?:worker|ps) [0-9]+\] `)
-
-// Unread describes what a trial printed in place of steps: the number of lines,
-// the last one, and the pattern that would read them; empty if it printed
-// nothing. It reads the first 4 MiB of the file log.
-func Unread(log string) string {
-	f, err := os.Open(log)
-	if err != nil {
-		return "" // it has not been written yet
-	}
-	defer f.Close()
-	var cut lines
-	var like recogniser
-	n, last := 0, ""
-	text, _ := io.ReadAll(io.LimitReader(f, 4<<20)) // a shorter text will do
-	cut.split(text, func(line string) {
-		n, last = n+1, rankMark.ReplaceAllString(line, "")
-		like.look(last)
-	})
-	if n == 0 {
-		return ""
-	}
-	hint := like.hint()
-	if hint == "" {
-		hint = "; if such lines report steps, describe them by metrics: {regex: …} in the study"
-	}
-	return fmt.Sprintf(" in %d lines such as %q%s", n, oneLine(last), hint)
 }
