@@ -120,8 +120,7 @@ type Terminated struct {
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 }
 
-// Job is a batch/v1 Job or another object whose status has conditions, such
-// as a PyTorchJob, as the server reports it.
+// Job is a batch/v1 Job as the server reports it.
 type Job struct {
 	Object
 	Spec struct {

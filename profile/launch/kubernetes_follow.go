@@ -72,7 +72,7 @@ func (w *watcher) watch(ctx context.Context) {
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
-		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), func(c kube.Change[kube.Job]) error {
+		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(kube.JobsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Job]) error {
 			return send(ctx, w.jobs, c)
 		})
 		w.broken <- err
@@ -102,12 +102,12 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case err := <-w.broken:
-			return false, fmt.Errorf("follow %s %s: %w", w.run.kube.Spec.Kind, w.run.name, err)
+			return false, fmt.Errorf("follow job %s: %w", w.run.name, err)
 		case c := <-w.changes:
 			w.podChanged(c)
 		case c := <-w.jobs:
 			if c.Deleted {
-				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("%s %s was deleted by somebody else", w.run.kube.Spec.Kind, w.run.name)}
+				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
 			}
 			w.job = &c.Object
 		case <-tick.C:
@@ -195,7 +195,7 @@ func (w *watcher) ended() bool {
 	if well > 0 && well == w.expect-w.run.trial.Config.PS {
 		return true
 	}
-	return w.job != nil && (jobFailure(w.job) != nil || jobSucceeded(w.job) && w.run.kube.Spec.Kind == data.KindPyTorchJob)
+	return w.job != nil && jobFailure(w.job) != nil
 }
 
 // waitedEnough returns the failure of a trial whose pods cannot start or
