@@ -30,9 +30,6 @@ type Object struct {
 	Metadata   Meta   `json:"metadata"`
 }
 
-// Meta returns the metadata of the object.
-func (o *Object) Meta() *Meta { return &o.Metadata }
-
 // Condition is a condition in the status of an object.
 type Condition struct {
 	Type    string `json:"type"`
