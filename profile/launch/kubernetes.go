@@ -129,9 +129,6 @@ type kubeRun struct {
 	trial Trial
 	log   *sharedLog
 	name  string // of the main object; empty until there may be one
-
-	mu    sync.Mutex
-	fatal error // why output cannot be read
 }
 
 func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
