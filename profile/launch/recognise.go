@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 
 	"knee/data"
@@ -22,11 +21,8 @@ const HeadBytes = 1 << 20
 // expression; see [Expression].
 func Recognise(head string) (m data.Metrics, expr string) {
 	tries := []data.Metrics{{JSONL: true}}
-	// Bars last, which other programs draw too, and huggingface after tqdm, which it
-	// includes.
-	bars := []string{"lightning", "tqdm", "huggingface"}
-	for _, name := range append(slices.DeleteFunc(data.MetricPatterns(), func(name string) bool { return slices.Contains(bars, name) }), bars...) {
-		tries = append(tries, data.Metrics{Pattern: name})
+	for _, p := range data.Patterns() {
+		tries = append(tries, data.Metrics{Pattern: p.Name})
 	}
 	each := func(r rune) bool { return r == '\n' || r == '\r' }
 	for _, try := range tries {
