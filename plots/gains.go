@@ -7,17 +7,17 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// Gains describes the gain of further workers for each job of a plan, and where
+// gains describes the gain of further workers for each job of a plan, and where
 // the plan stopped.
-type Gains struct {
+type gains struct {
 	Title, Subtitle string
 	Objective       string           // that values are of, such as "jct"
 	GPUType         string           // whose workers are given
@@ -32,19 +32,19 @@ var otherJobs = fade(axisColor, 0.6)
 // got most.
 const mostColours = 7
 
-// tread is a step of a job, by its index in Gains.Jobs.
+// tread is a step of a job, by its index in gains.Jobs.
 type tread struct {
 	plan.Step
 	job  int
 	name string
 }
 
-// NewGains draws the steps of all jobs side by side as wide as they have
+// draw draws the steps of all jobs side by side as wide as they have
 // workers, in the order of what they gain: filled what the plan gave, hollow what
 // it did not. The axis is logarithmic where the gains that were given span a
 // factor of more than 30. Errors name the first step that cannot be drawn; a plan
 // without any step on the GPU type is refused.
-func NewGains(g Gains) (*Chart, error) {
+func (g gains) draw() (*Chart, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -83,14 +83,14 @@ func mostGiven(stairs []plan.Staircase) string {
 	return most
 }
 
-// GainsOf describes the staircases of a plan for one GPU type; if that is
+// NewGains draws the staircases of a plan for one GPU type; if that is
 // empty, for the one of which most is given to jobs that could have more or
 // fewer.
-func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) Gains {
+func NewGains(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) (*Chart, error) {
 	if gpuType == "" {
 		gpuType = mostGiven(stairs)
 	}
-	g := Gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType}
+	g := gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType}
 	for _, j := range stairs {
 		if j.GPUType == gpuType {
 			g.Jobs = append(g.Jobs, j)
@@ -102,7 +102,7 @@ func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gp
 		}
 	}
 	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", Counted(len(g.Jobs), "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
-	return g
+	return g.draw()
 }
 
 // gainLabel names the vertical axis, in the unit of the objective if it has one.
@@ -119,7 +119,7 @@ func gainLabel(objective string) string {
 }
 
 // check refuses jobs without a step, and steps that do not follow one another.
-func (g Gains) check() error {
+func (g gains) check() error {
 	steps := 0
 	for i, j := range g.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)

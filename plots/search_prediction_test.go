@@ -33,7 +33,7 @@ func TestSearchPredictionInGoodput(t *testing.T) {
 	// A noise scale of 32 · 64 / 1 samples: 256 at once are worth
 	// (2048 + 32)/(2048 + 256) of as many in batches of 32.
 	for i, curves := range [][]data.CurvePoint{nil, curve} {
-		s, err := SurrogateOf(study, []data.Measurement{m}, curves, "workers")
+		s, err := surrogateOf(study, []data.Measurement{m}, curves, "workers")
 		if err != nil {
 			t.Fatal(err)
 		}

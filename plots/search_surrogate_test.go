@@ -11,10 +11,10 @@ import (
 
 func TestSurrogate(t *testing.T) {
 	next := 4.0
-	s := Surrogate{Title: "Prediction", Knob: "workers", Objective: "throughput (samples/s)", Next: &next,
+	s := surrogate{Title: "Prediction", Knob: "workers", Objective: "throughput (samples/s)", Next: &next,
 		Prediction: []Band{{X: 1, Mean: 10, Lo: 9, Hi: 11}, {X: 4, Mean: 1000, Lo: 20, Hi: 1400}},
 		Points:     []Point{{X: 1, Y: 10}, {X: 4, Status: data.OOM}}, Gain: []Band{{X: 1}, {X: 4, Mean: 5}}}
-	fig, err := NewSurrogate(s)
+	fig, err := s.draw()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func TestSurrogate(t *testing.T) {
 	none.Prediction = nil
 	wild := s
 	wild.Gain = []Band{{X: 1, Mean: math.NaN()}}
-	for want, s := range map[string]Surrogate{"prediction": none, "gain": wild} {
-		if _, err := NewSurrogate(s); err == nil || !strings.Contains(err.Error(), want) {
+	for want, s := range map[string]surrogate{"prediction": none, "gain": wild} {
+		if _, err := s.draw(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
 		}
 	}

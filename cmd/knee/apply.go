@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -43,7 +44,6 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 		Example: `  knee apply plan.json --to slurm
   knee apply plan.json --to slurm --confirm
   knee apply plan.json --to kubernetes --config operate.yaml --confirm -o json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := data.LoadPlan(args[0])
 			if err != nil {
@@ -51,14 +51,9 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 			}
 			changes, err := f.run(cmd.Context(), a, p)
 			if changes != nil {
-				if err := out.print(a.stdout, changes, changeTable(changes)); err != nil {
-					return err
-				}
+				err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
 			}
-			if err != nil {
-				return err
-			}
-			return unmade(changes)
+			return cmp.Or(err, unmade(changes))
 		},
 	}
 	f.add(cmd, "to")
@@ -107,16 +102,9 @@ func commandLine(c queue.Command) string {
 }
 
 func changeTable(changes []*apply.Change) table {
-	t := table{columns: []string{"id", "job", "action", "from", "to", "status", "reason"}}
-	nodes := func(list []data.NodeShare) string {
-		var out []string
-		for _, s := range list {
-			out = append(out, fmt.Sprintf("%s:%d", s.Node, s.Workers))
-		}
-		return strings.Join(out, " ")
-	}
+	t := newTable("id,job,action,from,to,status,reason")
 	for _, c := range changes {
-		t.add(c.ID, c.Name, string(c.Action), nodes(c.From), nodes(c.To), string(c.Status), c.Reason)
+		t.add(c.ID, c.Name, c.Action, nodesText(c.From), nodesText(c.To), c.Status, c.Reason)
 	}
 	return t
 }

@@ -21,7 +21,6 @@ func newDocs(a *app) *cobra.Command {
 		Short:   "Write the manual: man pages, or one page of Markdown",
 		Long:    `docs writes the texts of --help as a manual. The same build writes the same bytes.`,
 		Example: "  knee docs man ~/.local/share/man/man1\n  knee docs reference > commands.md",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newDocsMan(), newDocsReference(a))
@@ -33,7 +32,6 @@ func newDocsReference(a *app) *cobra.Command {
 		Use:     "reference",
 		Short:   "Print all commands and flags as one Markdown page",
 		Example: "  knee docs reference > docs/commands.md",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(a.stdout, referenceHead+referenceOf(cmd.Root(), map[string]bool{}))
 			return err
@@ -77,7 +75,7 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 	var named []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		name, usage := "--"+f.Name, longList.ReplaceAllString(strings.ReplaceAll(f.Usage, "`", ""), ": $1…")
-		if f.Hidden || f.Value.Type() == "format" || f.Name == "help" {
+		if f.Hidden || f.Value.Type() == "format" && f.DefValue == "table" || f.Name == "help" {
 			return
 		}
 		if seen[name+usage] {
@@ -115,7 +113,6 @@ func newDocsMan() *cobra.Command {
 		Use:     "man DIR",
 		Short:   "Write man pages, one for every command",
 		Example: "  knee docs man manual",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
 			if err := os.MkdirAll(args[0], 0o755); err != nil {

@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 
@@ -11,15 +12,10 @@ import (
 	"knee/profile/draft"
 )
 
-// The files that init writes, commented so that they teach the format.
-var (
-	//go:embed templates/study.yaml
-	studyTemplate string
-	//go:embed templates/cluster.yaml
-	clusterTemplate []byte
-	//go:embed templates/jobs.yaml
-	jobsTemplate []byte
-)
+// templates are the files that init writes, with comments that teach the format.
+//
+//go:embed templates
+var templates embed.FS
 
 func newInit(a *app) *cobra.Command {
 	var force bool
@@ -42,18 +38,26 @@ runs the built-in trainer, so that knee profile works at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, command := ".", []string(nil)
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				args, command = args[:n], args[n:]
+			folder, err := fs.Sub(templates, "templates")
+			if err != nil {
+				return err
 			}
-			if len(args) > 0 {
-				dir = args[0]
+			files, err := filesOf(folder)
+			if err != nil {
+				return err
 			}
-			if len(command) == 0 {
-				return a.writeStart(dir, studyTemplate, force)
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 || dash == len(args) {
+				return a.writeNew(append(args, ".")[0], files, force)
 			}
-			d := draft.New(command, draftMachine(cmd.Context()), ".")
-			if err := a.writeStart(dir, d.Text, force); err != nil {
+			dir := append(args[:dash:dash], ".")[0]
+			d := draft.New(args[dash:], draftMachine(cmd.Context()), ".")
+			for i := range files {
+				if files[i].Name == "study.yaml" {
+					files[i].Data = []byte(d.Text)
+				}
+			}
+			if err := a.writeNew(dir, files, force); err != nil {
 				return err
 			}
 			for _, n := range d.Notes {
@@ -65,11 +69,6 @@ runs the built-in trainer, so that knee profile works at once.`,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
-}
-
-// writeStart writes the three files, or none if one of them is there.
-func (a *app) writeStart(dir, study string, force bool) error {
-	return a.writeNew(dir, []newFile{{"study.yaml", []byte(study)}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate}}, force)
 }
 
 // draftMachine describes this machine for a drafted study. GPUs that do not

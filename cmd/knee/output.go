@@ -6,37 +6,27 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
 	"knee/internal/term"
+	"knee/plots"
 )
 
 // format is the value of -o.
 type format string
 
-var formats = []string{"table", "csv", "json", "markdown"}
-
-func formatFlag(cmd *cobra.Command, f *format) {
-	*f = "table"
-	cmd.Flags().VarP(f, "output", "o", "output format: "+strings.Join(formats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+// formatFlag adds -o, with formats of a command's own first.
+func formatFlag(cmd *cobra.Command, f *format, own ...string) {
+	formats := append(own, "table", "csv", "json", "markdown")
+	*f = format(formats[0])
+	cmd.Flags().VarP(choice[format]{f, formats, "format"}, "output", "o", "output format: "+strings.Join(formats, ", "))
+	completes(cmd, "output", formats)
 }
-
-func (f *format) String() string { return string(*f) }
-
-func (f *format) Set(s string) error {
-	if !slices.Contains(formats, s) {
-		return fmt.Errorf("want %s", strings.Join(formats, ", "))
-	}
-	*f = format(s)
-	return nil
-}
-
-func (f *format) Type() string { return "format" }
 
 // table is a result as rows of text. The first header row has the names of
 // the columns as the files spell them.
@@ -50,10 +40,20 @@ type table struct {
 	people *table
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// newTable returns a table without rows; columns have commas between them.
+func newTable(columns string) table { return table{columns: strings.Split(columns, ",")} }
+
+// add adds a row; numbers are written as [fmt.Sprint] does.
+func (t *table) add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = fmt.Sprint(c)
+	}
+	t.rows = append(t.rows, row)
+}
 
 // addUnder is add for a row under a head.
-func (t *table) addUnder(head string, cells ...string) {
+func (t *table) addUnder(head string, cells ...any) {
 	t.heads = append(t.heads, head)
 	t.add(cells...)
 }
@@ -76,10 +76,13 @@ func (f format) print(w io.Writer, v any, t table) error {
 	if t.people != nil {
 		t = *t.people
 	}
-	if f == "markdown" {
+	switch {
+	case f == "markdown":
 		return t.markdown(w)
+	case term.Is(w):
+		return t.wrapped(w, term.Width(w), term.Colourful())
 	}
-	return t.text(w)
+	return t.wrapped(w, math.MaxInt32, false) // one line a row
 }
 
 // clean escapes what is not printable, and refuses NaN and infinity, which come
@@ -111,34 +114,85 @@ func printJSON(w io.Writer, v any) error {
 	return nil
 }
 
+// markdown writes the heads as a column without a name.
 func (t *table) markdown(w io.Writer) error {
 	var b strings.Builder
-	row := func(cells []string) {
-		escaped := make([]string, len(cells))
-		for i, c := range cells {
-			escaped[i] = strings.ReplaceAll(c, "|", `\|`)
-		}
-		b.WriteString("| " + strings.Join(escaped, " | ") + " |\n")
-	}
-	if t.heads != nil {
-		t.columns = append([]string{""}, t.columns...)
-	}
-	row(t.columns)
-	b.WriteString(strings.Repeat("| --- ", len(t.columns)) + "|\n")
-	for i, r := range t.rows {
+	row := func(head string, cells []string) {
 		if t.heads != nil {
-			r = append([]string{t.heads[i]}, r...)
+			b.WriteString("| " + head + " ")
 		}
-		row(r)
+		for _, c := range cells {
+			b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	row("", t.columns)
+	b.WriteString(strings.Repeat("| --- ", len(t.columns)+min(1, len(t.heads))) + "|\n")
+	for i, r := range t.rows {
+		if t.heads == nil {
+			row("", r)
+		} else {
+			row(t.heads[i], r)
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// text writes the table: within the width of a terminal, elsewhere one line a row.
-func (t *table) text(w io.Writer) error {
-	if term.Is(w) {
-		return t.wrapped(w, term.Width(w), term.Colourful())
+// number writes a figure with few digits.
+func number(v float64) string { return plots.Plain(v) }
+
+// figures returns how a format writes figures: in CSV exactly, else as [number]
+// does.
+func (f format) figures() func(float64) string {
+	if f == "csv" {
+		return exact
 	}
-	return t.wrapped(w, math.MaxInt32, false)
+	return number
 }
+
+// exact writes a figure with all its digits, for CSV.
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
+
+// seconds writes a duration as people say it: hours to the minute, days to
+// the hour.
+func seconds(s float64) string {
+	switch {
+	case s <= 0 || math.IsNaN(s):
+		return "0s"
+	case s < 1:
+		return number(s*1000) + " ms"
+	case s < 60:
+		return number(s) + " s"
+	case math.IsInf(s, 0) || s > 1e9:
+		return "never"
+	case s >= 48*3600:
+		h := math.Round(s / 3600)
+		return fmt.Sprintf("%.0fd%.0fh", math.Floor(h/24), math.Mod(h, 24))
+	case s >= 3600:
+		return strings.TrimSuffix((time.Duration(math.Round(s/60)) * time.Minute).String(), "0s")
+	}
+	return time.Duration(math.Round(s) * float64(time.Second)).String()
+}
+
+// between writes an estimate with its 90 % interval, a shared unit once: 31.3 ms
+// (27–37.7), $0.12 (0.08–0.21). A missing estimate is empty.
+func between(e data.Estimate, f func(float64) string) string {
+	if e == (data.Estimate{}) {
+		return ""
+	}
+	mean, lo, hi := f(e.Mean), f(e.Lo), f(e.Hi)
+	if _, unit, ok := strings.Cut(mean, " "); ok && strings.HasSuffix(lo, " "+unit) && strings.HasSuffix(hi, " "+unit) {
+		lo, hi = strings.TrimSuffix(lo, " "+unit), strings.TrimSuffix(hi, " "+unit)
+	}
+	if strings.HasPrefix(mean, "$") && strings.HasPrefix(lo, "$") && strings.HasPrefix(hi, "$") {
+		lo, hi = lo[1:], hi[1:]
+	}
+	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
+}
+
+func dollars(v float64) string { return plots.Money(v) }
+
+// percent writes a relative change with its sign, part a share.
+func percent(ratio float64) string { return fmt.Sprintf("%+.0f %%", 100*ratio) }
+func part(share float64) string    { return fmt.Sprintf("%.0f %%", 100*share) }

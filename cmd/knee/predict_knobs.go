@@ -102,13 +102,17 @@ func parseChanges(text string) ([]speed.Change, error) {
 	return all, nil
 }
 
-// whatIf adds the speedup of the changes to the answers.
-func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out format) error {
-	changes, err := parseChanges(text)
+// whatIf predicts the speedup that changes bring to some configurations.
+func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
+	answers, err := p.AtAll(configs)
 	if err != nil {
 		return err
 	}
-	changed, err := m.WhatIf(changes)
+	changes, err := parseChanges(f.whatIf)
+	if err != nil {
+		return err
+	}
+	changed, err := p.Model.WhatIf(changes)
 	if err != nil {
 		return err
 	}
@@ -120,25 +124,24 @@ func (a *app) whatIf(m *fit.Model, text string, answers []predict.Answer, out fo
 		Extended bool          `json:"extrapolated"`
 	}
 	var rows []row
-	t := table{columns: []string{"config", "step_time_s", "step_time_then_s", "speedup", "speedup_lo", "speedup_hi", "extrapolated"}}
-	t.people = &table{columns: []string{"workers", "batch", "step_time", "then", "speedup", "extrap."}}
-	for _, p := range answers {
-		then, err := changed.Predict(p.Config)
+	t, people := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated"), newTable("workers,batch,step_time,then,speedup,extrap.")
+	t.people = &people
+	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
+	for _, at := range answers {
+		then, err := changed.Predict(at.Config)
 		if err != nil {
 			return err
 		}
-		faster, err := m.Speedup(changed, p.Config)
+		faster, err := p.Model.Speedup(changed, at.Config)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, row{p.Config, p.StepTime, then.StepTime, faster, p.Extrapolated})
-		t.add(p.Config.String(), exact(p.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), strconv.FormatBool(p.Extrapolated))
-		t.people.addUnder(kindWords(p.Config), strconv.Itoa(p.Config.Workers), number(p.Config.LocalBatch), between(p.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(p))
+		rows = append(rows, row{at.Config, at.StepTime, then.StepTime, faster, at.Extrapolated})
+		t.add(at.Config, exact(at.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), at.Extrapolated)
+		people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
 	}
 	return out.print(a.stdout, rows, t)
 }
-
-func factor(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + "×" }
 
 // changeNames lists the parameters that --what-if scales.
 func changeNames() []string {

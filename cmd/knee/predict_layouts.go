@@ -2,11 +2,9 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"knee/data"
@@ -54,7 +52,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	if p.Model.Memory() == nil {
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}
-	t := table{columns: []string{"workers", "layout", "step_time", "samples/s", "memory", "fits", "bubble", "communication", "loses by"}}
+	t := newTable("workers,layout,step_time,samples/s,memory,fits,bubble,communication,loses by")
 	var rows []layoutRow
 	var last error
 	for _, k := range workers {
@@ -73,21 +71,16 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
 		}
 	}
-	var none *predict.NoLayoutError
-	switch {
-	case len(rows) > 0:
-		return out.print(a.stdout, rows, t)
-	case errors.As(last, &none):
-		return exitError{last, exitInfeasible}
+	if len(rows) == 0 {
+		return last
 	}
-	return last
+	return out.print(a.stdout, rows, t)
 }
 
 // addLayout adds a layout on k workers with its speed.
-func (t *table) addLayout(l predict.LayoutAnswer, k int, speed ...string) layoutRow {
+func (t *table) addLayout(l predict.LayoutAnswer, k int, speed ...any) layoutRow {
 	bubble, communication := l.Shares()
-	t.add(slices.Concat([]string{strconv.Itoa(k), layoutWords(l.Config)}, speed,
-		[]string{memoryWords(l.Answer), fitsWords(l.Answer), shareWords(bubble), shareWords(communication), l.Loses})...)
+	t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed, []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses})...)
 	return layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses}
 }
 
@@ -128,7 +121,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
 	}
 	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
-	t := table{columns: []string{"workers", "layout", "relative time", "memory", "fits", "bubble", "communication", "loses by"}}
+	t := newTable("workers,layout,relative time,memory,fits,bubble,communication,loses by")
 	var rows []layoutRow
 	for _, k := range workers {
 		all := predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
@@ -151,5 +144,3 @@ func sized(m *fit.Model, path string) (*fit.Model, error) {
 	}
 	return m.For(arch), nil
 }
-
-func shareWords(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

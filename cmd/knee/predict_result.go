@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"knee/data"
@@ -65,15 +64,15 @@ func answerTable(answers []predict.Answer, f predictFlags) table {
 // outside the measured range are named.
 func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
-	t := &table{columns: []string{"workers", "batch", "step_time", "samples/s", "goodput", "extrap."}}
+	t := newTable("workers,batch,step_time,samples/s,goodput,extrap.")
 	if goal {
-		t.columns = []string{"workers", "batch", "step_time", "goodput", "time_to_target", "takes", "extrap."}
+		t = newTable("workers,batch,step_time,goodput,time_to_target,takes,extrap.")
 	}
 	if f.accumulation {
 		t.columns = slices.Insert(t.columns, 2, "global_batch")
 	}
 	for _, p := range answers {
-		workers := strconv.Itoa(p.Config.Workers)
+		workers := fmt.Sprint(p.Config.Workers)
 		if len(p.Config.Placement) > 1 {
 			workers = p.Config.Placement.String()
 		}
@@ -84,20 +83,20 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 		if f.accumulation || p.Config.AccumSteps > 0 {
 			batch += fmt.Sprintf(" ×%d", p.Config.AccumSteps+1)
 		}
-		cells := []string{workers, batch, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number)}
+		cells := []any{workers, batch, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number)}
 		if goal {
 			takes := between(predict.GPUHours(p), number) + " GPU-h"
 			if p.CostToTarget.Mean > 0 {
 				takes = between(p.CostToTarget, dollars)
 			}
-			cells = []string{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
+			cells = []any{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
 		}
 		if f.accumulation {
-			cells = slices.Insert(cells, 2, number(p.Config.GlobalBatch()))
+			cells = slices.Insert(cells, 2, any(number(p.Config.GlobalBatch())))
 		}
 		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
 	}
-	return t
+	return &t
 }
 
 // kindWords names what the configurations of a curve share.
@@ -138,42 +137,46 @@ func orEmpty(v float64) string {
 }
 
 func answerCSV(answers []predict.Answer) table {
-	t := table{columns: []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "accum_steps",
-		"step_time_s", "step_time_lo_s", "step_time_hi_s", "throughput", "goodput", "time_to_target_s", "cost_to_target_usd", "extrapolated", "support", "global_batch", "gpu_hours_to_target"}}
+	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
+		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target")
+	knobs := map[string]string{}
+	memory, layouts := false, false
 	for _, p := range answers {
 		c := p.Config
-		t.add(c.Job, c.GPUType, string(c.ModeOrDefault()), c.Placement.String(), strconv.Itoa(c.NodeCount()), strconv.Itoa(c.Workers), strconv.Itoa(c.PS),
-			exact(c.LocalBatch), strconv.Itoa(c.AccumSteps), exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
-			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), strconv.FormatBool(p.Extrapolated), strconv.Itoa(p.Support),
+		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
+			exact(c.LocalBatch), c.AccumSteps, exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
+			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
 			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean))
+		maps.Copy(knobs, c.Extra)
+		memory, layouts = memory || p.Memory != nil, layouts || !c.Plain()
 	}
-	knobs := map[string]string{}
-	for _, p := range answers {
-		maps.Copy(knobs, p.Config.Extra)
-	}
-	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.Memory != nil }) {
-		t.columns = append(t.columns, "peak_memory_bytes", "peak_memory_lo_bytes", "peak_memory_hi_bytes", "p_fits")
+	more := func(name string, cell func(predict.Answer) string) {
+		t.columns = append(t.columns, name)
 		for i, p := range answers {
-			cells := make([]string, 4)
-			if m := p.Memory; m != nil {
-				cells = []string{exact(math.Round(m.Peak.Mean)), exact(math.Round(m.Peak.Lo)), exact(math.Round(m.Peak.Hi)), fitsWords(p)}
-			}
-			t.rows[i] = append(t.rows[i], cells...)
+			t.rows[i] = append(t.rows[i], cell(p))
 		}
 	}
-	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return !p.Config.Plain() }) {
-		t.columns = append(t.columns, data.LayoutNames()...)
-		for i, p := range answers {
-			for _, name := range data.LayoutNames() {
-				t.rows[i] = append(t.rows[i], p.Config.Get(name))
+	peak := func(of func(data.Estimate) float64) func(predict.Answer) string {
+		return func(p predict.Answer) string {
+			if p.Memory == nil {
+				return ""
 			}
+			return exact(math.Round(of(p.Memory.Peak)))
+		}
+	}
+	if memory {
+		more("peak_memory_bytes", peak(func(e data.Estimate) float64 { return e.Mean }))
+		more("peak_memory_lo_bytes", peak(func(e data.Estimate) float64 { return e.Lo }))
+		more("peak_memory_hi_bytes", peak(func(e data.Estimate) float64 { return e.Hi }))
+		more("p_fits", fitsWords)
+	}
+	for _, name := range data.LayoutNames() {
+		if layouts {
+			more(name, func(p predict.Answer) string { return p.Config.Get(name) })
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(knobs)) {
-		t.columns = append(t.columns, "x_"+name)
-		for i, p := range answers {
-			t.rows[i] = append(t.rows[i], p.Config.Extra[name])
-		}
+		more("x_"+name, func(p predict.Answer) string { return p.Config.Extra[name] })
 	}
 	return t
 }

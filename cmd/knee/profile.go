@@ -51,7 +51,6 @@ knee simulate --packed.`,
   knee profile study.yaml --strategy random --dir /tmp/comparison
   knee profile study.yaml --beside other.yaml
   knee profile study.yaml -o json | jq '.[] | select(.status == "ok") | .step_time_s'`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			study, err := data.LoadStudy(args[0])
 			if err != nil {
@@ -60,8 +59,7 @@ knee simulate --packed.`,
 			if lease <= 0 {
 				return usageError("--lease: found %s, want a time > 0 such as 1m", lease)
 			}
-			search, err := how.search()
-			if err != nil {
+			if err := how.load(); err != nil {
 				return err
 			}
 			if other != "" {
@@ -69,7 +67,7 @@ knee simulate --packed.`,
 			}
 			a.noteContention(study)
 			files := profile.FilesBeside(args[0], dir)
-			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: search, Restart: restart, Lease: lease})
+			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: how.Search, Restart: restart, Lease: lease})
 			if err != nil {
 				return err
 			}
@@ -118,14 +116,23 @@ func anySuccess(ms []data.Measurement, logs string) error {
 	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; their output is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
+// settings completes the settings of a run.
+func (a *app) settings(s profile.Settings) (profile.Settings, error) {
+	var err error
+	if s.Self, err = os.Executable(); err != nil {
+		return s, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+	}
+	s.Drain = a.interrupts.drainable()
+	return s, nil
+}
+
 func (a *app) measure(ctx context.Context, study *data.Study, files profile.Files, o profile.Settings) (profile.Result, error) {
-	self, err := os.Executable()
+	o, err := a.settings(o)
 	if err != nil {
-		return profile.Result{}, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+		return profile.Result{}, err
 	}
 	show := a.newTrialProgress()
 	defer show.bar.Close()
-	o.Self, o.Drain = self, a.interrupts.drainable()
 	o.Notify = func(e profile.Event) {
 		switch e.Kind {
 		case profile.StudyOpened:
@@ -148,18 +155,18 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	settings, err := a.settings(profile.Settings{})
 	if err != nil {
-		return fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+		return err
 	}
-	rows, file, err := profile.Beside(ctx, study, other, dir, profile.Settings{Self: self, Drain: a.interrupts.drainable()})
+	rows, file, err := profile.Beside(ctx, study, other, dir, settings)
 	if err != nil {
 		return err
 	}
 	a.note("%d rows in %s", len(rows), file)
-	t := table{columns: []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s"}}
+	t := newTable("application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s")
 	for _, r := range rows {
-		t.add(r.Job, r.Beside, r.GPUType, fmt.Sprint(r.Workers), exact(r.Share), exact(r.StepTime), exact(r.Alone))
+		t.add(r.Job, r.Beside, r.GPUType, r.Workers, exact(r.Share), exact(r.StepTime), exact(r.Alone))
 	}
 	return out.print(a.stdout, rows, t)
 }
@@ -176,16 +183,22 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 }
 
 func measurementTable(ms []data.Measurement) table {
-	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
-	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}
+	t := newTable("config,status,step_time_s,step_time_se_s,step_time_sd_s,steps,samples_per_s,start_seconds,wall_s,error")
+	people := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
+	t.people = &people
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), fmt.Sprint(m.Steps), exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
-			t.people.add(m.Config.String(), string(m.Status), seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
+			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
+			people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
 		} else {
-			t.add(m.Config.String(), string(m.Status), "", "", "", "", "", "", exact(m.Wall), m.Error)
-			t.people.add(m.Config.String(), string(m.Status), "", "", "", seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
+			people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t
+}
+
+// stepTime is a measured step time with two standard errors.
+func stepTime(m data.Measurement) string {
+	return seconds(m.StepTime) + " ± " + seconds(2*m.StepTimeSE)
 }

@@ -2,31 +2,31 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/plots"
 	"knee/predict"
 	"knee/profile"
 	"knee/profile/space"
-
-	"github.com/spf13/cobra"
 )
 
 func newQuickstart(a *app) *cobra.Command {
-	q := quickstart{app: a}
+	q := quickstart{app: a, trials: 8, trialSeconds: 2}
 	cmd := &cobra.Command{
 		Use:   "quickstart",
 		Short: "Measure, model and share two real training jobs on this machine, in about a minute",
@@ -37,12 +37,11 @@ exports, figures and a report to a folder.
 
 Run it again to continue after an interrupt; a finished one begins anew.`,
 		Example: "  knee quickstart\n  knee quickstart --dir /tmp/quick --trials 6",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
-	cmd.Flags().IntVar(&q.trials, "trials", 8, "trials per job")
-	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 2, "longest trial")
+	bounded(cmd, &q.trials, "trials", "trials per job", atLeast(4))
+	bounded(cmd, &q.trialSeconds, "trial-seconds", "longest trial", data.PositiveSeconds())
 	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of random draws")
 	return cmd
 }
@@ -57,7 +56,6 @@ type quickstart struct {
 	begun   time.Time
 	cluster *data.Cluster
 	jobs    []*quickJob
-	problem plan.Problem
 	plan    *data.Plan
 	even    *data.Plan
 	exports []string
@@ -67,12 +65,9 @@ type quickstart struct {
 type quickJob struct {
 	name, about string
 	study       *data.Study
-	files       profile.Files
 	result      profile.Result
-	model       *fit.Model
 	predictor   *predict.Predictor
-	workers     []int            // of the study, ascending
-	curve       []predict.Answer // the scalability curve of its best mode
+	workers     []int // of the study, ascending
 	knee        predict.Answer
 	best        predict.Answer   // the best of all candidates
 	checked     predict.Answer   // predicted, and not measured before
@@ -80,15 +75,12 @@ type quickJob struct {
 	again       float64          // step time of the first trial measured again, over the first; 0 if it failed
 }
 
-// quickInitialBatch is the global batch both jobs start from.
-const quickInitialBatch = 32
+//go:embed quickstart/*.yaml
+var quickStudies embed.FS
 
 // run takes every step in order; each writes its files.
 func (q *quickstart) run(ctx context.Context) error {
 	q.begun = time.Now()
-	if q.trials < 4 || q.trialSeconds <= 0 {
-		return usageError("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)
-	}
 	if err := os.MkdirAll(q.dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}
@@ -104,6 +96,10 @@ func (q *quickstart) run(ctx context.Context) error {
 
 func (q *quickstart) path(name string) string { return filepath.Join(q.dir, name) }
 
+func (q *quickstart) write(name string, write func(io.Writer) error) error {
+	return data.WriteFile(q.path(name), write)
+}
+
 func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, args...) }
 
 // describe writes the studies of the two jobs and this machine as a cluster.
@@ -117,50 +113,29 @@ func (q *quickstart) describe(context.Context) error {
 	// that two of them share a core.
 	q.cluster.Nodes[0].GPUs *= 2
 	q.cluster.Nodes[0].PricePerHour = 0.05 * float64(q.cluster.Nodes[0].GPUs)
-	if err := data.WriteFile(q.path("cluster.yaml"), func(w io.Writer) error { return data.WriteCluster(w, q.cluster) }); err != nil {
+	if err := q.write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, q.cluster) }); err != nil {
 		return err
 	}
 	q.jobs = []*quickJob{
 		{name: "vision", about: "much arithmetic, few parameters, averaged by all-reduce"},
 		{name: "language", about: "little arithmetic, many parameters, kept by parameter servers"},
 	}
-	args := map[string][]string{
-		"vision":   {"--model", "large", "--input-rate", "4000"},
-		"language": {"--model", "small", "--message-bytes", "2Mi", "--input-rate", "12000"},
-	}
-	modes := map[string][]data.Knob{
-		"vision":   {{Name: "mode", Values: []string{string(data.AllReduce)}}},
-		"language": {{Name: "mode", Values: []string{string(data.PSSync)}}, {Name: "ps", Values: []string{"1", "2"}}},
-	}
+	most := max(4, min(8, 2*runtime.NumCPU())) // beyond the cores, where the curve bends
+	values := map[string]any{"MOST": most, "BATCH": 256 * most, "SECONDS": q.trialSeconds, "TRIALS": q.trials, "SEED": q.seed}
 	for _, j := range q.jobs {
-		file := q.path(j.name + ".yaml")
-		j.files = profile.FilesBeside(file, "")
-		j.study = q.study(j.name, append([]string{"knee", "train"}, args[j.name]...), modes[j.name])
-		if err := data.WriteFile(file, func(w io.Writer) error { return data.WriteStudy(w, j.study) }); err != nil {
+		text, err := quickStudies.ReadFile("quickstart/" + j.name + ".yaml")
+		if err != nil {
 			return err
 		}
-		// Read from the file, which a user may have edited.
-		if j.study, err = data.LoadStudy(file); err != nil {
+		study := os.Expand(string(text), func(name string) string { return fmt.Sprint(values[name]) })
+		if err := q.write(j.name+".yaml", func(w io.Writer) error { _, err := io.WriteString(w, study); return err }); err != nil {
+			return err
+		}
+		if j.study, err = data.LoadStudy(q.path(j.name + ".yaml")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (q *quickstart) study(name string, command []string, modes []data.Knob) *data.Study {
-	most := max(4, min(8, 2*runtime.NumCPU())) // beyond the cores, where the curve bends
-	return &data.Study{
-		Job: name, Command: command, Launcher: data.LauncherSpec{Local: &data.LocalSpec{Ranks: true}},
-		Space: append(modes,
-			data.Knob{Name: "workers", Range: &data.Range{Min: 1, Max: float64(most), Scale: "linear"}},
-			data.Knob{Name: "local_batch", Values: []string{"32", "64", "128", "256"}}),
-		Objective: data.Objective{Maximize: "goodput"}, Metrics: data.Metrics{JSONL: true},
-		Batch: data.Batch{Initial: quickInitialBatch, Max: 256 * float64(most), Adapt: true},
-		Trial: data.TrialSettings{Warmup: -1, MinSteps: 30, MaxSeconds: q.trialSeconds, RelPrecision: 0.03,
-			Timeout: 30 * time.Second, Retries: 1},
-		Budget: data.Budget{Trials: q.trials}, Parallel: 1,
-		PricePerHour: map[string]float64{"cpu": 0.05}, Seed: q.seed,
-	}
 }
 
 func (q *quickstart) measure(ctx context.Context) error {
@@ -168,7 +143,7 @@ func (q *quickstart) measure(ctx context.Context) error {
 	finished := err == nil
 	for _, j := range q.jobs {
 		q.say("Measuring %s (%s): %d configurations of this machine, chosen one by one", j.name, j.about, q.trials)
-		if j.result, err = q.app.measure(ctx, j.study, j.files, profile.Settings{Restart: finished}); err != nil {
+		if j.result, err = q.app.measure(ctx, j.study, profile.FilesBeside(q.path(j.name+".yaml"), ""), profile.Settings{Restart: finished}); err != nil {
 			return err
 		}
 		if j.result.Drained {
@@ -182,20 +157,20 @@ func (q *quickstart) measure(ctx context.Context) error {
 func (q *quickstart) model(context.Context) error {
 	q.say("Fitting")
 	for _, j := range q.jobs {
-		var err error
-		if j.model, err = fit.Fit(j.result.Measurements, fit.Settings{Seed: q.seed}); err != nil {
+		m, err := fit.Fit(j.result.Measurements, fit.Settings{Seed: q.seed})
+		if err != nil {
 			return fmt.Errorf("fit %s: %w", j.name, err)
 		}
-		if err := j.model.AddCurve(j.result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
+		if err := m.AddCurve(j.result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
 			q.app.warn(fmt.Sprintf("%s: %v", j.name, err))
 		}
-		if err := fit.WriteModel(q.path(j.name+".model.json"), j.model); err != nil {
+		if err := fit.WriteModel(q.path(j.name+".model.json"), m); err != nil {
 			return err
 		}
-		for _, w := range j.model.Warnings() {
+		for _, w := range m.Warnings() {
 			q.app.warn(j.name + ": " + w)
 		}
-		j.predictor = &predict.Predictor{Model: j.model, Batch: j.study.Batch, Price: j.study.PricePerHour}
+		j.predictor = &predict.Predictor{Model: m, Batch: j.study.Batch, Price: j.study.PricePerHour}
 		if err := j.predict(); err != nil {
 			return fmt.Errorf("predict %s: %w", j.name, err)
 		}
@@ -218,24 +193,19 @@ func (j *quickJob) predict() error {
 	if j.checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
 		return err
 	}
-	base := j.best.Config
 	// Only sizes of the study: beyond the cores the curve bends in ways that
 	// smaller sizes do not show.
-	j.workers = studyWorkers(candidates)
-	if j.curve, err = predict.Sweep(j.predictor, base, j.workers); err != nil {
+	for _, c := range candidates {
+		j.workers = append(j.workers, c.Workers)
+	}
+	slices.Sort(j.workers)
+	j.workers = slices.Compact(j.workers)
+	curve, err := predict.Sweep(j.predictor, j.best.Config, j.workers)
+	if err != nil {
 		return err
 	}
-	j.knee = j.curve[max(predict.Knee(j.curve), 0)]
+	j.knee = curve[max(predict.Knee(curve), 0)]
 	return nil
-}
-
-// studyWorkers lists the numbers of workers among candidates, ascending.
-func studyWorkers(candidates []data.Config) []int {
-	seen := map[int]bool{}
-	for _, c := range candidates {
-		seen[c.Workers] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 // checkPredictions measures, for each job, a configuration that was only
@@ -271,8 +241,7 @@ func (q *quickstart) share(context.Context) error {
 			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: j.study.Command},
 		}
 	}
-	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, &data.JobsFile{Jobs: jobs}) })
-	if err != nil {
+	if err := q.write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, &data.JobsFile{Jobs: jobs}) }); err != nil {
 		return err
 	}
 	problem, err := plan.Load(q.path("cluster.yaml"), q.path("jobs.yaml"))
@@ -280,16 +249,14 @@ func (q *quickstart) share(context.Context) error {
 		return err
 	}
 	problem.Seed, problem.Risk = q.seed, cautious
-	q.problem = problem
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}
-	even := problem
-	even.Policy = "even"
-	if q.even, err = policy.Solve(even); err != nil {
+	problem.Policy = "even"
+	if q.even, err = policy.Solve(problem); err != nil {
 		return err
 	}
-	if err := data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) }); err != nil {
+	if err := q.write("plan.json", func(w io.Writer) error { return data.WritePlan(w, q.plan) }); err != nil {
 		return err
 	}
 	return q.export()
@@ -297,12 +264,11 @@ func (q *quickstart) share(context.Context) error {
 
 // export writes the plan for the schedulers that can express it.
 func (q *quickstart) export() error {
-	q.exports = nil
-	var refused []string
+	var refused []error
 	for _, target := range []string{"slurm", "pytorchjob", "tfjob"} {
 		files, err := exportPlan(q.plan, target)
 		if err != nil {
-			refused = append(refused, fmt.Sprintf("%s: %v", target, err))
+			refused = append(refused, fmt.Errorf("%s: %w", target, err))
 			continue
 		}
 		if err := saveFiles(q.path(target), files, io.Discard); err != nil {
@@ -311,7 +277,42 @@ func (q *quickstart) export() error {
 		q.exports = append(q.exports, target)
 	}
 	if len(q.exports) == 0 {
-		return errors.New("no exporter could express the plan: " + strings.Join(refused, "; "))
+		return fmt.Errorf("no exporter could express the plan: %w", errors.Join(refused...))
 	}
 	return nil
+}
+
+func (q *quickstart) draw(ctx context.Context) error {
+	q.say("Drawing")
+	if err := q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}); err != nil {
+		return err
+	}
+	for _, j := range q.jobs {
+		all, err := plots.Conditions(j.predictor)
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			all[i].Workers = j.workers
+		}
+		spec, err := plots.ScalabilityOf(all, plots.Throughput)
+		if err != nil {
+			return err
+		}
+		fig, err := plots.NewScalability(spec)
+		if err := q.save(j.name+"-scalability", fig, err); err != nil {
+			return err
+		}
+	}
+	fig, err := plots.NewAllocation(plots.Allocation{Title: "This machine, shared", Subtitle: planSummary(q.plan), Cluster: q.cluster, Plan: q.plan})
+	return q.save("allocation", fig, err)
+}
+
+func (q *quickstart) save(name string, fig plots.Figure, err error) error {
+	for _, ext := range []string{".svg", ".png"} {
+		if err == nil {
+			err = plots.Save(q.path(name+ext), fig)
+		}
+	}
+	return err
 }

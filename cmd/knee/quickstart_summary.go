@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/data"
 	"knee/internal/term"
+	"knee/plots"
 )
 
 // summarize prints the results and writes them to summary.txt.
@@ -21,12 +24,11 @@ func (q *quickstart) summarize(context.Context) error {
 	q.summarizePlan(&b)
 	q.summarizeFiles(&b)
 	text := b.String()
-	err := data.WriteFile(q.path("summary.txt"), func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
-	if err != nil {
+	if err := q.write("summary.txt", func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return err
 	}
 	q.app.note("")
-	_, err = fmt.Fprintln(q.app.stdout, term.Hanging(q.app.stdout, strings.TrimSuffix(text, "\n")))
+	_, err := fmt.Fprintln(q.app.stdout, term.Hanging(q.app.stdout, strings.TrimSuffix(text, "\n")))
 	return err
 }
 
@@ -64,7 +66,7 @@ func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
 
 // shortConfig names the knobs that the quick start varies.
 func shortConfig(c data.Config) string {
-	s := fmt.Sprintf("%d worker%s", c.Workers, plural(c.Workers))
+	s := plots.Counted(c.Workers, "worker")
 	if c.PS > 0 {
 		s += fmt.Sprintf(", %d ps", c.PS)
 	}
@@ -86,24 +88,23 @@ func (q *quickstart) summarizePlan(b *strings.Builder) {
 
 // gain compares the mean completion time of the plan with that of an even split.
 func (q *quickstart) gain() string {
-	mine, mean := meanFinish(q.plan), meanFinish(q.even)
-	if !(mine > 0) || !(mean > 0) {
+	mine, even := meanFinish(q.plan), meanFinish(q.even)
+	if !(mine > 0) || !(even > 0) {
 		return "the even split cannot finish both jobs"
 	}
-	return fmt.Sprintf("mean completion %s instead of %s (%s)", seconds(mine), seconds(mean), percent(mine/mean-1))
+	return fmt.Sprintf("mean completion %s instead of %s (%s)", seconds(mine), seconds(even), percent(mine/even-1))
 }
 
-// meanFinish is the mean predicted completion time in seconds; NaN if some
-// job waits.
+// meanFinish is the mean predicted completion time in seconds, NaN if some job waits.
 func meanFinish(p *data.Plan) float64 {
-	var sum float64
+	var finish []float64
 	for _, j := range p.Jobs {
 		if !(j.Finish.Mean > 0) {
 			return math.NaN()
 		}
-		sum += j.Finish.Mean
+		finish = append(finish, j.Finish.Mean)
 	}
-	return sum / float64(len(p.Jobs))
+	return stat.Mean(finish, nil)
 }
 
 func (q *quickstart) summarizeFiles(b *strings.Builder) {
@@ -115,11 +116,4 @@ try next
   knee init my-job       # a study of your own training script
 took %s
 `, q.path("report.html"), strings.Join(q.exports, "/, ")+"/", q.path(first+".model.json"), time.Since(q.begun).Round(time.Second))
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

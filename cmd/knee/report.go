@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/plots"
 	"knee/plots/report"
 )
 
 func newReport(a *app) *cobra.Command {
 	var out string
 	var watch time.Duration
-	price := priceFlag{}
+	var price priceFlag
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
 		Short: "Write one HTML page of a study: answers, figures, tables",
@@ -35,7 +36,6 @@ itself, until Ctrl-C: to follow a running profile.`,
   knee report knee-quickstart -f report.html
   knee report study.measurements.csv --watch 5s -f live.html
   knee report turns --watch 1m -f queue.html`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
 			if cmd.Flags().Changed("watch") && watch < time.Second {
@@ -49,7 +49,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 	}
 	cmd.Flags().StringVarP(&out, "file", "f", "report.html", "page to write; - for standard output")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2")
+	priced(cmd, &price)
 	_ = cmd.MarkFlagFilename("file", "html")
 	return cmd
 }
@@ -86,7 +86,7 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 	if err := data.WriteFile(p.out, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
 		return err
 	}
-	a.note("wrote %s: %d section%s from %d file%s", p.out, len(r.Sections), plural(len(r.Sections)), len(r.Inputs), plural(len(r.Inputs)))
+	a.note("wrote %s: %s from %s", p.out, plots.Counted(len(r.Sections), "section"), plots.Counted(len(r.Inputs), "file"))
 	return nil
 }
 
@@ -110,7 +110,7 @@ func reportFiles(path string) ([]string, error) {
 	files = withStudies(files)
 	slices.Sort(files)
 	if err == nil && len(files) == 0 {
-		err = &data.InputError{Source: data.Source{File: path}, Found: "no file of ours", Want: "a folder with measurements, models, curves or plans"}
+		err = badFile(path, "no file of ours", "a folder with measurements, models, curves or plans")
 	}
 	return files, err
 }

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"knee/data"
+	"knee/allocate/export"
 	"knee/data/samples"
 )
 
@@ -25,57 +22,39 @@ comes from.`,
 		Example: `  knee sample
   knee sample try && knee fit try/builtin-cpu.csv --curve try/builtin-cpu.curve.csv --initial-batch 32
   knee simulate --cluster try/cluster.yaml --workload try/workload.csv --measurements try/builtin-cpu.csv --policy knee,fifo`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := "."
-			if len(args) > 0 {
-				dir = args[0]
-			}
-			files, err := sampleFiles()
+			files, err := filesOf(samples.Files())
 			if err != nil {
 				return err
 			}
-			return a.writeNew(dir, files, force)
+			return a.writeNew(append(args, ".")[0], files, force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
 }
 
-// newFile is a file to start from, written by init or sample.
-type newFile struct {
-	name    string
-	content []byte
-}
-
-func sampleFiles() ([]newFile, error) {
-	entries, err := fs.ReadDir(samples.Files(), ".")
-	var files []newFile
-	for _, e := range entries {
-		content, readErr := fs.ReadFile(samples.Files(), e.Name())
-		files, err = append(files, newFile{e.Name(), content}), errors.Join(err, readErr)
+// filesOf returns the files of a folder that is linked in.
+func filesOf(folder fs.FS) (files []export.File, err error) {
+	names, err := fs.Glob(folder, "*")
+	for _, name := range names {
+		content, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, export.File{Name: name, Data: content, Mode: 0o644})
 	}
 	return files, err
 }
 
 // writeNew writes files to a folder, or none if one of them is there, and
 // prints their names.
-func (a *app) writeNew(dir string, files []newFile, force bool) error {
+func (a *app) writeNew(dir string, files []export.File, force bool) error {
 	for _, f := range files {
-		path := filepath.Join(dir, f.name)
+		path := filepath.Join(dir, f.Name)
 		if _, err := os.Stat(path); err == nil && !force {
 			return usageError("%s is there already; use --force to overwrite it", path)
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
-	}
-	for _, f := range files {
-		path := filepath.Join(dir, f.name)
-		if err := data.WriteFile(path, func(w io.Writer) error { _, err := w.Write(f.content); return err }); err != nil {
-			return err
-		}
-		fmt.Fprintln(a.stdout, path)
-	}
-	return nil
+	return saveFiles(dir, files, a.stdout)
 }

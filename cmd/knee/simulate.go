@@ -5,7 +5,6 @@ import (
 	"io"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,11 +56,8 @@ const simulateExample = `  knee simulate --cluster cluster.yaml --workload workl
   knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
   knee simulate generate --jobs 160 --seed 1 > workload.csv`
 
-// What a change of size costs a job.
-const (
-	stopResume = "stop-resume"
-	stopFree   = "stop-free"
-)
+// stopFree is the scaling of jobs that change their size without a restart.
+const stopFree = "stop-free"
 
 func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
@@ -71,7 +67,6 @@ func newSimulate(a *app) *cobra.Command {
 		Short:   "Replay a workload under several policies and compare them",
 		Long:    simulateLong,
 		Example: simulateExample,
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := in.load(cmd.Context(), a); err != nil {
 				return err
@@ -98,7 +93,7 @@ func newSimulate(a *app) *cobra.Command {
 
 func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&in.cluster, "cluster", "", "cluster.yaml, or a CSV of Tiresias")
+	fileFlag(cmd, &in.cluster, "cluster", "cluster.yaml, or a CSV of Tiresias", "yaml", "yml", "csv")
 	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
@@ -108,7 +103,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the application")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare, as in knee allocate")
-	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
+	completesList(cmd, "policy", policy.Names())
+	named(cmd, &in.Semantics, "semantics", compare.Native, "rules of the replay", compare.AllSemantics())
 	f.StringVar(&in.jobsOut, "jobs-out", "", "CSV of jobs to write")
 	f.StringVar(&in.usageOut, "usage-out", "", "CSV of GPUs in use to write")
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV of tenants to write")
@@ -116,25 +112,21 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
-	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute")
-	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured, else 30")
-	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs (native): "+stopResume+" (a restart), "+stopFree+" (--rescale-seconds)")
-	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds lost under --scaling stop-free")
-	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node (native)")
-	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
-	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "seconds between checkpoints (native)")
+	in.Rescale, in.NodeRepair, in.CheckpointEvery = 1, 3600, 600
+	bounded(cmd, &in.Interval, "interval", "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute", data.Seconds())
+	bounded(cmd, &in.Restart, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30", data.Seconds())
+	oneOf(cmd, &in.scaling, "scaling", "what a change of size costs (native), a restart or --rescale-seconds", "stop-resume", stopFree)
+	bounded(cmd, &in.Rescale, "rescale-seconds", "seconds lost under --scaling stop-free", data.Seconds())
+	bounded(cmd, &in.NodeMTBF, "node-mtbf", "mean seconds between failures of a node (native)", data.Seconds())
+	bounded(cmd, &in.NodeRepair, "node-repair", "seconds until a failed node is back (native)", data.PositiveSeconds())
+	bounded(cmd, &in.CheckpointEvery, "checkpoint-every", "seconds between checkpoints (native)", data.Seconds())
 	f.StringVar(&in.service, "service-times", "", "GPU-seconds of jobs for the Gittins index (CSV, tiresias)")
-	for _, name := range []string{"cluster", "workload", "policy"} {
-		_ = cmd.MarkFlagRequired(name)
-	}
-	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml", "csv")
+	required(cmd, "cluster", "workload", "policy")
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
 	_ = cmd.MarkFlagDirname("profiles")
 	_ = cmd.MarkFlagDirname("models")
 	cmd.MarkFlagsMutuallyExclusive("profiles", "models")
 	cmd.MarkFlagsMutuallyExclusive("profiles", "measurements")
-	completesList(cmd, "policy", policy.Names())
-	completes(cmd, "semantics", compare.AllSemantics())
 }
 
 // writeDetails writes the files of --jobs-out, --usage-out and --tenants-out.
@@ -176,19 +168,18 @@ func writeTenants(w io.Writer, rows []compare.Row) error {
 	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
 }
 
-// simulationColumns are those of the results as CSV.
-const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours"
-
 func simulationTable(rows []compare.Row) table {
-	t := table{columns: strings.Split(simulationColumns, ",")}
-	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf", "worse"}}
+	t := newTable("policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s," +
+		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours")
+	people := newTable("policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
+	t.people = &people
 	for _, r := range rows {
-		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
-			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean), fmt.Sprintf("%.0f %%", 100*r.Worse))
-		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
-			exact(r.GPUHours), exact(r.Utilization), fmt.Sprint(r.Restarts), exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
+		people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
+			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, number(r.FTFMean), part(r.Worse))
+		t.add(r.Policy, r.Workload, r.Jobs, exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
+			exact(r.GPUHours), exact(r.Utilization), r.Restarts, exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
 			exact(r.QueueMean), exact(r.DecisionMean), exact(r.DecisionP99),
-			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), fmt.Sprint(r.Useful), exact(r.Wasted))
+			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), r.Useful, exact(r.Wasted))
 	}
 	return t
 }

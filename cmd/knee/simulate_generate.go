@@ -20,7 +20,6 @@ log-normal durations with a Pareto tail, applications and sizes by weight.`,
   knee simulate generate --jobs 1000 --hours 72 --diurnal 0.8 --gpus 1=6,2=2,8=1
   knee simulate generate --jobs 160 --mix cifar10=4,bert=1
   knee simulate generate --jobs 400 --failing 0.3 --unconverged 0.2 --tenants 8`,
-		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
 			if g.Mix, err = simulate.ParseWeights(mix); err != nil {
@@ -31,7 +30,7 @@ log-normal durations with a Pareto tail, applications and sizes by weight.`,
 			}
 			jobs, err := g.Jobs()
 			if err != nil {
-				return exitError{err, exitBadInput}
+				return usageError("%w", err)
 			}
 			return simulate.WriteWorkload(a.stdout, jobs)
 		},

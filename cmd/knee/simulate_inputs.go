@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,12 +24,8 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 			return usageError("--load %v --size %v: want factors > 0", in.loads, in.sizes)
 		}
 	}
-	// Written so that NaN is refused too.
-	if !(in.Interval >= 0 && in.Restart >= 0 && in.NodeMTBF >= 0 && in.NodeRepair > 0 && in.CheckpointEvery >= 0) {
-		return usageError("--interval, --restart, --node-mtbf, --node-repair and --checkpoint-every want seconds")
-	}
-	if err := in.scale(); err != nil {
-		return exitError{err, exitBadInput}
+	if in.StopFree = in.scaling == stopFree; !in.StopFree {
+		in.Rescale = 0
 	}
 	cluster, err := simulate.LoadCluster(in.cluster)
 	if err != nil {
@@ -85,16 +79,16 @@ func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
 }
 
 func (in *simulateFlags) loadPairs(a *app) error {
-	shares := func(name string) bool {
-		p, err := policy.New(name)
-		_, packs := p.(simulate.Packer)
-		return err == nil && packs
-	}
 	if in.packed == "" {
 		return nil
 	}
-	if !slices.ContainsFunc(in.Policies, shares) {
-		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), func(name string) bool { return !shares(name) }), ", "))
+	alone := func(name string) bool { // whether a policy gives GPUs to one job only
+		p, err := policy.New(name)
+		_, packs := p.(simulate.Packer)
+		return err != nil || !packs
+	}
+	if len(slices.DeleteFunc(slices.Clone(in.Policies), alone)) == 0 {
+		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), alone), ", "))
 	}
 	rows, warnings, err := interference.Load(in.packed)
 	if err != nil {
@@ -105,25 +99,15 @@ func (in *simulateFlags) loadPairs(a *app) error {
 	return nil
 }
 
-// scale sets the cost of a change of size.
-func (in *simulateFlags) scale() error {
-	switch {
-	case in.scaling == stopResume:
-		in.Rescale = 0
-	case in.scaling != stopFree:
-		return fmt.Errorf("--scaling %q: want %s or %s", in.scaling, stopResume, stopFree)
-	case !(in.Rescale >= 0) || math.IsInf(in.Rescale, 0):
-		return fmt.Errorf("--rescale-seconds %g: want seconds ≥ 0", in.Rescale)
-	}
-	in.StopFree = in.scaling == stopFree
-	return nil
-}
-
 // loadService reads the distribution of service times where a policy needs one:
 // from --service-times, else from the published simulator's file beside the
 // workload or in the profiles.
 func (in *simulateFlags) loadService(a *app) error {
-	if in.Semantics != compare.Tiresias || !needsService(in.Policies) {
+	gittins := func(policy string) bool {
+		name, _ := tiresias.Canonical(policy)
+		return name == "dlas-gpu-gittins"
+	}
+	if in.Semantics != compare.Tiresias || !slices.ContainsFunc(in.Policies, gittins) {
 		return nil
 	}
 	candidates := []string{in.service}
@@ -149,13 +133,4 @@ func (in *simulateFlags) loadService(a *app) error {
 		return nil
 	}
 	return usageError("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))
-}
-
-func needsService(policies []string) bool {
-	for _, p := range policies {
-		if name, _ := tiresias.Canonical(p); name == "dlas-gpu-gittins" {
-			return true
-		}
-	}
-	return false
 }

@@ -13,27 +13,29 @@ import (
 
 // The layout of tables on a terminal.
 const (
-	columnGap  = 2 // blanks between columns
-	narrowest  = 7 // columns a cell is wrapped to at the least
+	columnGap  = 2  // blanks between columns
+	narrowest  = 7  // columns a cell is wrapped to at the least
+	remark     = 30 // least width of a last column that goes below its row where the table is too wide
 	emphasised = "\x1b[1m%s\x1b[0m"
 )
-
-// remark is the least width of a last column that goes below its row where the
-// table is too wide.
-const remark = 30
 
 // wrapped writes the table in at most width columns. Empty columns are left out.
 // If the rest is too wide, columns with the same value in every row are printed
 // once, above; a last column of long text, or with text in few rows, goes below
 // its row; then the widest columns are narrowed and their cells wrapped at blanks.
 // A table that cannot be narrowed further is written wider.
-func (t *table) wrapped(w io.Writer, width int, bold bool) error {
-	t = t.filled()
+func (t table) wrapped(w io.Writer, width int, bold bool) error {
 	var b strings.Builder
-	if total(t.natural()) > width {
-		var same string
-		if t, same = t.unrepeated(); same != "" {
-			writeLines(&b, "", term.Wrap(same, width))
+	lines := func(margin, text string) {
+		for _, line := range term.Wrap(text, width-len(margin)) {
+			b.WriteString(margin + line + "\n")
+		}
+	}
+	t, _ = t.withoutUniform(func(cell string) bool { return cell == "" && len(t.rows) > 0 })
+	if len(t.rows) > 1 && total(t.natural()) > width {
+		var same []string
+		if t, same = t.withoutUniform(func(string) bool { return true }); same != nil {
+			lines("", "every row: "+strings.Join(same, ", "))
 		}
 	}
 	var below []string
@@ -41,56 +43,41 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 		t, below = t.without(last)
 	}
 	widths := t.narrowed(width)
-	heads := make([][]string, len(t.columns))
-	for k, name := range t.columns {
-		heads[k] = wrapName(name, widths[k])
-	}
-	writeCells(&b, heads, widths, bold)
+	writeCells(&b, t.columns, widths, bold, wrapName)
 	head := ""
 	for i, r := range t.rows {
 		if t.heads != nil && t.heads[i] != head {
 			head = t.heads[i]
-			writeCells(&b, [][]string{term.Wrap(head, width)}, []int{0}, bold)
+			writeCells(&b, []string{head}, []int{width}, bold, term.Wrap)
 		}
-		writeRow(&b, r, widths)
+		writeCells(&b, r, widths, false, term.Wrap)
 		if below != nil && below[i] != "" {
-			writeLines(&b, "    ", term.Wrap(below[i], width-4))
+			lines("    ", below[i])
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeLines(b *strings.Builder, margin string, lines []string) {
-	for _, line := range lines {
-		b.WriteString(margin + line + "\n")
-	}
-}
-
-// unrepeated returns the table without the columns, except the first, that hold
-// the same value in every row, and a line with these values. It leaves a table of
-// one row as it is.
-func (t *table) unrepeated() (*table, string) {
-	if len(t.rows) < 2 {
-		return t, ""
-	}
-	var said []string
-	out := t
+// withoutUniform returns the table without the columns, except the first, that hold
+// one value, for which drop reports true, in every row, and their names and values.
+func (t table) withoutUniform(drop func(cell string) bool) (table, []string) {
+	var dropped []string
 	for k := len(t.columns) - 1; k > 0; k-- {
-		first := t.rows[0][k]
-		if first != "" && !slices.ContainsFunc(t.rows, func(r []string) bool { return r[k] != first }) {
-			out, _ = out.without(k)
-			said = append([]string{t.columns[k] + " " + first}, said...)
+		first := ""
+		if len(t.rows) > 0 {
+			first = t.rows[0][k]
+		}
+		if drop(first) && !slices.ContainsFunc(t.rows, func(r []string) bool { return r[k] != first }) {
+			dropped = slices.Insert(dropped, 0, t.columns[k]+" "+first)
+			t, _ = t.without(k)
 		}
 	}
-	if said == nil {
-		return t, ""
-	}
-	return out, "every row: " + strings.Join(said, ", ")
+	return t, dropped
 }
 
 // rare reports whether a column is empty in more than half of the rows.
-func (t *table) rare(k int) bool {
+func (t table) rare(k int) bool {
 	n := 0
 	for _, r := range t.rows {
 		if r[k] != "" {
@@ -100,22 +87,10 @@ func (t *table) rare(k int) bool {
 	return 2*n < len(t.rows)
 }
 
-// filled returns the table without its empty columns.
-func (t *table) filled() *table {
-	out := t
-	for k := len(t.columns) - 1; k > 0; k-- {
-		if !slices.ContainsFunc(t.rows, func(r []string) bool { return k < len(r) && r[k] != "" }) && len(t.rows) > 0 {
-			out, _ = out.without(k)
-		}
-	}
-	return out
-}
-
 // without returns the table without a column, and the cells of that.
-func (t *table) without(k int) (*table, []string) {
+func (t table) without(k int) (out table, held []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
-	out := &table{columns: cut(t.columns), heads: t.heads}
-	var held []string
+	out = table{columns: cut(t.columns), heads: t.heads}
 	for _, r := range t.rows {
 		held = append(held, r[k])
 		out.rows = append(out.rows, cut(r))
@@ -124,7 +99,7 @@ func (t *table) without(k int) (*table, []string) {
 }
 
 // natural returns the width of every column when nothing is wrapped.
-func (t *table) natural() []int {
+func (t table) natural() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for k, cell := range row {
@@ -135,41 +110,34 @@ func (t *table) natural() []int {
 }
 
 // narrowed returns the width of every column: as wide as its cells, and then
-// the widest made narrower, one by one, until the table fits.
-func (t *table) narrowed(width int) []int {
-	widths := t.natural()
-	least := make([]int, len(t.columns))
+// the widest made narrower, one by one, until the table fits or no column can be
+// narrowed without breaking words.
+func (t table) narrowed(width int) []int {
+	widths, least := t.natural(), make([]int, len(t.columns))
 	for k, name := range t.columns {
+		least[k] = narrowest
 		for _, part := range strings.SplitAfter(name, "_") {
 			least[k] = max(least[k], uniseg.StringWidth(part))
 		}
-	}
-	for _, row := range t.rows {
-		for k, cell := range row {
-			for word := range strings.FieldsSeq(cell) {
+		for _, row := range t.rows {
+			for word := range strings.FieldsSeq(row[k]) {
 				least[k] = max(least[k], min(uniseg.StringWidth(word), width/2))
 			}
 		}
 	}
 	for total(widths) > width {
-		k := widest(widths, least)
-		if k < 0 {
+		widest := -1
+		for k, n := range widths {
+			if n > least[k] && (widest < 0 || n > widths[widest]) {
+				widest = k
+			}
+		}
+		if widest < 0 {
 			break
 		}
-		widths[k]--
+		widths[widest]--
 	}
 	return widths
-}
-
-// widest returns the widest column that can still be narrowed, −1 if none can.
-func widest(widths, least []int) int {
-	most := -1
-	for k, n := range widths {
-		if n > max(least[k], narrowest) && (most < 0 || n > widths[most]) {
-			most = k
-		}
-	}
-	return most
 }
 
 func total(widths []int) int {
@@ -180,33 +148,28 @@ func total(widths []int) int {
 	return sum
 }
 
-// writeRow writes one row of the table, its cells wrapped.
-func writeRow(b *strings.Builder, cells []string, widths []int) {
-	lines := make([][]string, len(cells))
+// writeCells writes the cells of a row, broken into lines.
+func writeCells(b *strings.Builder, cells []string, widths []int, bold bool, wrap func(string, int) []string) {
+	lines, height := make([][]string, len(cells)), 1
 	for k, cell := range cells {
-		lines[k] = term.Wrap(cell, widths[k])
-	}
-	writeCells(b, lines, widths, false)
-}
-
-// writeCells writes the cells of a row, each broken into lines.
-func writeCells(b *strings.Builder, cells [][]string, widths []int, bold bool) {
-	height := 1
-	for _, lines := range cells {
-		height = max(height, len(lines))
+		lines[k] = wrap(cell, widths[k])
+		height = max(height, len(lines[k]))
 	}
 	for i := range height {
 		var line strings.Builder
-		for k, lines := range cells {
+		for k := range cells {
 			text := ""
-			if i < len(lines) {
-				text = lines[i]
+			if i < len(lines[k]) {
+				text = lines[k][i]
 			}
-			pad := strings.Repeat(" ", max(0, widths[k]-uniseg.StringWidth(text))+columnGap)
+			pad := max(0, widths[k]-uniseg.StringWidth(text)) + columnGap
+			if k == len(cells)-1 {
+				pad = 0
+			}
 			if bold && text != "" {
 				text = fmt.Sprintf(emphasised, text)
 			}
-			line.WriteString(text + pad)
+			line.WriteString(text + strings.Repeat(" ", pad))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -24,15 +25,14 @@ func newVersion(a *app) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this build, and what it was built from",
 		Example: "  knee version\n  knee version -o json",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if out == "table" {
 				_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
 				return err
 			}
-			t := table{columns: []string{"version", "revision", "time", "modified", "go", "platform", "module"}}
-			t.add(b.Version, b.Revision, b.Time, fmt.Sprint(b.Modified), b.Go, b.Platform, b.Module)
+			t := newTable("version,revision,time,modified,go,platform,module")
+			t.add(b.Version, b.Revision, b.Time, b.Modified, b.Go, b.Platform, b.Module)
 			return out.print(a.stdout, b, t)
 		},
 	}
@@ -66,8 +66,5 @@ func thisBuild() build {
 // version names this build: its version, and the revision where that is known.
 func version() string {
 	b := thisBuild()
-	if b.Revision == "" {
-		return b.Version
-	}
-	return b.Version + " " + b.Revision
+	return strings.TrimSpace(b.Version + " " + b.Revision)
 }

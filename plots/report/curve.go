@@ -32,10 +32,8 @@ func (j *job) reportCurve(s *Section) {
 		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
 		return
 	}
-	spec, _, err := plots.ConvergenceOf(c, points, initial, nil)
-	spec.Title = "How far is the training?"
-	fig, err := draw(spec, err, plots.NewConvergence)
-	s.figure(fig, err, about)
+	fig, _, err := plots.NewConvergence(c, points, initial, nil)
+	s.chart("How far is the training?", fig, err, about)
 }
 
 // batchesOf returns the global batches of a curve, each once.

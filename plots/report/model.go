@@ -69,51 +69,49 @@ func (s *Section) curves(conditions []plots.Condition, best choice) {
 			spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
 		}
 	}
-	fig, err := draw(spec, err, plots.NewScalability)
+	if err != nil {
+		s.figure(nil, err, "")
+		return
+	}
+	fig, err := plots.NewScalability(spec)
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
 	if spec.Quantity != plots.Throughput {
 		return // without a batch there are no samples to pay for
 	}
-	costs, err := plots.EfficiencyOf(conditions)
-	both, err := draw(costs, err, plots.NewEfficiency)
+	both, err := plots.NewEfficiency(conditions)
 	s.panel(both, 1, "What does it cost?", err, "For the same number of samples, ignoring statistical efficiency.")
-}
-
-// draw draws a figure from its description, unless err is the error of that.
-func draw[S, F any](spec S, err error, figure func(S) (F, error)) (out F, _ error) {
-	if err != nil {
-		return out, err
-	}
-	return figure(spec)
 }
 
 // panel adds one of several panels as a figure.
 func (s *Section) panel(p *plots.Panels, i int, title string, err error, caption string) {
-	if err != nil {
-		s.figure(nil, err, caption)
-		return
+	var c *plots.Chart
+	if err == nil {
+		c = p.Charts[i]
+		c.Subtitle, c.Width = p.Subtitle, plots.DefaultWidth
 	}
-	c := p.Charts[i]
-	c.Title, c.Subtitle, c.Width = title, p.Subtitle, plots.DefaultWidth
-	s.figure(c, nil, caption)
+	s.chart(title, c, err, caption)
+}
+
+// chart adds a chart under a title of the page.
+func (s *Section) chart(title string, c *plots.Chart, err error, caption string) {
+	if err == nil {
+		c.Title = title
+	}
+	s.figure(c, err, caption)
 }
 
 // batch adds the figure that the batch, or the layout, is chosen by.
 func (s *Section) batch(c choice) {
 	at := c.at().Config
 	if c.Layout {
-		heat, err := plots.LayoutHeat(c.Predictor, predict.LayoutQuestion{GPUType: at.GPUType, Workers: at.Workers})
-		heat.Title = "Which layout?"
-		fig, err := draw(heat, err, plots.NewHeatMap)
-		s.figure(fig, err, "Each pair with its best micro-batch, sharding and recomputation; crossed where it does not fit.")
+		fig, err := plots.NewHeatMap(c.Predictor, predict.LayoutQuestion{GPUType: at.GPUType, Workers: at.Workers})
+		s.chart("Which layout?", fig, err, "Each pair with its best micro-batch, sharding and recomputation; crossed where it does not fit.")
 		return
 	}
 	if lo, hi := c.Predictor.Model.BatchRange(at.GPUType, at.ModeOrDefault()); !(hi > lo) || c.GlobalBatch > 0 {
 		return
 	}
-	spec, err := plots.BatchOf(c.Predictor, at, at.LocalBatch)
-	spec.Note = "the answer above"
-	both, err := draw(spec, err, plots.NewBatch)
+	both, err := plots.NewBatch(c.Predictor, at, at.LocalBatch, "the answer above")
 	s.panel(both, 0, "Which batch?", err, "Goodput is throughput times statistical efficiency.")
 }
 
