@@ -27,18 +27,14 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply PLAN.json --to SCHEDULER",
 		Short: "Carry a plan out on a live queue, by the ids of its jobs",
-		Long: `apply compares a plan with the queue and says what it would change; --confirm
-makes the changes. The plan is one of knee allocate, from the jobs.yaml of knee
-jobs: jobs are found by the scheduler's ids.
+		Long: `apply compares a plan of knee allocate with the queue and says what it would
+change; --confirm makes the changes. Jobs are found by the scheduler's ids.
 
 Nothing is submitted or deleted. A running job is stopped and starts again with
 its owner's script or pod template at its new size and place, after every new
 place was checked to be free. A change that the queue does not show within
---deadline is undone.
-
-Jobs that were changed since the plan was made, or that have what they should,
-are left alone, so apply can be run again at any time. With --config only what
-the operate.yaml allows is changed.
+--deadline is undone. Jobs that were changed since the plan was made are left
+alone; with --config only what the operate.yaml allows is changed.
 
 The exit code is 0 if the queue is as the plan wants it, or would be.`,
 		Example: `  knee apply plan.json --to slurm

@@ -35,9 +35,8 @@ func newBenchSearch(a *app) *cobra.Command {
 		Use:   "search [TABLE.csv...]",
 		Short: "Compare what search methods spend on recorded tables",
 		Long: `search runs search methods on tables of recorded runs: a column per parameter,
-then time_s, cost_usd and status, and price_per_hour if it is known beforehand.
-A row is a candidate whose outcome a method learns when it asks for it. Of
-measurements of training plans (job, workers, step_time_s, status) every job and
+then time_s, cost_usd and status. A row is a candidate whose outcome a method
+learns when it asks for it. Of measurements of training plans every job and
 number of GPUs with ten plans is a table. --layouts adds synthetic ones.
 
 Printed for each table and method, averaged over the seeds: evaluations until
@@ -45,10 +44,7 @@ within 5 % of the best row (budget + 1 if never), their cost over that of the
 cheapest row, simple regret after 5, 10 and 20 evaluations, when the method
 stopped and the share of searches within 5 % then, and the share of evaluations
 that failed, which are charged. --kinds averages over the tables of a kind and
-adds the share of tables that take 10 % more evaluations than random.
-
---noise varies every evaluation; guided then measures some rows again, which is
-charged too.`,
+adds the share of tables that take 10 % more evaluations than random.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
   knee bench search plans.csv --layouts 6 --kinds

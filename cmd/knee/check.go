@@ -38,16 +38,13 @@ func newCheck(a *app) *cobra.Command {
   drift       with --model: a step time outside the 90 % interval predicted;
               measure again and fit anew before relying on the model
 
-FILE is a log, whose lines should give the worker's rank; a CSV
-of steps with the columns worker, step_time_s and optionally step, sync_time_s
-and arrived_s (when a gradient arrived, in seconds on one clock); or
-measurements.csv, each row of which is compared with the model. Where workers
-wait for each other their step times are alike: then only sync_time_s, or
-arrived_s with step, shows which of them is the straggler.`,
+FILE is a log, whose lines should give the worker's rank; a CSV of steps (worker,
+step_time_s and optionally step, sync_time_s and arrived_s, when a gradient
+arrived); or measurements.csv, each row of which is compared with the model. Where
+workers wait for each other only sync_time_s, or arrived_s with step, shows which
+of them is the straggler.`,
 		Example: `  knee check job.log --model resnet.json --placement 4-4 --local-batch 64
-  knee check steps.csv
   knee check resnet.measurements.csv --model resnet.json
-  knee check steps.csv --model resnet.json --placement 4-4 --local-batch 64
   knee check steps.csv --fail-if straggler,silent`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = givenColumns(cmd)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,14 +148,27 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	return out, nil
 }
 
-// variants returns a condition with every batch, knob and number of ps requested.
+// variants returns a condition with every batch, knob and number of ps requested,
+// or measured in place of that of --by.
 func (f *conditionFlags) variants(c plots.Condition) ([]plots.Condition, error) {
-	knobs := f.knobs
-	local, servers := f.local, []int{c.Base.PS}
-	if f.by != "" {
-		var err error
-		if knobs, local, servers, err = f.measured(c); err != nil {
-			return nil, err
+	m, gpu, mode := c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault()
+	knobs, local, servers := maps.Clone(f.knobs), f.local, []int{c.Base.PS}
+	switch f.by {
+	case "":
+	case "ps":
+		_, servers = predict.Sizes(m, gpu, mode)
+	case "local_batch":
+		all, _ := m.LocalBatches(gpu, mode)
+		local = slices.Compact(slices.Sorted(slices.Values(slices.Concat(local, all))))
+	default:
+		names, by := []string{"local_batch", "ps"}, "x_"+strings.TrimPrefix(f.by, "x_")
+		for _, k := range m.Knobs(gpu, mode) {
+			if names = append(names, "x_"+k.Name); "x_"+k.Name == by {
+				knobs[k.Name] = slices.SortedFunc(slices.Values(k.Values), byValue)
+			}
+		}
+		if !slices.Contains(names, by) {
+			return nil, usageError("--by %s: want one of %s", f.by, strings.Join(names, ", "))
 		}
 	}
 	batches := []plots.Condition{c}
@@ -185,35 +199,6 @@ func (f *conditionFlags) variants(c plots.Condition) ([]plots.Condition, error) 
 		}
 	}
 	return out, nil
-}
-
-// measured returns the measured values of the knob of --by.
-func (f *conditionFlags) measured(c plots.Condition) (knobs knobFlag, local []float64, servers []int, err error) {
-	m := c.Predictor.Model
-	knobs, local, servers = knobFlag{}, f.local, []int{c.Base.PS}
-	for name, values := range f.knobs {
-		knobs[name] = values
-	}
-	gpu, mode := c.Base.GPUType, c.Base.ModeOrDefault()
-	switch f.by {
-	case "ps":
-		_, servers = predict.Sizes(m, gpu, mode)
-		return knobs, local, servers, nil
-	case "local_batch":
-		all, _ := m.LocalBatches(gpu, mode)
-		local = slices.Concat(local, all)
-		slices.Sort(local)
-		return knobs, slices.Compact(local), servers, nil
-	}
-	names := []string{"local_batch", "ps"}
-	for _, k := range m.Knobs(gpu, mode) {
-		if k.Name == strings.TrimPrefix(f.by, "x_") {
-			knobs[k.Name] = slices.SortedFunc(slices.Values(k.Values), byValue)
-			return knobs, local, servers, nil
-		}
-		names = append(names, "x_"+k.Name)
-	}
-	return nil, nil, nil, usageError("--by %s: want one of %s", f.by, strings.Join(names, ", "))
 }
 
 // byValue sorts numbers by value, before other values as text.

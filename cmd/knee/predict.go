@@ -44,24 +44,17 @@ to reach it. Predictions outside the measured range are marked.
   --deadline, --budget   the best configuration within them, or the nearest
   --best                 the fastest layouts (tp × pp × dp, micro-batch, sharding,
                          recomputation) that fit in memory, and why others lose
+  --what-if              the speedup of a change: a link twice as fast
+                         (inter_node=0.5x), perfect overlap (overlap=max), reduction
+                         inside nodes first (hierarchical), a faster GPU (compute=0.5x)
+  --model                the size of a transformer: with MODEL.json of other sizes for
+                         its speed, without for its memory alone
 
 Each configuration gets the batch of the highest goodput unless --local-batch is
-given. --accumulation allows gradient accumulation up to --max-batch. A knob of
-the study has the value measured most unless --knob lists others.
-
---what-if predicts the speedup of a change, with its interval: a
-link twice as fast (inter_node=0.5x), perfect overlap of communication and
-computation (overlap=max), reduction inside nodes first (hierarchical), a faster
-GPU (compute=0.5x).
-
---model gives the size of a transformer (parameters, layers, hidden, heads,
-seq_len, vocab): with MODEL.json of other sizes for its speed, without for its
-memory alone.`,
+given. A knob of the study has the value measured most unless --knob lists others.`,
 		Example: `  knee predict model.json --workers 1..64*2
-  knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv
-  knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation
-  knee predict model.json --workers 1..16*2 --knob width=96,128 --knob optimizer=adam
+  knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation --knob width=96,128
   knee predict model.json --workers 1..64*2 --what-if inter_node=0.5x,overlap=max
   knee predict model.json --workers 64,256 --best
   knee predict --model llama-70b.yaml --gpu-type h100 --workers 64

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/term"
 	"knee/profile"
 	"knee/profile/space"
 	"knee/profile/store"
@@ -30,12 +34,8 @@ not pay or the budget is spent.
 
 Everything is kept in a journal beside the study. Run the same command again to
 continue after an interrupt, a kill or a crash. One Ctrl-C lets the running
-trials finish, a second one stops them.
-
-With storage: sqlite:FILE, postgres://… or mysql://… in the study, any number of
-profiles on any number of hosts share it: no configuration is measured twice,
-budgets are shared, and each writes all measurements. Trials of a profile that
-died are taken over.
+trials finish, a second one stops them. With storage: sqlite:FILE, postgres://… or
+mysql://… in the study, any number of profiles on any number of hosts share it.
 
 Written beside the study, named after it:
   NAME.measurements.csv   one row per trial, for knee fit
@@ -43,10 +43,8 @@ Written beside the study, named after it:
   NAME.journal.jsonl      the journal; not if the storage is a database
   NAME.logs/              what each trial printed
 
-With --beside a pair is measured: on every GPU type and number of workers that
-both studies have, the first configuration of each alone and while the other runs
-on the same devices. The rows go to NAME.beside-OTHER.pairs.csv, for knee pairs and
-knee simulate --packed.`,
+With --beside a pair is measured, each alone and while the other runs on the same
+devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.`,
 		Example: `  knee profile study.yaml
   knee profile study.yaml --strategy random --dir /tmp/comparison
   knee profile study.yaml --beside other.yaml
@@ -201,4 +199,97 @@ func measurementTable(ms []data.Measurement) table {
 // stepTime is a measured step time with two standard errors.
 func stepTime(m data.Measurement) string {
 	return seconds(m.StepTime) + " ± " + seconds(2*m.StepTimeSE)
+}
+
+// trialProgress shows a running profile: on a terminal a bar with the ended
+// trials above it, else a log line per event, and per 10 s of a trial.
+type trialProgress struct {
+	bar  *term.Progress
+	log  *slog.Logger // nil on a terminal
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (a *app) newTrialProgress() *trialProgress {
+	p := &trialProgress{bar: a.progress()}
+	if !term.Is(a.stderr) {
+		p.log = a.logger()
+	}
+	return p
+}
+
+// signOfLife is the time between log lines of a running trial.
+const signOfLife = 10 * time.Second
+
+// configWidth is the width of a configuration in a list of trials: of 80 columns,
+// those that the result leaves free.
+const configWidth = 36
+
+func (p *trialProgress) event(e profile.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log == nil {
+		name, line := lineOf(e, configWidth)
+		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
+			p.bar.Say("  " + line)
+		}
+		p.bar.At(e.Progress.Done, e.Progress.Total, fmt.Sprintf("%.36s, %s", e.Trial.Config, dollars(e.Progress.Spent)))
+		return
+	}
+	name, line := lineOf(e, 0)
+	if name == "" || e.Kind == profile.TrialStepped && time.Since(p.last) < signOfLife {
+		return
+	}
+	p.last = time.Now()
+	p.log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
+}
+
+// lineOf names an event and puts it into one line, the configuration of a result
+// padded to width so that results line up. Both are empty for events that are not
+// shown.
+func lineOf(e profile.Event, width int) (name, line string) {
+	trial := fmt.Sprintf("trial %d, %s: ", e.Trial.ID, e.Trial.Config)
+	switch e.Kind {
+	case profile.TrialStarted:
+		config := e.Trial.Config.String() + ": "
+		return "trial started", config + strings.TrimPrefix(e.Suggestion.Reason, config)
+	case profile.TrialStepped:
+		return "measuring", trial + fmt.Sprintf("%d steps", e.Steps)
+	case profile.TrialRetried:
+		return "trial failed", trial + e.Measurement.Error + "; trying again"
+	case profile.TrialEnded:
+		return "trial ended", fmt.Sprintf("%-*s  ", width, e.Measurement.Config) + resultOf(e)
+	case profile.TrialAdopted:
+		return "trial taken over", trial + e.Suggestion.Reason
+	case profile.TrialTaken:
+		return "trial given up", trial + "another profile has taken it over"
+	case profile.TrialQueued:
+		return "trial submitted", trial + "submitted as " + e.Trial.Handle
+	case profile.TrialQuiet:
+		if line = trial + fmt.Sprintf("no step seen for %s%s", e.Quiet, e.Unread); e.Trial.Log != "" {
+			line += "; what it prints is in " + e.Trial.Log
+		}
+		return "no step yet", line
+	case profile.StorageLost:
+		return "storage lost", fmt.Sprintf("%v; trying again, what is measured meanwhile is kept", e.Err)
+	case profile.StorageBack:
+		return "storage back", "the database answers again"
+	}
+	return "", ""
+}
+
+// resultOf is the result of a trial.
+func resultOf(e profile.Event) string {
+	m := e.Measurement
+	if m.Status != data.OK {
+		return fmt.Sprintf("%s: %s", m.Status, m.Error)
+	}
+	result := fmt.Sprintf("%s/step ± %s", seconds(m.StepTime), seconds(2*m.StepTimeSE))
+	if t := m.Throughput(); t > 0 {
+		result += fmt.Sprintf(", %s samples/s", number(t))
+	}
+	if e.Queued > 0 {
+		result += fmt.Sprintf(", after %s in the queue", e.Queued.Round(time.Second))
+	}
+	return result
 }

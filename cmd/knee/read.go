@@ -33,11 +33,9 @@ func newRead(a *app) *cobra.Command {
 		Use:   "read FILE",
 		Short: "Make measurements of the log of a job, or of a CSV of another program",
 		Long: `read turns the log of a job that runs, or ran, without knee into a row of
-measurements.csv. --workers and the other flags say how it ran. The format
-of its lines is detected, or given by --pattern or --regex. Warm-up steps
-are left out. A log that only counts steps needs time stamps in its lines. Lines
-on memory, as Megatron-LM, DeepSpeed, torchtitan, PyTorch and nvidia-smi write
-them, give its peak.
+measurements.csv. --workers and the other flags say how it ran. The format of its
+lines is detected, or given by --pattern or --regex. Warm-up steps are left out. A
+log that only counts steps needs time stamps in its lines.
 
 A CSV (.csv or .tsv, or with --columns) may have commas, semicolons or tabs,
 decimal commas, units in cells (78.6 ms), and in place of step_time_s one of
@@ -46,7 +44,6 @@ worker, with worker_ before the name. --columns maps other names, knobs too
 (precision=x_precision). --job, --gpu-type, --seq-len and the others hold for all
 rows of a file without that column.`,
 		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -f gpt.csv
-  knee read job.log --job gpt --gpu-type a100 --workers 32 --tp 8 --pp 2 --sharding zero1 --local-batch 1 --global-batch 64 -f gpt.csv
   knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -f gpt.csv --add
   knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -f gpt.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {

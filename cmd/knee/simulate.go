@@ -1,17 +1,28 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/compare"
+	"knee/allocate/simulate/measured"
+	"knee/allocate/simulate/modelled"
+	"knee/allocate/simulate/tiresias"
 	"knee/data"
+	"knee/fit/interference"
 )
 
 type simulateFlags struct {
@@ -37,24 +48,13 @@ completion times, utilisation and fairness. How fast jobs advance:
   none of them      for the duration in the workload, on the GPUs requested
 
 Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba are recognised, and
-any CSV with a column submit_s. Columns elastic, workers_min and workers_max say
-how a job may be resized; status, ends_at, declared and cancel_after_s that it
-fails, is cancelled or never converges. --survival weighs declared work by how far
-earlier jobs came. --semantics pollux and tiresias follow the simulators of those
-papers to the second.
+any CSV with a column submit_s. --semantics pollux and tiresias follow the
+simulators of those papers to the second.
 
 ftf is finish-time fairness: completion time over that with an equal share of the
 cluster; worse_than_share is the share of jobs above 1. slowdown is completion
-time over that alone on the GPUs requested.
-
-wall_s, decision_mean_ms and decision_p99_ms are measured and differ from run to
-run; nothing else does.`
-
-const simulateExample = `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
-  knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
-  knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia,fifo
-  knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
-  knee simulate generate --jobs 160 --seed 1 > workload.csv`
+time over that alone on the GPUs requested. wall_s, decision_mean_ms and
+decision_p99_ms are measured and differ from run to run; nothing else does.`
 
 // stopFree is the scaling of jobs that change their size without a restart.
 const stopFree = "stop-free"
@@ -63,10 +63,12 @@ func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:     "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
-		Short:   "Replay a workload under several policies and compare them",
-		Long:    simulateLong,
-		Example: simulateExample,
+		Use:   "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
+		Short: "Replay a workload under several policies and compare them",
+		Long:  simulateLong,
+		Example: `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
+  knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
+  knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia --load 0.5,1,2 --jobs-out jobs.csv -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := in.load(cmd.Context(), a); err != nil {
 				return err
@@ -182,4 +184,164 @@ func simulationTable(rows []compare.Row) table {
 			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), r.Useful, exact(r.Wasted))
 	}
 	return t
+}
+
+func (in *simulateFlags) load(ctx context.Context, a *app) error {
+	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
+		if !(v > 0) || v > 1e6 {
+			return usageError("--load %v --size %v: want factors > 0", in.loads, in.sizes)
+		}
+	}
+	if in.StopFree = in.scaling == stopFree; !in.StopFree {
+		in.Rescale = 0
+	}
+	cluster, err := simulate.LoadCluster(in.cluster)
+	if err != nil {
+		return err
+	}
+	if in.profiles != "" && in.Semantics != compare.Tiresias {
+		if in.Profiles, err = measured.Load(in.profiles); err != nil {
+			return err
+		}
+		a.warn(in.Profiles.Warnings...)
+	}
+	if err := in.loadModels(ctx, a); err != nil {
+		return err
+	}
+	if err := in.loadPairs(a); err != nil {
+		return err
+	}
+	for _, file := range in.workloads {
+		jobs, warnings, err := simulate.LoadWorkload(file)
+		if err != nil {
+			return err
+		}
+		a.warn(warnings...)
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
+		for _, load := range in.loads {
+			for _, size := range in.sizes {
+				in.Cases = append(in.Cases, compare.NewCase(name, jobs, cluster, load, size))
+			}
+		}
+	}
+	return in.loadService(a)
+}
+
+func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
+	if in.oracle && (in.models == "" || in.measurements == "") {
+		return usageError("--oracle: want --models and --measurements")
+	}
+	switch {
+	case in.models != "":
+		if in.Models, err = modelled.Load(in.models, in.Seed); err == nil && in.measurements != "" {
+			warnings, measureErr := in.Models.Measure(in.measurements, in.oracle)
+			a.warn(warnings...)
+			return measureErr
+		}
+	case in.measurements != "":
+		var warnings []string
+		in.Models, warnings, err = modelled.Fit(ctx, in.measurements, in.Seed)
+		a.warn(warnings...)
+	}
+	return err
+}
+
+func (in *simulateFlags) loadPairs(a *app) error {
+	if in.packed == "" {
+		return nil
+	}
+	alone := func(name string) bool { // whether a policy gives GPUs to one job only
+		p, err := policy.New(name)
+		_, packs := p.(simulate.Packer)
+		return err != nil || !packs
+	}
+	if len(slices.DeleteFunc(slices.Clone(in.Policies), alone)) == 0 {
+		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), alone), ", "))
+	}
+	rows, warnings, err := interference.Load(in.packed)
+	if err != nil {
+		return err
+	}
+	a.warn(warnings...)
+	in.Packed = simulate.NewPairs(rows, nil, in.Seed)
+	return nil
+}
+
+// loadService reads the distribution of service times where a policy needs one:
+// from --service-times, else from the published simulator's file beside the
+// workload or in the profiles.
+func (in *simulateFlags) loadService(a *app) error {
+	gittins := func(policy string) bool {
+		name, _ := tiresias.Canonical(policy)
+		return name == "dlas-gpu-gittins"
+	}
+	if in.Semantics != compare.Tiresias || !slices.ContainsFunc(in.Policies, gittins) {
+		return nil
+	}
+	candidates := []string{in.service}
+	if in.service == "" {
+		const published = "yarn-gput1000.csv"
+		candidates = []string{filepath.Join(filepath.Dir(in.workloads[0]), published)}
+		if in.profiles != "" {
+			candidates = append(candidates, filepath.Join(in.profiles, published), filepath.Join(in.profiles, "workloads", "tiresias", published))
+		}
+	}
+	for _, file := range candidates {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && in.service == "" {
+			continue
+		}
+		service, err := simulate.LoadServiceTimes(file)
+		if err != nil {
+			return err
+		}
+		if in.service == "" {
+			a.note("service times for the Gittins index from %s", file)
+		}
+		in.Service = service
+		return nil
+	}
+	return usageError("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))
+}
+
+func newSimulateGenerate(a *app) *cobra.Command {
+	var g simulate.Generator
+	var mix, gpus []string
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Write a workload: random arrivals, heavy-tailed durations, a mix of jobs",
+		Long: `generate draws a workload: Poisson arrivals, whose rate can swing over the day,
+log-normal durations with a Pareto tail, applications and sizes by weight.`,
+		Example: `  knee simulate generate --jobs 160 --hours 8 --seed 1 > workload.csv
+  knee simulate generate --jobs 1000 --hours 72 --diurnal 0.8 --gpus 1=6,2=2,8=1
+  knee simulate generate --jobs 160 --mix cifar10=4,bert=1
+  knee simulate generate --jobs 400 --failing 0.3 --unconverged 0.2 --tenants 8`,
+		RunE: func(*cobra.Command, []string) error {
+			var err error
+			if g.Mix, err = simulate.ParseWeights(mix); err != nil {
+				return usageError("--mix %s: %w", strings.Join(mix, ","), err)
+			}
+			if g.GPUs, err = simulate.ParseWeights(gpus); err != nil {
+				return usageError("--gpus %s: %w", strings.Join(gpus, ","), err)
+			}
+			jobs, err := g.Jobs()
+			if err != nil {
+				return usageError("%w", err)
+			}
+			return simulate.WriteWorkload(a.stdout, jobs)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&g.Count, "jobs", 160, "number of jobs")
+	f.Float64Var(&g.Hours, "hours", 8, "hours over which jobs arrive")
+	f.Float64Var(&g.Diurnal, "diurnal", 0, "daily swing of the rate of arrival, 0 to 1")
+	f.Float64Var(&g.MedianSeconds, "median", 900, "median duration in seconds")
+	f.Float64Var(&g.Sigma, "sigma", 1.2, "spread of the logarithm of durations")
+	f.Float64Var(&g.TailShare, "tail", 0.05, "share of jobs in the heavy tail")
+	f.Float64Var(&g.Failing, "failing", 0, "share of jobs that fail")
+	f.Float64Var(&g.Unconverged, "unconverged", 0, "share of jobs that do not converge")
+	f.IntVar(&g.Tenants, "tenants", 0, "number of tenants")
+	f.StringSliceVar(&mix, "mix", []string{"job=1"}, "applications and their weights")
+	f.StringSliceVar(&gpus, "gpus", []string{"1=5", "2=2", "4=2", "8=1"}, "sizes and their weights")
+	f.Int64Var(&g.Seed, "seed", 1, "seed of random draws")
+	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -47,19 +48,12 @@ func thisBuild() build {
 	if !ok {
 		return b
 	}
-	if b.Module = info.Main.Path; info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
+	b.Module, b.Version = info.Main.Path, cmp.Or(info.Main.Version, b.Version)
+	of := map[string]string{}
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
+		of[s.Key] = s.Value
 	}
+	b.Revision, b.Time, b.Modified = of["vcs.revision"], of["vcs.time"], of["vcs.modified"] == "true"
 	return b
 }
 
