@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,6 @@ type quickstart struct {
 	seed         int64
 
 	begun   time.Time
-	cluster *data.Cluster
 	jobs    []*quickJob
 	plan    *data.Plan
 	even    *data.Plan
@@ -79,17 +79,16 @@ type quickJob struct {
 	again       float64          // step time of the first trial measured again, over the first; 0 if it failed
 }
 
-//go:embed quickstart/*.yaml
-var quickStudies embed.FS
+// quickFiles are the studies, the cluster and the jobs of the quick start.
+//
+//go:embed quickstart
+var quickFiles embed.FS
 
 // run takes every step in order; each writes its files.
 func (q *quickstart) run(ctx context.Context) error {
 	q.begun = time.Now()
-	if err := os.MkdirAll(q.dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
-	}
 	for _, step := range []func(context.Context) error{
-		q.describe, q.measure, q.model, q.checkPredictions, q.share, q.draw, q.summarize,
+		q.describe, q.measure, q.model, q.checkPredictions, q.share, q.show, q.summarize,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -100,41 +99,36 @@ func (q *quickstart) run(ctx context.Context) error {
 
 func (q *quickstart) path(name string) string { return filepath.Join(q.dir, name) }
 
-func (q *quickstart) write(name string, write func(io.Writer) error) error {
-	return data.WriteFile(q.path(name), write)
-}
-
 func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, args...) }
 
-// describe writes the studies of the two jobs and this machine as a cluster.
+// describe writes the studies of the two jobs, the jobs, and this machine as a cluster.
 func (q *quickstart) describe(context.Context) error {
 	node, err := machineOfCores() // the built-in trainer does not use GPUs
 	if err != nil {
 		return err
 	}
-	q.cluster = &data.Cluster{Nodes: []data.Node{node}}
-	// The workers of both jobs wait for their input about half of the time, so
-	// that two of them share a core.
-	q.cluster.Nodes[0].GPUs *= 2
-	q.cluster.Nodes[0].PricePerHour = 0.05 * float64(q.cluster.Nodes[0].GPUs)
-	if err := q.write("cluster.yaml", func(w io.Writer) error { return data.WriteCluster(w, q.cluster) }); err != nil {
+	most := max(4, min(8, 2*node.GPUs)) // workers of a trial: beyond the cores, where the curve bends
+	values := map[string]any{"MOST": most, "BATCH": 256 * most, "SECONDS": q.trialSeconds, "TRIALS": q.trials, "SEED": q.seed,
+		"HOST": node.Name, "CORES": node.GPUs, "SLOTS": 2 * node.GPUs, "PRICE": 0.05 * 2 * float64(node.GPUs)}
+	folder, err := fs.Sub(quickFiles, "quickstart")
+	if err != nil {
+		return err
+	}
+	files, err := filesOf(folder)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		files[i].Data = []byte(os.Expand(string(f.Data), func(name string) string { return fmt.Sprint(values[name]) }))
+	}
+	if err := saveFiles(q.dir, files, io.Discard); err != nil {
 		return err
 	}
 	q.jobs = []*quickJob{
 		{name: "vision", about: "much arithmetic, few parameters, averaged by all-reduce"},
 		{name: "language", about: "little arithmetic, many parameters, kept by parameter servers"},
 	}
-	most := max(4, min(8, 2*runtime.NumCPU())) // beyond the cores, where the curve bends
-	values := map[string]any{"MOST": most, "BATCH": 256 * most, "SECONDS": q.trialSeconds, "TRIALS": q.trials, "SEED": q.seed}
 	for _, j := range q.jobs {
-		text, err := quickStudies.ReadFile("quickstart/" + j.name + ".yaml")
-		if err != nil {
-			return err
-		}
-		study := os.Expand(string(text), func(name string) string { return fmt.Sprint(values[name]) })
-		if err := q.write(j.name+".yaml", func(w io.Writer) error { _, err := io.WriteString(w, study); return err }); err != nil {
-			return err
-		}
 		if j.study, err = data.LoadStudy(q.path(j.name + ".yaml")); err != nil {
 			return err
 		}
@@ -233,21 +227,9 @@ func (q *quickstart) checkPredictions(ctx context.Context) error {
 	return nil
 }
 
-// share divides this machine between the jobs and exports the plan.
+// share divides this machine between the jobs.
 func (q *quickstart) share(context.Context) error {
 	q.say("Sharing this machine")
-	jobs := make([]data.Job, len(q.jobs))
-	for i, j := range q.jobs {
-		jobs[i] = data.Job{
-			Name: j.name, Model: j.name + ".model.json", Remaining: data.Remaining{Steps: 200_000}, Weight: 1,
-			Workers: data.IntRange{Min: 1, Max: q.cluster.Nodes[0].GPUs}, GPUTypes: []string{"cpu"}, Batch: j.study.Batch,
-			Resources: data.Resources{Worker: data.Need{CPUs: 0.5}},
-			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: j.study.Command},
-		}
-	}
-	if err := q.write("jobs.yaml", func(w io.Writer) error { return data.WriteJobs(w, &data.JobsFile{Jobs: jobs}) }); err != nil {
-		return err
-	}
 	problem, err := plan.Load(q.path("cluster.yaml"), q.path("jobs.yaml"))
 	if err != nil {
 		return err
@@ -260,65 +242,40 @@ func (q *quickstart) share(context.Context) error {
 	if q.even, err = policy.Solve(problem); err != nil {
 		return err
 	}
-	if err := q.write("plan.json", func(w io.Writer) error { return data.WritePlan(w, q.plan) }); err != nil {
-		return err
-	}
-	return q.export()
+	return data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) })
 }
 
-// export writes the plan for the schedulers that can express it.
-func (q *quickstart) export() error {
+// show writes the plan for the schedulers that can express it, the figures and the
+// report, as the commands for that do.
+func (q *quickstart) show(ctx context.Context) error {
+	q.say("Drawing")
 	var refused []error
 	for _, target := range []string{"slurm", "pytorchjob", "tfjob"} {
-		files, err := exportPlan(q.plan, target)
-		if err != nil {
-			refused = append(refused, fmt.Errorf("%s: %w", target, err))
+		if err := q.knee(ctx, "export", q.path("plan.json"), "--to", target, "-d", q.path(target)); err != nil {
+			refused = append(refused, err)
 			continue
 		}
-		if err := saveFiles(q.path(target), files, io.Discard); err != nil {
-			return err
-		}
-		q.exports = append(q.exports, target)
+		q.exports = append(q.exports, target+"/")
 	}
 	if len(q.exports) == 0 {
 		return fmt.Errorf("no exporter could express the plan: %w", errors.Join(refused...))
 	}
-	return nil
-}
-
-func (q *quickstart) draw(ctx context.Context) error {
-	q.say("Drawing")
-	if err := q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}); err != nil {
-		return err
-	}
-	for _, j := range q.jobs {
-		all, err := plots.Conditions(j.predictor)
-		if err != nil {
-			return err
-		}
-		for i := range all {
-			all[i].Workers = j.workers
-		}
-		spec, err := plots.ScalabilityOf(all, plots.Throughput)
-		if err != nil {
-			return err
-		}
-		fig, err := plots.NewScalability(spec)
-		if err := q.save(j.name+"-scalability", fig, err); err != nil {
-			return err
-		}
-	}
-	fig, err := plots.NewAllocation(plots.Allocation{Title: "This machine, shared", Subtitle: planSummary(q.plan), Cluster: q.cluster, Plan: q.plan})
-	return q.save("allocation", fig, err)
-}
-
-func (q *quickstart) save(name string, fig plots.Figure, err error) error {
+	var err error
 	for _, ext := range []string{".svg", ".png"} {
-		if err == nil {
-			err = plots.Save(q.path(name+ext), fig)
+		for _, j := range q.jobs {
+			workers := fmt.Sprintf("%d..%d", j.workers[0], j.workers[len(j.workers)-1])
+			err = cmp.Or(err, q.knee(ctx, "plot", "scalability", q.path(j.name+".model.json"), "--workers", workers, "-f", q.path(j.name+"-scalability"+ext)))
 		}
+		err = cmp.Or(err, q.knee(ctx, "plot", "allocation", q.path("plan.json"), "--cluster", q.path("cluster.yaml"), "--title", "This machine, shared", "-f", q.path("allocation"+ext)))
 	}
-	return err
+	return cmp.Or(err, q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}))
+}
+
+// knee runs a command, whose output is not shown.
+func (q *quickstart) knee(ctx context.Context, args ...string) error {
+	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard})
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 // summarize prints the results and writes them to summary.txt.
@@ -330,7 +287,7 @@ func (q *quickstart) summarize(context.Context) error {
 	q.summarizePlan(&b)
 	q.summarizeFiles(&b)
 	text := b.String()
-	if err := q.write("summary.txt", func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+	if err := data.WriteFile(q.path("summary.txt"), func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return err
 	}
 	q.app.note("")
@@ -421,5 +378,5 @@ try next
   knee predict %s --workers 1..16
   knee init my-job       # a study of your own training script
 took %s
-`, q.path("report.html"), strings.Join(q.exports, "/, ")+"/", q.path(first+".model.json"), time.Since(q.begun).Round(time.Second))
+`, q.path("report.html"), strings.Join(q.exports, ", "), q.path(first+".model.json"), time.Since(q.begun).Round(time.Second))
 }

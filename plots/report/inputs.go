@@ -49,15 +49,17 @@ func Files(path string) []string {
 	if err != nil {
 		return []string{path} // opening it gives the error
 	}
+	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(turns) > 0 {
+		if _, err := os.Stat(filepath.Join(path, "audit.jsonl")); err == nil {
+			return Files(filepath.Dir(slices.Max(turns)))
+		}
+	}
 	var files []string
 	for _, e := range entries {
 		switch filepath.Ext(strings.TrimSuffix(e.Name(), ".gz")) {
 		case ".csv", ".json", ".yaml", ".yml":
 			files = append(files, filepath.Join(path, e.Name()))
 		}
-	}
-	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(files) == 0 && len(turns) > 0 {
-		return Files(filepath.Dir(slices.Max(turns)))
 	}
 	return files
 }
