@@ -118,7 +118,10 @@ func (f *sharingFlags) addShared(cmd *cobra.Command) {
 
 func (f *sharingFlags) load() (plan.Problem, error) {
 	pr, err := plan.Load(f.cluster, f.jobs)
-	pr.Objective, pr.Policy, pr.Risk = f.objective, f.policy, f.risk
+	if err == nil {
+		pr.Objective, pr.Policy, pr.Risk = f.objective, f.policy, f.risk
+		pr.FairSlots = pr.Cluster.Slots() // the same fair share for all changes of the cluster
+	}
 	return pr, err
 }
 

@@ -24,7 +24,6 @@ type whatIfRow struct {
 
 // allocateWhatIf prints the plan's totals without and with each change.
 func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
-	pr.FairSlots = pr.Cluster.Slots() // the same fair share for all changes
 	t := newOutcomes(out, "value_change", "change")
 	var rows []whatIfRow
 	for _, text := range append([]string{""}, f.whatIf...) {
@@ -47,7 +46,6 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 
 // allocateCurve prints the value of clusters of other sizes.
 func (a *app) allocateCurve(pr plan.Problem, out format) error {
-	pr.FairSlots = pr.Cluster.Slots()
 	points, err := plan.Curve(pr, policy.Solve)
 	if err != nil {
 		return err

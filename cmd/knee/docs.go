@@ -23,12 +23,7 @@ func newDocs(a *app) *cobra.Command {
 		Example: "  knee docs man ~/.local/share/man/man1\n  knee docs reference > commands.md",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDocsMan(), newDocsReference(a))
-	return cmd
-}
-
-func newDocsReference(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd.AddCommand(&cobra.Command{
 		Use:     "reference",
 		Short:   "Print all commands and flags as one Markdown page",
 		Example: "  knee docs reference > docs/commands.md",
@@ -36,7 +31,20 @@ func newDocsReference(a *app) *cobra.Command {
 			_, err := io.WriteString(a.stdout, referenceHead+referenceOf(cmd.Root(), map[string]bool{}))
 			return err
 		},
-	}
+	}, &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write man pages, one for every command",
+		Example: "  knee docs man manual",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("make the folder: %w", err)
+			}
+			cmd.Root().DisableAutoGenTag = true // it holds the date
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
+		},
+	})
+	return cmd
 }
 
 const referenceHead = `# Commands
@@ -106,20 +114,4 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 		out.WriteString("\nAs above: " + strings.Join(named, ", ") + ".\n")
 	}
 	return out.String()
-}
-
-func newDocsMan() *cobra.Command {
-	return &cobra.Command{
-		Use:     "man DIR",
-		Short:   "Write man pages, one for every command",
-		Example: "  knee docs man manual",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fmt.Errorf("make the folder: %w", err)
-			}
-			cmd.Root().DisableAutoGenTag = true // it holds the date
-			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
-		},
-	}
 }

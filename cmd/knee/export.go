@@ -30,9 +30,13 @@ refused, with the reason.`,
 				return err
 			}
 			a.leaveOut(plan, to)
-			files, err := exportPlan(plan, to)
+			exporter, err := export.New(to)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return err
+			}
+			files, err := exporter(*plan) // its errors name the target
+			if err != nil {
+				return usageError("%s: %w", args[0], err)
 			}
 			if dir != "-" {
 				return saveFiles(dir, files, a.stdout)
@@ -64,19 +68,6 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 		}
 		return fixed
 	})
-}
-
-// exportPlan fails with the exit code of bad input if the target cannot express the plan.
-func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
-	exporter, err := export.New(to)
-	if err != nil {
-		return nil, err
-	}
-	files, err := exporter(*plan) // its errors name the target
-	if err != nil {
-		return nil, usageError("%w", err)
-	}
-	return files, nil
 }
 
 // saveFiles writes files into a folder, and their paths to names.

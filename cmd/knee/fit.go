@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,11 +19,11 @@ import (
 )
 
 func newFit(a *app) *cobra.Command {
-	var job, pool, family, file, interconnect, message string
+	var settings fit.Settings
+	var job, pool, file string
 	var out format
 	var curve curveFlags
 	var cluster []string
-	var seed int64
 	var noAdvice bool
 	var columns map[string]string
 	cmd := &cobra.Command{
@@ -60,9 +61,12 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 					ms[i].Job = pool
 				}
 			}
-			settings, err := fitSettings(family, seed, cluster, interconnect, message)
-			if err != nil {
-				return err
+			for _, path := range cluster {
+				other, err := fit.ReadModel(path)
+				if err != nil {
+					return err
+				}
+				settings.Others = append(settings.Others, other.Model)
 			}
 			busy := a.progress().Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
 			m, err := fit.FitContext(cmd.Context(), ms, settings)
@@ -101,45 +105,32 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f := cmd.Flags()
 	f.StringVarP(&file, "file", "f", "model.json", "file for the model")
 	formatFlag(cmd, &out)
-	named(cmd, &family, "family", fit.Auto, "form", append([]string{fit.Auto}, fit.FamilyNames()...))
+	named(cmd, &settings.Family, "family", fit.Auto, "form", append([]string{fit.Auto}, fit.FamilyNames()...))
 	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
 	f.StringVar(&pool, "pool", "", "common name of several sizes of a model")
 	f.StringToStringVar(&columns, "columns", nil, columnsUsage)
-	f.Int64Var(&seed, "seed", 1, "seed of random draws")
+	f.Int64Var(&settings.Seed, "seed", 1, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
-	f.StringVar(&interconnect, "interconnect", "", "bytes/s between two nodes, such as 12.5G")
-	f.StringVar(&message, "message-bytes", "", "bytes of a synchronisation, such as 102M (4 × parameters)")
+	f.Var((*quantity)(&settings.Interconnect), "interconnect", "bytes/s between two nodes, such as 12.5G")
+	f.Var((*quantity)(&settings.MessageBytes), "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)")
+	cmd.MarkFlagsRequiredTogether("interconnect", "message-bytes")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	return cmd
 }
 
-// fitSettings turns flags into settings, loading the models of other jobs.
-func fitSettings(family string, seed int64, cluster []string, interconnect, message string) (fit.Settings, error) {
-	s := fit.Settings{Family: family, Seed: seed}
-	for _, q := range []struct {
-		flag, text string
-		to         *float64
-	}{{"interconnect", interconnect, &s.Interconnect}, {"message-bytes", message, &s.MessageBytes}} {
-		if q.text == "" {
-			continue
-		}
-		n, err := data.ParseQuantity(q.text)
-		if err != nil || n <= 0 {
-			return s, usageError("--%s %q: want bytes such as 102M or 12.5Gi", q.flag, q.text)
-		}
-		*q.to = float64(n)
+// quantity is a flag that takes bytes.
+type quantity float64
+
+func (q *quantity) String() string { return "" }
+func (q *quantity) Type() string   { return "bytes" }
+
+func (q *quantity) Set(s string) error {
+	n, err := data.ParseQuantity(s)
+	if err != nil || n <= 0 {
+		return errors.New("want bytes such as 102M or 12.5Gi")
 	}
-	if (s.Interconnect > 0) != (s.MessageBytes > 0) {
-		return s, usageError("--interconnect and --message-bytes: want both or neither")
-	}
-	for _, path := range cluster {
-		m, err := fit.ReadModel(path)
-		if err != nil {
-			return s, err
-		}
-		s.Others = append(s.Others, m.Model)
-	}
-	return s, nil
+	*q = quantity(n)
+	return nil
 }
 
 // mostRepeats bounds the repeats of a configuration that a fit uses: the standard

@@ -137,14 +137,12 @@ func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *int
 	ctx, cancel := context.WithCancel(ctx)
 	i := &interrupts{cancel: cancel, stderr: stderr, signals: make(chan os.Signal, 2)}
 	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
-	go i.listen()
+	go func() {
+		for s := range i.signals {
+			i.hear(s, time.Now())
+		}
+	}()
 	return ctx, i
-}
-
-func (i *interrupts) listen() {
-	for s := range i.signals {
-		i.hear(s, time.Now())
-	}
 }
 
 // hear handles one signal.

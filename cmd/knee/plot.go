@@ -39,13 +39,17 @@ drawn in a font of this machine.`,
 	return cmd
 }
 
-// plot returns a sub-command of plot. The first word of its use is its name and
-// that of its default file.
-func (a *app) plot(use, short, long, example string, draw func(files []string) (plots.Figure, error)) *cobra.Command {
+// plot returns a sub-command of plot that draws what it loads. The first word of its
+// use is its name and that of its default file.
+func plot[T any, F plots.Figure](a *app, use, short, long, example string, load func(files []string) (T, error), draw func(T) (F, error)) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example,
 		RunE: func(_ *cobra.Command, files []string) error {
-			fig, err := draw(files)
+			loaded, err := load(files)
+			if err != nil {
+				return err
+			}
+			fig, err := draw(loaded)
 			if err != nil {
 				return err
 			}
@@ -218,13 +222,17 @@ type baseFlags struct {
 }
 
 func (b *baseFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first)")
+	b.addCurve(cmd)
 	cmd.Flags().StringVar(&b.mode, "mode", "", "mode (default: the first)")
+}
+
+func (b *baseFlags) addCurve(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first)")
 	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: measured most)")
 }
 
 // open reads the model and returns the configuration that the flags select.
-func (b *baseFlags) open(path string) (plots.Condition, error) {
+func (b *baseFlags) open(files []string) (plots.Condition, error) {
 	var f conditionFlags
 	if b.gpuType != "" {
 		f.gpuTypes = []string{b.gpuType}
@@ -235,7 +243,7 @@ func (b *baseFlags) open(path string) (plots.Condition, error) {
 	if b.localBatch > 0 {
 		f.local = []float64{b.localBatch}
 	}
-	all, err := f.conditions([]string{path})
+	all, err := f.conditions(files)
 	if err != nil {
 		return plots.Condition{}, err
 	}

@@ -27,7 +27,7 @@ func (a *app) scalabilityPlot() *cobra.Command {
 	var f conditionFlags
 	var x, y string
 	var goodput bool
-	cmd := a.plot("scalability MODEL.json...", "Throughput against workers: measured, predicted with its 90 % band, ideal, and the knee",
+	cmd := plot(a, "scalability MODEL.json...", "Throughput against workers: measured, predicted with its 90 % band, ideal, and the knee",
 		`scalability draws a curve for every GPU type and mode of the models, at the batch
 measured most. Lists draw more: --gpu-type a100,v100, --local-batch 32,64,
 --by x_width. A curve is named by what it differs in; the subtitle says what all
@@ -36,11 +36,7 @@ batch, it is divided among the workers.`,
 		`  knee plot scalability model.json -f scalability.svg
   knee plot scalability model.json --by local_batch -f batches.svg
   knee plot scalability model.json --gpu-type a100 --global-batch 512 --workers 1..64*2 -f a100.png`,
-		func(files []string) (plots.Figure, error) {
-			all, err := f.conditions(files)
-			if err != nil {
-				return nil, err
-			}
+		f.conditions, func(all []plots.Condition) (*plots.Chart, error) {
 			quantity := map[bool]plots.Quantity{false: plots.Throughput, true: plots.Goodput}[goodput]
 			spec, err := plots.ScalabilityOf(all, quantity)
 			if err != nil {
@@ -58,16 +54,10 @@ batch, it is divided among the workers.`,
 
 func (a *app) efficiencyPlot() *cobra.Command {
 	var f conditionFlags
-	cmd := a.plot("efficiency MODEL.json...", "Scaling efficiency and cost against workers", "",
+	cmd := plot(a, "efficiency MODEL.json...", "Scaling efficiency and cost against workers", "",
 		`  knee plot efficiency model.json -f efficiency.svg
   knee plot efficiency model.json --price a100=3.2 -f cost.png`,
-		func(files []string) (plots.Figure, error) {
-			all, err := f.conditions(files)
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewEfficiency(all)
-		})
+		f.conditions, plots.NewEfficiency)
 	f.add(cmd)
 	priced(cmd, &f.price)
 	return cmd
@@ -76,14 +66,10 @@ func (a *app) efficiencyPlot() *cobra.Command {
 func (a *app) batchPlot() *cobra.Command {
 	var workers int
 	var base baseFlags
-	cmd := a.plot("batch MODEL.json", "Throughput, goodput and statistical efficiency against the batch", "",
+	cmd := plot(a, "batch MODEL.json", "Throughput, goodput and statistical efficiency against the batch", "",
 		`  knee plot batch model.json -f batch.svg
   knee plot batch model.json --workers 8 -f batch.png`,
-		func(files []string) (plots.Figure, error) {
-			c, err := base.open(files[0])
-			if err != nil {
-				return nil, err
-			}
+		base.open, func(c plots.Condition) (*plots.Panels, error) {
 			if c.Base.Workers = workers; workers < 1 {
 				answers, err := c.Answers()
 				if err != nil {
@@ -101,16 +87,12 @@ func (a *app) batchPlot() *cobra.Command {
 func (a *app) heatMapPlot() *cobra.Command {
 	var base baseFlags
 	var workers int
-	cmd := a.plot("heatmap MODEL.json", "Throughput over tensor- and pipeline-parallel degrees", "", "  knee plot heatmap model.json -f heatmap.svg",
-		func(files []string) (plots.Figure, error) {
-			on, err := base.open(files[0])
-			if err != nil {
-				return nil, err
-			}
+	cmd := plot(a, "heatmap MODEL.json", "Throughput over tensor- and pipeline-parallel degrees", "", "  knee plot heatmap model.json -f heatmap.svg",
+		base.open, func(on plots.Condition) (*plots.Chart, error) {
 			gpu := on.Base.GPUType
 			measured := on.Predictor.Model.Layouts(gpu)
 			if measured == nil {
-				return nil, usageError("%s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", files[0])
+				return nil, usageError("the model of %s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", on.Base.Job)
 			}
 			if workers == 0 {
 				workers = slices.Max(predict.LayoutSizes(measured))
@@ -125,21 +107,12 @@ func (a *app) heatMapPlot() *cobra.Command {
 func (a *app) speedPlot() *cobra.Command {
 	var base baseFlags
 	var over string
-	cmd := a.plot("speed MODEL.json", "Speed with parameter servers, against workers or ps", "",
+	cmd := plot(a, "speed MODEL.json", "Speed with parameter servers, against workers or ps", "",
 		`  knee plot speed model.json --over workers -f workers.svg
   knee plot speed model.json --over ps --mode ps-async -f ps.svg`,
-		func(files []string) (plots.Figure, error) {
-			if base.mode = cmp.Or(base.mode, string(data.PSSync)); !data.Mode(base.mode).UsesPS() {
-				return nil, usageError("--mode %q: want ps-sync or ps-async", base.mode)
-			}
-			c, err := base.open(files[0])
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewSpeed(c, over == "ps")
-		})
-	base.add(cmd)
-	cmd.Flags().Lookup("mode").Usage = "ps-sync or ps-async (default ps-sync)"
+		base.open, func(c plots.Condition) (*plots.Chart, error) { return plots.NewSpeed(c, over == "ps") })
+	base.addCurve(cmd)
+	oneOf(cmd, &base.mode, "mode", "mode", string(data.PSSync), string(data.PSAsync))
 	oneOf(cmd, &over, "over", "horizontal axis", "workers", "ps")
 	return cmd
 }
@@ -148,17 +121,14 @@ func (a *app) whatIfPlot() *cobra.Command {
 	var base baseFlags
 	var workers string
 	var changes []string
-	cmd := a.plot("what-if MODEL.json", "What a faster link or better overlap would bring",
+	cmd := plot(a, "what-if MODEL.json", "What a faster link or better overlap would bring",
 		`what-if draws the speed against workers as it is and under each change, and by
 how much each makes a step faster, with 90 % intervals. Without --change it asks
 for links that take half as long and for perfect overlap.`,
 		`  knee plot what-if model.json -f what-if.svg
   knee plot what-if model.json --change inter_node=0.5x --change inter_node=0.5x,overlap=max -f links.svg`,
-		func(files []string) (plots.Figure, error) {
-			c, err := base.open(files[0])
-			if err != nil {
-				return nil, err
-			}
+		base.open, func(c plots.Condition) (*plots.Panels, error) {
+			var err error
 			if c.Workers, err = counts("workers", workers); err != nil {
 				return nil, err
 			}
@@ -208,18 +178,15 @@ func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed 
 // The figures of what was measured.
 
 func (a *app) convergencePlot() *cobra.Command {
-	var job string
+	var job, file string
 	var target float64
 	var run curveFlags
 	var cmd *cobra.Command
-	cmd = a.plot("convergence CURVE.csv", "Loss against step, the fitted curve with its band, and when a target is reached", "",
+	cmd = plot(a, "convergence CURVE.csv", "Loss against step, the fitted curve with its band, and when a target is reached", "",
 		`  knee plot convergence study.curve.csv -f convergence.svg
   knee plot convergence study.curve.csv --target-loss 0.2 -f convergence.png`,
-		func(files []string) (plots.Figure, error) {
-			points, err := a.curves(files[0])
-			if err != nil {
-				return nil, err
-			}
+		func(files []string) ([]data.CurvePoint, error) { file = files[0]; return a.curves(file) },
+		func(points []data.CurvePoint) (*plots.Chart, error) {
 			points = slices.DeleteFunc(points, func(p data.CurvePoint) bool { return job != "" && p.Job != job })
 			settings, err := run.settings(a)
 			if err != nil {
@@ -230,7 +197,7 @@ func (a *app) convergencePlot() *cobra.Command {
 			}
 			c, err := convergence.Fit(points, run.initialBatch, settings)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", files[0], err)
+				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			var goal *float64
 			if cmd.Flags().Changed("target-loss") {
@@ -238,7 +205,7 @@ func (a *app) convergencePlot() *cobra.Command {
 			}
 			fig, warnings, err := plots.NewConvergence(c, points, run.initialBatch, goal)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", files[0], err)
+				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			a.warn(warnings...)
 			return fig, nil
@@ -252,7 +219,7 @@ func (a *app) convergencePlot() *cobra.Command {
 
 func (a *app) searchPlot() *cobra.Command {
 	var study, curve, along string
-	cmd := a.plot("search MEASUREMENTS.csv", "Progress of a search, or its prediction along one knob",
+	cmd := plot(a, "search MEASUREMENTS.csv", "Progress of a search, or its prediction along one knob",
 		`search draws every trial and the best throughput so far.
 
 With --study and --along it draws what the search predicts along one knob, all
@@ -260,13 +227,10 @@ else as in the best configuration so far: the objective with its 90 % band, the
 measured points, and below the expected gain, by which the next trial is chosen.`,
 		`  knee plot search study.measurements.csv -f search.svg
   knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg`,
-		func(files []string) (plots.Figure, error) {
+		func(files []string) ([]data.Measurement, error) { return a.rows(data.Import{}, "", files[0]) },
+		func(ms []data.Measurement) (plots.Figure, error) {
 			if (study == "") != (along == "") || curve != "" && study == "" {
 				return nil, usageError("--study, --along and --curve: want --study and --along, or none")
-			}
-			ms, err := a.rows(data.Import{}, "", files[0])
-			if err != nil {
-				return nil, err
 			}
 			points, err := a.curves(curve)
 			if err != nil {
@@ -290,14 +254,11 @@ measured points, and below the expected gain, by which the next trial is chosen.
 func (a *app) residualsPlot() *cobra.Command {
 	var v validateFlags
 	var cmd *cobra.Command
-	cmd = a.plot("residuals MEASUREMENTS.csv...", "Errors of predictions of held-out measurements, as knee validate makes them", "",
+	cmd = plot(a, "residuals MEASUREMENTS.csv...", "Errors of predictions of held-out measurements, as knee validate makes them", "",
 		`  knee plot residuals study.measurements.csv -f residuals.svg
   knee plot residuals study.measurements.csv --forward -f forward.png`,
-		func(files []string) (plots.Figure, error) {
-			val, err := v.run(a, cmd, files)
-			if err != nil {
-				return nil, err
-			}
+		func(files []string) (*predict.Validation, error) { return v.run(a, cmd, files) },
+		func(val *predict.Validation) (*plots.Chart, error) {
 			jobs := map[string]bool{}
 			for _, r := range val.Residuals {
 				jobs[r.Measured.Job] = true
@@ -316,13 +277,10 @@ func (a *app) residualsPlot() *cobra.Command {
 
 func (a *app) allocationPlot() *cobra.Command {
 	var cluster string
-	cmd := a.plot("allocation PLAN.json", "Who gets which GPUs: one bar per node, one colour per job", "",
+	cmd := plot(a, "allocation PLAN.json", "Who gets which GPUs: one bar per node, one colour per job", "",
 		"  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
-		func(files []string) (plots.Figure, error) {
-			plan, err := data.LoadPlan(files[0])
-			if err != nil {
-				return nil, err
-			}
+		func(files []string) (*data.Plan, error) { return data.LoadPlan(files[0]) },
+		func(plan *data.Plan) (*plots.Chart, error) {
 			c, err := data.LoadCluster(cluster)
 			if err != nil {
 				return nil, err
@@ -337,17 +295,13 @@ func (a *app) allocationPlot() *cobra.Command {
 func (a *app) gainsPlot() *cobra.Command {
 	var gpuType string
 	var f sharingFlags
-	cmd := a.plot("gains --cluster CLUSTER.yaml --jobs JOBS.yaml", "What each further worker gains, and where the allocation stopped",
+	cmd := plot(a, "gains --cluster CLUSTER.yaml --jobs JOBS.yaml", "What each further worker gains, and where the allocation stopped",
 		`gains plans as knee allocate does and draws what each further worker adds to the
 objective, in the order of the gain: filled if it was given, hollow if not. A
 figure shows one GPU type.`,
 		"  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
-		func([]string) (plots.Figure, error) {
-			pr, err := f.load()
-			if err != nil {
-				return nil, err
-			}
-			pr.FairSlots = pr.Cluster.Slots()
+		func([]string) (plan.Problem, error) { return f.load() },
+		func(pr plan.Problem) (*plots.Chart, error) {
 			made, err := policy.Solve(pr)
 			if err != nil {
 				return nil, err
@@ -365,14 +319,10 @@ figure shows one GPU type.`,
 
 func (a *app) valuePlot() *cobra.Command {
 	var f sharingFlags
-	cmd := a.plot("value --cluster CLUSTER.yaml --jobs JOBS.yaml", "What clusters of other sizes are worth, and what the next node adds", "",
+	cmd := plot(a, "value --cluster CLUSTER.yaml --jobs JOBS.yaml", "What clusters of other sizes are worth, and what the next node adds", "",
 		"  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
-		func([]string) (plots.Figure, error) {
-			pr, err := f.load()
-			if err != nil {
-				return nil, err
-			}
-			pr.FairSlots = pr.Cluster.Slots()
+		func([]string) (plan.Problem, error) { return f.load() },
+		func(pr plan.Problem) (*plots.Panels, error) {
 			points, err := plan.Curve(pr, policy.Solve)
 			if err != nil {
 				return nil, err
@@ -385,29 +335,26 @@ func (a *app) valuePlot() *cobra.Command {
 }
 
 func (a *app) simulationPlot() *cobra.Command {
-	var workload string
-	cmd := a.plot("simulation JOBS.csv | USAGE.csv", "Policies compared: how soon jobs are done, how full the cluster is",
+	var workload, file string
+	cmd := plot(a, "simulation JOBS.csv | USAGE.csv", "Policies compared: how soon jobs are done, how full the cluster is",
 		`simulation draws what knee simulate --jobs-out wrote: the share of jobs that are
 done within a time, one line per policy. Of what --usage-out wrote it draws the
 GPUs in use over time, one row per policy, and below how many jobs wait, stopped
 ones included.`,
 		`  knee plot simulation jobs.csv -f jct.svg
   knee plot simulation usage.csv -f usage.svg`,
-		func(files []string) (plots.Figure, error) {
-			content, err := data.ReadFile(files[0])
-			if err != nil {
-				return nil, err
-			}
+		func(files []string) ([]byte, error) { file = files[0]; return data.ReadFile(file) },
+		func(content []byte) (plots.Figure, error) {
 			if header, _, _ := bytes.Cut(content, []byte("\n")); bytes.Contains(header, []byte("gpus_used")) {
-				used, err := simulate.ReadUsage(bytes.NewReader(content), files[0])
-				runs, err := chosen(used, err, files[0], workload, func(u simulate.Used) string { return u.Workload })
+				used, err := simulate.ReadUsage(bytes.NewReader(content), file)
+				runs, err := chosen(used, err, file, workload, func(u simulate.Used) string { return u.Workload })
 				if err != nil {
 					return nil, err
 				}
 				return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
 			}
-			jobs, err := simulate.ReadOutcomes(bytes.NewReader(content), files[0])
-			runs, err := chosen(jobs, err, files[0], workload, func(r simulate.Replayed) string { return r.Workload })
+			jobs, err := simulate.ReadOutcomes(bytes.NewReader(content), file)
+			runs, err := chosen(jobs, err, file, workload, func(r simulate.Replayed) string { return r.Workload })
 			if err != nil {
 				return nil, err
 			}

@@ -10,7 +10,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/convergence"
 	"knee/plots"
 	"knee/predict"
 )
@@ -153,15 +152,26 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	if err := f.knobs.check(m); err != nil {
 		return nil, err
 	}
+	workersGiven, err := counts("workers", f.workers)
+	if err != nil {
+		return nil, err
+	}
+	psGiven, err := counts("ps", f.ps)
+	if err != nil {
+		return nil, err
+	}
 	var all []data.Config
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			if f.gpuType != "" && f.gpuType != gpu || f.mode != "" && f.mode != string(mode) {
 				continue
 			}
-			workers, servers, err := f.sizes(m, gpu, mode)
-			if err != nil {
-				return nil, err
+			workers, servers := predict.Sizes(m, gpu, mode)
+			if workersGiven != nil {
+				workers = workersGiven
+			}
+			if mode.UsesPS() && psGiven != nil {
+				servers = psGiven
 			}
 			for _, ps := range servers {
 				for _, knobs := range f.knobs.settings() {
@@ -189,22 +199,6 @@ func measuredKinds(m *fit.Model) string {
 		}
 	}
 	return strings.Join(kinds, ", ")
-}
-
-// sizes returns the numbers of workers and ps to predict for one GPU type
-// and mode.
-func (f predictFlags) sizes(m *fit.Model, gpu string, mode data.Mode) (workers, servers []int, err error) {
-	measured, measuredPS := predict.Sizes(m, gpu, mode)
-	if workers, err = counts("workers", f.workers); err == nil && mode.UsesPS() {
-		servers, err = counts("ps", f.ps)
-	}
-	if workers == nil {
-		workers = measured
-	}
-	if servers == nil {
-		servers = measuredPS
-	}
-	return workers, servers, err
 }
 
 func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
@@ -306,39 +300,32 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
 	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
 	c := m.Convergence()
-	switch {
-	case f.delta != 0 && c == nil:
+	if c == nil && f.delta != 0 {
 		return g, usageError("--delta: the model has no training curve; give knee fit --curve")
-	case f.delta != 0:
+	}
+	if c == nil || f.delta == 0 && !g.HasTarget {
+		return g, nil
+	}
+	unit := map[bool]string{true: "epochs", false: "steps at the initial batch"}[c.Epochs]
+	if f.delta != 0 {
 		e, err := c.StepsToConvergence(f.delta)
 		if err != nil {
 			return g, err
 		}
 		g.Steps = e.Mean
-		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s %s", f.delta, between(e, number), unitOf(c))
-		if c.Epochs {
-			return g, fit.ErrEpochs
-		}
-	case g.HasTarget && c != nil:
+		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s %s", f.delta, between(e, number), unit)
+	} else {
 		t, err := c.Target(f.target)
 		if err != nil {
 			return g, err
 		}
-		a.note("reaches %g with probability %.0f %%, after %s %s (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), unitOf(c), t.Method, c.Reach.Meaning())
+		a.note("reaches %g with probability %.0f %%, after %s %s (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), unit, t.Method, c.Reach.Meaning())
 		a.warn(t.Notes...)
-		if c.Epochs {
-			return g, fit.ErrEpochs
-		}
+	}
+	if c.Epochs {
+		return g, fit.ErrEpochs
 	}
 	return g, nil
-}
-
-// unitOf names what a training curve counts.
-func unitOf(c *convergence.Curve) string {
-	if c.Epochs {
-		return "epochs"
-	}
-	return "steps at the initial batch"
 }
 
 // adviseRate prints the usual scalings of the learning rate, if the batch of a

@@ -63,7 +63,11 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 			if other != "" {
 				return a.profileBeside(cmd.Context(), study, other, dir, out)
 			}
-			a.noteContention(study)
+			if candidates, err := space.Candidates(study); err == nil { // else the run says why not
+				if what := space.Contention(study, candidates, runtime.NumCPU()); what != "" {
+					a.note("warning: %s", what)
+				}
+			}
 			files := profile.FilesBeside(args[0], dir)
 			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: how.Search, Restart: restart, Lease: lease})
 			if err != nil {
@@ -86,18 +90,6 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which trials are taken over")
 	formatFlag(cmd, &out)
 	return cmd
-}
-
-// noteContention warns of trials with more workers than this machine has cores.
-// An invalid space is reported later, when it is used.
-func (a *app) noteContention(s *data.Study) {
-	candidates, err := space.Candidates(s)
-	if err != nil {
-		return
-	}
-	if what := space.Contention(s, candidates, runtime.NumCPU()); what != "" {
-		a.note("warning: %s", what)
-	}
 }
 
 // anySuccess fails if not one trial succeeded, with the reason of the last.
