@@ -148,14 +148,10 @@ func (s course) draw() (*Chart, error) {
 }
 
 func (s course) check() error {
-	err := cmp.Or(checkFinite("", s), checkBands("curve", s.Curve, finite))
-	if e := s.Crossing; err == nil && e != nil {
-		if s.Target == nil {
-			return bad("target", "none", "a target loss, as a crossing is given")
-		}
-		err = checkInterval("crossing", e.Lo, e.Mean, e.Hi)
+	if s.Crossing != nil && s.Target == nil {
+		return bad("target", "none", "a target loss, as a crossing is given")
 	}
-	return cmp.Or(err, checkDrawable("points", s.Points, len(s.Curve)))
+	return cmp.Or(check("", s, finite), checkDrawable("points", s.Points, len(s.Curve)))
 }
 
 // setAxes makes room for points, curve, target and crossing.

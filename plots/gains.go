@@ -123,7 +123,7 @@ func (g gains) check() error {
 	steps := 0
 	for i, j := range g.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
-		if err := cmp.Or(checkName(at+".job", j.Job), checkFinite(at, j)); err != nil {
+		if err := cmp.Or(checkName(at+".job", j.Job), check(at, j, finite)); err != nil {
 			return err
 		}
 		for k, s := range j.Steps {

@@ -161,66 +161,51 @@ func positive(field string, v float64) error {
 // show writes a number for an error.
 func show(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// checkFinite refuses a spec that holds a number which cannot be drawn, and names
-// its field.
-func checkFinite(field string, spec any) error { return walk(field, reflect.ValueOf(spec)) }
+// check refuses a spec with a number that is not as wanted, or an interval without its
+// value, and names its field. A failed point needs only its X; the X of a curve ascend.
+func check(field string, spec any, want func(field string, v float64) error) error {
+	return walk(field, reflect.ValueOf(spec), want)
+}
 
-func walk(field string, v reflect.Value) error {
+func walk(field string, v reflect.Value, want func(string, float64) error) (err error) {
+	switch x := v.Interface().(type) {
+	case float64:
+		return want(field, x)
+	case data.Estimate:
+		return checkInterval(field, x.Lo, x.Mean, x.Hi)
+	case Point:
+		err = want(field+".x", x.X)
+		if x.ok() {
+			err = cmp.Or(err, want(field+".y", x.Y))
+		}
+		if x.ok() && (x.Lo != 0 || x.Hi != 0) {
+			err = cmp.Or(err, checkInterval(field, x.Lo, x.Y, x.Hi))
+		}
+		return err
+	case Band:
+		return cmp.Or(want(field+".x", x.X), want(field+".mean", x.Mean), checkInterval(field, x.Lo, x.Mean, x.Hi))
+	}
 	switch v.Kind() {
-	case reflect.Float64:
-		return finite(field, v.Float())
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return walk(field, v.Elem())
+			return walk(field, v.Elem(), want)
 		}
 	case reflect.Slice:
-		for i := range v.Len() {
-			if err := walk(fmt.Sprintf("%s[%d]", field, i), v.Index(i)); err != nil {
-				return err
+		for i := 0; i < v.Len() && err == nil; i++ {
+			at := fmt.Sprintf("%s[%d]", field, i)
+			err = walk(at, v.Index(i), want)
+			if curve, ok := v.Interface().([]Band); ok && err == nil && i > 0 && curve[i].X <= curve[i-1].X {
+				err = bad(at+".x", show(curve[i].X), "more than "+show(curve[i-1].X)+", the x before it")
 			}
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			name := strings.TrimPrefix(field+"."+strings.ToLower(v.Type().Field(i).Name), ".")
-			if err := walk(name, v.Field(i)); err != nil {
-				return err
+		for i := 0; i < v.NumField() && err == nil; i++ {
+			if name := v.Type().Field(i); name.IsExported() {
+				err = walk(strings.TrimPrefix(field+"."+strings.ToLower(name.Name), "."), v.Field(i), want)
 			}
 		}
 	}
-	return nil
-}
-
-// checkPoints checks measured points. A failed point needs only its X.
-func checkPoints(field string, pts []Point, check func(string, float64) error) error {
-	for i, p := range pts {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		err := check(at+".x", p.X)
-		if p.ok() {
-			err = cmp.Or(err, check(at+".y", p.Y))
-		}
-		if p.ok() && (p.Lo != 0 || p.Hi != 0) {
-			err = cmp.Or(err, checkInterval(at, p.Lo, p.Y, p.Hi))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkBands checks that the X of a curve ascend, and that every mean is inside
-// its interval.
-func checkBands(field string, curve []Band, check func(string, float64) error) error {
-	for i, b := range curve {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		if err := cmp.Or(check(at+".x", b.X), check(at+".mean", b.Mean), checkInterval(at, b.Lo, b.Mean, b.Hi)); err != nil {
-			return err
-		}
-		if i > 0 && b.X <= curve[i-1].X {
-			return bad(at+".x", show(b.X), "more than "+show(curve[i-1].X)+", the x before it")
-		}
-	}
-	return nil
+	return err
 }
 
 // checkInterval checks that lo ≤ mean ≤ hi, up to rounding, all finite.

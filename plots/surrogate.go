@@ -107,7 +107,7 @@ const gainShare = 0.36
 
 func (s surrogate) draw() (*Panels, error) {
 	series := []Series{{Name: "predicted", Points: s.Points, Curve: s.Prediction}}
-	if err := cmp.Or(checkSeries(series, finite), checkBands("gain", flat(s.Gain), finite), checkFinite("next", s.Next)); err != nil {
+	if err := cmp.Or(checkSeries(series, finite), check("gain", flat(s.Gain), finite), check("next", s.Next, finite)); err != nil {
 		return nil, err
 	}
 	if len(s.Prediction) == 0 {

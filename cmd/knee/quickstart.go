@@ -8,15 +8,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
-	"gonum.org/v1/gonum/stat"
 
 	"knee/allocate/plan"
 	"knee/allocate/policy"
@@ -67,16 +66,16 @@ type quickstart struct {
 
 // quickJob is one of the two jobs and its results so far.
 type quickJob struct {
-	name, about string
+	Name, About string
 	study       *data.Study
-	result      profile.Result
+	Result      profile.Result
 	predictor   *predict.Predictor
 	workers     []int // of the study, ascending
-	knee        predict.Answer
-	best        predict.Answer   // the best of all candidates
-	checked     predict.Answer   // predicted, and not measured before
-	check       data.Measurement // its measurement
-	again       float64          // step time of the first trial measured again, over the first; 0 if it failed
+	Knee        predict.Answer
+	Best        predict.Answer   // the best of all candidates
+	Checked     predict.Answer   // predicted, and not measured before
+	Check       data.Measurement // its measurement
+	Again       data.Measurement // the first trial measured again
 }
 
 // quickFiles are the studies, the cluster and the jobs of the quick start.
@@ -125,11 +124,11 @@ func (q *quickstart) describe(context.Context) error {
 		return err
 	}
 	q.jobs = []*quickJob{
-		{name: "vision", about: "much arithmetic, few parameters, averaged by all-reduce"},
-		{name: "language", about: "little arithmetic, many parameters, kept by parameter servers"},
+		{Name: "vision", About: "much arithmetic, few parameters, averaged by all-reduce"},
+		{Name: "language", About: "little arithmetic, many parameters, kept by parameter servers"},
 	}
 	for _, j := range q.jobs {
-		if j.study, err = data.LoadStudy(q.path(j.name + ".yaml")); err != nil {
+		if j.study, err = data.LoadStudy(q.path(j.Name + ".yaml")); err != nil {
 			return err
 		}
 	}
@@ -140,14 +139,14 @@ func (q *quickstart) measure(ctx context.Context) error {
 	_, err := os.Stat(q.path("summary.txt"))
 	finished := err == nil
 	for _, j := range q.jobs {
-		q.say("Measuring %s (%s): %d configurations of this machine, chosen one by one", j.name, j.about, q.trials)
-		if j.result, err = q.app.measure(ctx, j.study, profile.FilesBeside(q.path(j.name+".yaml"), ""), profile.Settings{Restart: finished}); err != nil {
+		q.say("Measuring %s (%s): %d configurations of this machine, chosen one by one", j.Name, j.About, q.trials)
+		if j.Result, err = q.app.measure(ctx, j.study, profile.FilesBeside(q.path(j.Name+".yaml"), ""), profile.Settings{Restart: finished}); err != nil {
 			return err
 		}
-		if j.result.Drained {
+		if j.Result.Drained {
 			return fmt.Errorf("%w: run knee quickstart again to continue", errInterrupted)
 		}
-		q.app.note("%s", j.result.Stopped)
+		q.app.note("%s", j.Result.Stopped)
 	}
 	return nil
 }
@@ -155,22 +154,22 @@ func (q *quickstart) measure(ctx context.Context) error {
 func (q *quickstart) model(context.Context) error {
 	q.say("Fitting")
 	for _, j := range q.jobs {
-		m, err := fit.Fit(j.result.Measurements, fit.Settings{Seed: q.seed})
+		m, err := fit.Fit(j.Result.Measurements, fit.Settings{Seed: q.seed})
 		if err != nil {
-			return fmt.Errorf("fit %s: %w", j.name, err)
+			return fmt.Errorf("fit %s: %w", j.Name, err)
 		}
-		if err := m.AddCurve(j.result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
-			q.app.warn(fmt.Sprintf("%s: %v", j.name, err))
+		if err := m.AddCurve(j.Result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
+			q.app.warn(fmt.Sprintf("%s: %v", j.Name, err))
 		}
-		if err := fit.WriteModel(q.path(j.name+".model.json"), m); err != nil {
+		if err := fit.WriteModel(q.path(j.Name+".model.json"), m); err != nil {
 			return err
 		}
 		for _, w := range m.Warnings() {
-			q.app.warn(j.name + ": " + w)
+			q.app.warn(j.Name + ": " + w)
 		}
 		j.predictor = &predict.Predictor{Model: m, Batch: j.study.Batch, Price: j.study.PricePerHour}
 		if err := j.predict(); err != nil {
-			return fmt.Errorf("predict %s: %w", j.name, err)
+			return fmt.Errorf("predict %s: %w", j.Name, err)
 		}
 	}
 	return nil
@@ -183,12 +182,12 @@ func (j *quickJob) predict() error {
 	if err != nil {
 		return err
 	}
-	if j.best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
+	if j.Best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
 		return err
 	}
 	// The most promising of those never measured puts the model to the test.
-	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.result.Measurements))
-	if j.checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
+	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.Result.Measurements))
+	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
 		return err
 	}
 	// Only sizes of the study: beyond the cores the curve bends in ways that
@@ -198,11 +197,11 @@ func (j *quickJob) predict() error {
 	}
 	slices.Sort(j.workers)
 	j.workers = slices.Compact(j.workers)
-	curve, err := predict.Sweep(j.predictor, j.best.Config, j.workers)
+	curve, err := predict.Sweep(j.predictor, j.Best.Config, j.workers)
 	if err != nil {
 		return err
 	}
-	j.knee = curve[max(predict.Knee(curve), 0)]
+	j.Knee = curve[max(predict.Knee(curve), 0)]
 	return nil
 }
 
@@ -210,18 +209,18 @@ func (j *quickJob) predict() error {
 // predicted, and the first trial again, which shows the noise of the machine.
 func (q *quickstart) checkPredictions(ctx context.Context) error {
 	for _, j := range q.jobs {
-		q.say("Checking %s: %s was not measured; the model says %s per step", j.name, j.checked.Config, between(j.checked.StepTime, seconds))
-		files := profile.FilesBeside(q.path(j.name+"-check.yaml"), "")
-		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.checked.Config, j.result.Measurements[0].Config}})
+		q.say("Checking %s: %s was not measured; the model says %s per step", j.Name, j.Checked.Config, between(j.Checked.StepTime, seconds))
+		files := profile.FilesBeside(q.path(j.Name+"-check.yaml"), "")
+		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.Checked.Config, j.Result.Measurements[0].Config}})
 		if err != nil {
 			return err
 		}
 		if len(res.Measurements) == 0 {
 			return fmt.Errorf("%w: run knee quickstart again to continue", errInterrupted)
 		}
-		j.check = res.Measurements[0]
-		if then := j.result.Measurements[0]; len(res.Measurements) > 1 && res.Measurements[1].Status == data.OK && then.Status == data.OK {
-			j.again = res.Measurements[1].StepTime / then.StepTime
+		j.Check, j.Again = res.Measurements[0], res.Measurements[len(res.Measurements)-1]
+		if len(res.Measurements) == 1 || j.First().Status != data.OK || j.Again.Status != data.OK {
+			j.Again = data.Measurement{}
 		}
 	}
 	return nil
@@ -264,7 +263,7 @@ func (q *quickstart) show(ctx context.Context) error {
 	for _, ext := range []string{".svg", ".png"} {
 		for _, j := range q.jobs {
 			workers := fmt.Sprintf("%d..%d", j.workers[0], j.workers[len(j.workers)-1])
-			err = cmp.Or(err, q.knee(ctx, "plot", "scalability", q.path(j.name+".model.json"), "--workers", workers, "-f", q.path(j.name+"-scalability"+ext)))
+			err = cmp.Or(err, q.knee(ctx, "plot", "scalability", q.path(j.Name+".model.json"), "--workers", workers, "-f", q.path(j.Name+"-scalability"+ext)))
 		}
 		err = cmp.Or(err, q.knee(ctx, "plot", "allocation", q.path("plan.json"), "--cluster", q.path("cluster.yaml"), "--title", "This machine, shared", "-f", q.path("allocation"+ext)))
 	}
@@ -278,105 +277,67 @@ func (q *quickstart) knee(ctx context.Context, args ...string) error {
 	return root.ExecuteContext(ctx)
 }
 
+//go:embed quickstart.tmpl
+var quickSummary string
+
 // summarize prints the results and writes them to summary.txt.
 func (q *quickstart) summarize(context.Context) error {
-	var b strings.Builder
-	for _, j := range q.jobs {
-		q.summarizeJob(&b, j)
+	config := func(c data.Config) string { // the knobs that the quick start varies
+		ps := ""
+		if c.PS > 0 {
+			ps = fmt.Sprintf(", %d ps", c.PS)
+		}
+		return plots.Counted(c.Workers, "worker") + ps + ", batch " + number(c.LocalBatch)
 	}
-	q.summarizePlan(&b)
-	q.summarizeFiles(&b)
-	text := b.String()
-	if err := data.WriteFile(q.path("summary.txt"), func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"seconds": seconds, "config": config,
+		"time":   func(e data.Estimate) string { return between(e, seconds) },
+		"rate":   func(e data.Estimate) string { return between(e, number) + " samples/s" },
+		"change": func(now, then float64) string { return percent(now/then - 1) },
+		"planned": func(j data.PlannedJob) string {
+			return config(data.Config{Workers: j.Workers, PS: j.PS, LocalBatch: j.LocalBatch})
+		},
+	}).Parse(quickSummary))
+	var b strings.Builder
+	finish, even := meanFinish(q.plan), meanFinish(q.even)
+	if even == 0 {
+		finish = 0
+	}
+	if err := t.Execute(&b, map[string]any{"Jobs": q.jobs, "Plan": q.plan, "Finish": finish, "EvenFinish": even, "Dir": q.dir,
+		"Exports": strings.Join(q.exports, ", "), "Took": time.Since(q.begun).Round(time.Second)}); err != nil {
+		return err
+	}
+	if err := data.WriteFile(q.path("summary.txt"), func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err }); err != nil {
 		return err
 	}
 	q.app.note("")
-	_, err := fmt.Fprintln(q.app.stdout, term.Hanging(q.app.stdout, strings.TrimSuffix(text, "\n")))
+	_, err := fmt.Fprintln(q.app.stdout, term.Hanging(q.app.stdout, strings.TrimSuffix(b.String(), "\n")))
 	return err
 }
 
-func (q *quickstart) summarizeJob(b *strings.Builder, j *quickJob) {
-	ok := 0
-	for _, m := range j.result.Measurements {
-		if m.Status == data.OK {
-			ok++
-		}
-	}
-	fmt.Fprintf(b, "%s: %s; %d of %d trials measured\n", j.name, j.about, ok, len(j.result.Measurements))
-	k, last := j.knee, j.workers[len(j.workers)-1]
-	beyond := ""
-	if k.Config.Workers == last {
-		beyond = ", the most looked at"
-	}
-	fmt.Fprintf(b, "  knee     %s%s: goodput %s samples/s\n", shortConfig(k.Config), beyond, between(k.Goodput, number))
-	if j.best.Config.Key() != k.Config.Key() {
-		fmt.Fprintf(b, "  fastest  %s: goodput %s samples/s\n", shortConfig(j.best.Config), between(j.best.Goodput, number))
-	}
-	if j.check.Status != data.OK {
-		fmt.Fprintf(b, "  check    %s could not be measured: %s: %s\n", shortConfig(j.checked.Config), j.check.Status, j.check.Error)
-		return
-	}
-	inside := "inside"
-	if j.check.StepTime < j.checked.StepTime.Lo || j.check.StepTime > j.checked.StepTime.Hi {
-		inside = "outside"
-	}
-	fmt.Fprintf(b, "  check    %s, unmeasured: predicted %s per step,\n           then measured %s (%s, %s the 90 %% interval)\n",
-		shortConfig(j.checked.Config), between(j.checked.StepTime, seconds), seconds(j.check.StepTime), percent(j.check.StepTime/j.checked.StepTime.Mean-1), inside)
-	if j.again > 0 {
-		fmt.Fprintf(b, "           the machine itself: trial 1 measured again, %s\n", percent(j.again-1))
-	}
+// Measured counts the trials that gave a measurement.
+func (j *quickJob) Measured() int {
+	failed := func(m data.Measurement) bool { return m.Status != data.OK }
+	return len(slices.DeleteFunc(slices.Clone(j.Result.Measurements), failed))
 }
 
-// shortConfig names the knobs that the quick start varies.
-func shortConfig(c data.Config) string {
-	s := plots.Counted(c.Workers, "worker")
-	if c.PS > 0 {
-		s += fmt.Sprintf(", %d ps", c.PS)
-	}
-	return s + ", batch " + number(c.LocalBatch)
+// Inside reports whether the check lies in the interval that was predicted.
+func (j *quickJob) Inside() bool {
+	return j.Check.StepTime >= j.Checked.StepTime.Lo && j.Check.StepTime <= j.Checked.StepTime.Hi
 }
 
-func (q *quickstart) summarizePlan(b *strings.Builder) {
-	fmt.Fprintf(b, "plan for this machine (%d worker slots)\n", q.plan.Utilization.GPUsTotal)
-	for _, j := range q.plan.Jobs {
-		if j.Action == data.Pause {
-			fmt.Fprintf(b, "  %-8s waits: %s\n", j.Name, j.Reason)
-			continue
-		}
-		fmt.Fprintf(b, "  %-8s %s: goodput %s samples/s, done in %s\n", j.Name,
-			shortConfig(data.Config{Workers: j.Workers, PS: j.PS, LocalBatch: j.LocalBatch}), between(j.Goodput, number), seconds(j.Finish.Mean))
-	}
-	fmt.Fprintf(b, "  against an even split: %s\n", q.gain())
-}
+// First is the first trial, and Most the most workers of the study.
+func (j *quickJob) First() data.Measurement { return j.Result.Measurements[0] }
+func (j *quickJob) Most() int               { return slices.Max(j.workers) }
 
-// gain compares the mean completion time of the plan with that of an even split.
-func (q *quickstart) gain() string {
-	mine, even := meanFinish(q.plan), meanFinish(q.even)
-	if !(mine > 0) || !(even > 0) {
-		return "the even split cannot finish both jobs"
-	}
-	return fmt.Sprintf("mean completion %s instead of %s (%s)", seconds(mine), seconds(even), percent(mine/even-1))
-}
-
-// meanFinish is the mean predicted completion time in seconds, NaN if some job waits.
+// meanFinish is the mean predicted completion time in seconds, 0 if some job waits.
 func meanFinish(p *data.Plan) float64 {
-	var finish []float64
+	var sum float64
 	for _, j := range p.Jobs {
 		if !(j.Finish.Mean > 0) {
-			return math.NaN()
+			return 0
 		}
-		finish = append(finish, j.Finish.Mean)
+		sum += j.Finish.Mean
 	}
-	return stat.Mean(finish, nil)
-}
-
-func (q *quickstart) summarizeFiles(b *strings.Builder) {
-	first := q.jobs[0].name
-	fmt.Fprintf(b, `look at %s (all of this in figures and tables)
-  plan.json, and as a scheduler takes it: %s
-try next
-  knee predict %s --workers 1..16
-  knee init my-job       # a study of your own training script
-took %s
-`, q.path("report.html"), strings.Join(q.exports, ", "), q.path(first+".model.json"), time.Since(q.begun).Round(time.Second))
+	return sum / float64(len(p.Jobs))
 }

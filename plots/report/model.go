@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 	"knee/plots"
 	"knee/predict"
 )
@@ -171,17 +172,89 @@ func parameterTable(m *fit.Model) *Table {
 		for _, mode := range m.Modes(gpu) {
 			family, params := m.Parameters(gpu, mode)
 			for _, p := range params {
-				t.row(text(gpu), text(string(mode)), text(family), text(p.Name), figures(p.Value.Mean), figures(p.Value.Lo), figures(p.Value.Hi), text(p.Unit))
+				t.row(gpu, mode, family, p.Name, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
 			}
 		}
 	}
 	return t
 }
 
-// figures is a number in a table.
-func figures(v float64) Cell {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return amount(v, "–")
+// fewestPoints is how many recorded points make a curve worth drawing.
+const fewestPoints = 4
+
+// reportCurve adds the training curve of a job with its fit.
+func (j *job) reportCurve(s *Section) {
+	if len(plots.LossPoints(j.curve)) < fewestPoints {
+		return
 	}
-	return amount(v, plots.Plain(v))
+	points, initial, about := j.curve, 0., "The loss of all runs, and its expected course if training continues."
+	if batches := batchesOf(points); len(batches) > 1 {
+		by := "by step as recorded"
+		if j.model != nil && j.model.NoiseScale() != nil {
+			by, initial = "by statistically equal steps", j.model.NoiseScale().InitialBatch
+			points, _ = j.model.NoiseScale().WithProgress(points, nil)
+		}
+		about = fmt.Sprintf("The loss of all runs, with batches of %s to %s samples, %s, and its expected course if training continues.",
+			plots.Number(slices.Min(batches)), plots.Number(slices.Max(batches)), by)
+	}
+	c, err := convergence.Fit(points, initial, convergence.Settings{})
+	if err != nil {
+		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
+		return
+	}
+	fig, _, err := plots.NewConvergence(c, points, initial, nil)
+	s.chart("How far is the training?", fig, err, about)
+}
+
+// batchesOf returns the global batches of a curve, each once.
+func batchesOf(curve []data.CurvePoint) []float64 {
+	var all []float64
+	for _, p := range curve {
+		if p.GlobalBatch > 0 && !slices.Contains(all, p.GlobalBatch) {
+			all = append(all, p.GlobalBatch)
+		}
+	}
+	return all
+}
+
+// reportTrials adds the progress of the search and the table of everything
+// that was measured, and says what failed and why.
+func (j *job) reportTrials(r *Report, s *Section) {
+	if len(j.measurements) == 0 {
+		return
+	}
+	count := map[data.Status]int{}
+	for _, m := range j.measurements {
+		count[m.Status]++
+	}
+	ok := count[data.OK]
+	var failed []string
+	for _, st := range data.Statuses() {
+		if n := count[st]; n > 0 && st != data.OK {
+			failed = append(failed, fmt.Sprintf("%d %s", n, st))
+		}
+	}
+	if len(failed) > 0 {
+		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
+			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(failed, ", ")))
+	}
+	if ok == 0 {
+		s.Text = append(s.Text, "No trial gave a measurement.")
+	} else if len(j.measurements) > 2 {
+		fig, err := plots.NewSearch("What was tried", j.measurements)
+		s.figure(fig, err, "All trials in order, and the best so far.")
+	}
+	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
+}
+
+func trialTable(ms []data.Measurement) *Table {
+	t := newTable("#trial", "GPU type", "mode", "#workers", "#ps", "#local batch", "#accumulation", "#step time (s)", "#samples/s", "status", "error")
+	for i, m := range ms[:min(len(ms), mostRows)] {
+		var step, rate any = "", ""
+		if m.Status == data.OK {
+			step, rate = m.StepTime, m.Throughput()
+		}
+		t.row(i+1, m.GPUType, m.ModeOrDefault(), m.Workers, m.PS, m.LocalBatch, m.AccumSteps, step, rate, m.Status, m.Error)
+	}
+	return t
 }
