@@ -118,18 +118,13 @@ func gainLabel(objective string) string {
 	return "gain in " + objective + " per worker"
 }
 
-// check refuses jobs without a step, and steps that do not follow one another.
+// check refuses jobs without a step.
 func (g gains) check() error {
 	steps := 0
 	for i, j := range g.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
 		if err := cmp.Or(checkName(at+".job", j.Job), check(at, j, finite)); err != nil {
 			return err
-		}
-		for k, s := range j.Steps {
-			if s.From < 0 || s.To <= s.From || k > 0 && s.From != j.Steps[k-1].To {
-				return bad(fmt.Sprintf("%s.steps[%d]", at, k), fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
-			}
 		}
 		steps += len(j.Steps)
 	}
@@ -151,15 +146,8 @@ func treadsOf(jobs []plan.Staircase) []tread {
 			all = append(all, tread{s, i, j.Job})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b tread) int {
-		if a.Given != b.Given {
-			if a.Given {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.Gain, a.Gain)
-	})
+	rank := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(all, func(a, b tread) int { return cmp.Or(rank[a.Given]-rank[b.Given], cmp.Compare(b.Gain, a.Gain)) })
 	return all
 }
 

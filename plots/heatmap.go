@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -86,24 +85,15 @@ func layoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (heatMap, error)
 func (h heatMap) draw() (*Chart, error) {
 	var xs, ys []float64
 	values := newExtent()
-	seen := map[[2]float64]bool{}
 	for i, c := range h.Cells {
-		at := fmt.Sprintf("cells[%d]", i)
-		err := cmp.Or(positive(at+".x", c.X), positive(at+".y", c.Y))
-		if !c.Failed {
-			err = cmp.Or(err, positive(at+".value", c.Value))
+		xs, ys = append(xs, c.X), append(ys, c.Y)
+		if c.Failed {
+			continue
 		}
-		if err != nil {
+		if err := positive(fmt.Sprintf("cells[%d].value", i), c.Value); err != nil {
 			return nil, err
 		}
-		if seen[[2]float64{c.X, c.Y}] {
-			return nil, bad(at, fmt.Sprintf("(%s, %s) again", show(c.X), show(c.Y)), "every pair once")
-		}
-		seen[[2]float64{c.X, c.Y}] = true
-		xs, ys = append(xs, c.X), append(ys, c.Y)
-		if !c.Failed {
-			values.add(c.Value)
-		}
+		values.add(c.Value)
 	}
 	slices.Sort(xs)
 	slices.Sort(ys)

@@ -38,31 +38,36 @@ const (
 // Shades of the frame around the data. Text is dark grey instead of black,
 // which keeps the contrast of printed text on a bright screen.
 var (
-	inkColor   = color.NRGBA{R: 0x22, G: 0x26, B: 0x2b, A: 0xff}
-	mutedColor = color.NRGBA{R: 0x5f, G: 0x66, B: 0x6e, A: 0xff}
-	axisColor  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x97, A: 0xff}
-	gridColor  = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
-	shadeColor = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
-	idleColor  = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
+	inkColor   = rgb(0x22262b)
+	mutedColor = rgb(0x5f666e)
+	axisColor  = rgb(0x8a9097)
+	gridColor  = rgb(0xe4e7ea)
+	shadeColor = rgb(0xf3f4f6)
+	idleColor  = rgb(0xeef0f2)
 	// darkTextColor and lightTextColor are for text on fills that are alike on
 	// light and dark pages.
-	darkTextColor  = color.NRGBA{R: 0x1a, G: 0x1d, B: 0x21, A: 0xff}
-	lightTextColor = color.NRGBA{R: 0xfc, G: 0xfc, B: 0xfc, A: 0xff}
+	darkTextColor  = rgb(0x1a1d21)
+	lightTextColor = rgb(0xfcfcfc)
 
-	whiteColor = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
+	whiteColor = rgb(0xffffff)
 )
 
 // palette is the colour-blind safe palette of Okabe and Ito ("Color Universal
 // Design", 2008) without black, which the frame uses; yellow comes last, as
 // it is faint on white.
 var palette = []color.NRGBA{
-	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
-	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, // vermillion
-	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, // bluish green
-	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, // reddish purple
-	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
-	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
-	{R: 0xf0, G: 0xe4, B: 0x42, A: 0xff}, // yellow
+	rgb(0x0072b2), // blue
+	rgb(0xd55e00), // vermillion
+	rgb(0x009e73), // bluish green
+	rgb(0xcc79a7), // reddish purple
+	rgb(0xe69f00), // orange
+	rgb(0x56b4e9), // sky blue
+	rgb(0xf0e442), // yellow
+}
+
+// rgb is an opaque colour.
+func rgb(hex uint32) color.NRGBA {
+	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
 // seriesColor returns the colour of series i. Beyond the palette the colours
@@ -218,16 +223,11 @@ type darkening struct{ vg.Canvas }
 // SetColor implements [vg.Canvas]. The opacity stays; so do colours that are no
 // shade.
 func (d darkening) SetColor(c color.Color) {
-	light := color.NRGBAModel.Convert(c).(color.NRGBA)
-	for _, s := range shades() {
-		if s.light.R == light.R && s.light.G == light.G && s.light.B == light.B {
-			opacity := light.A
-			light = s.dark
-			light.A = opacity
-			break
-		}
+	shown := color.NRGBAModel.Convert(c).(color.NRGBA)
+	if s, ok := shadeOf(shown); ok {
+		shown = color.NRGBA{R: s.dark.R, G: s.dark.G, B: s.dark.B, A: shown.A}
 	}
-	d.Canvas.SetColor(light)
+	d.Canvas.SetColor(shown)
 }
 
 // shade is one colour of the frame or palette: its name as a CSS property, and its
@@ -240,24 +240,25 @@ type shade struct {
 // shades lists the colours that dark pages replace. There the series are lighter
 // variants of the Okabe–Ito hues, with a contrast of at least 4.5 : 1 to the ground.
 func shades() []shade {
-	dark := func(r, g, b uint8) color.NRGBA { return color.NRGBA{R: r, G: g, B: b, A: 0xff} }
-	all := []shade{
-		{"ink", inkColor, dark(0xe8, 0xea, 0xed)},
-		{"muted", mutedColor, dark(0xa3, 0xaa, 0xb2)},
-		{"axis", axisColor, dark(0x7d, 0x85, 0x8e)},
-		{"grid", gridColor, dark(0x2e, 0x33, 0x39)},
-		{"shade", shadeColor, dark(0x20, 0x24, 0x29)},
-		{"idle", idleColor, dark(0x2a, 0x2e, 0x34)},
-		{"ground", whiteColor, dark(0x16, 0x19, 0x1d)},
+	return []shade{
+		{"ink", inkColor, rgb(0xe8eaed)}, {"muted", mutedColor, rgb(0xa3aab2)}, {"axis", axisColor, rgb(0x7d858e)}, {"grid", gridColor, rgb(0x2e3339)},
+		{"shade", shadeColor, rgb(0x202429)}, {"idle", idleColor, rgb(0x2a2e34)}, {"ground", whiteColor, rgb(0x16191d)},
+		{"series-1", palette[0], rgb(0x4fa8e8)}, {"series-2", palette[1], rgb(0xf07f2e)}, {"series-3", palette[2], rgb(0x2cc498)},
+		{"series-4", palette[3], rgb(0xe094bf)}, {"series-5", palette[4], rgb(0xeeb43c)}, {"series-6", palette[5], rgb(0x8acdf5)},
+		{"series-7", palette[6], rgb(0xf0e442)},
 	}
-	series := []color.NRGBA{
-		dark(0x4f, 0xa8, 0xe8), dark(0xf0, 0x7f, 0x2e), dark(0x2c, 0xc4, 0x98), dark(0xe0, 0x94, 0xbf),
-		dark(0xee, 0xb4, 0x3c), dark(0x8a, 0xcd, 0xf5), dark(0xf0, 0xe4, 0x42),
+}
+
+// shadeOf returns the shade that is drawn in a colour. The SVG canvas rounds the
+// channels of translucent colours down by up to two.
+func shadeOf(c color.NRGBA) (shade, bool) {
+	near := func(a, b uint8) bool { return a <= b && b-a <= 2 }
+	for _, s := range shades() {
+		if near(c.R, s.light.R) && near(c.G, s.light.G) && near(c.B, s.light.B) {
+			return s, true
+		}
 	}
-	for i, c := range palette {
-		all = append(all, shade{fmt.Sprintf("series-%d", i+1), c, series[i]})
-	}
-	return all
+	return shade{}, false
 }
 
 // InlineSVG returns the figure as an SVG element for a page. Its colours are
@@ -274,8 +275,10 @@ func InlineSVG(fig Figure) ([]byte, error) {
 	}
 	svg = svgSize.ReplaceAll(svg, []byte(`<svg viewBox`))
 	return svgColour.ReplaceAllFunc(svg, func(hex []byte) []byte {
-		if name := shadeNamed(string(hex[1:])); name != "" {
-			return fmt.Appendf(nil, ":var(--knee-%s,%s)", name, hex[1:])
+		var c color.NRGBA
+		_, _ = fmt.Sscanf(string(hex), ":#%02X%02X%02X", &c.R, &c.G, &c.B) // svgColour has the form
+		if s, ok := shadeOf(c); ok {
+			return fmt.Appendf(nil, ":var(--knee-%s,%s)", s.name, hex[1:])
 		}
 		return hex
 	}), nil
@@ -285,23 +288,6 @@ var (
 	svgSize   = regexp.MustCompile(`<svg width="[^"]*" height="[^"]*" viewBox`)
 	svgColour = regexp.MustCompile(`:#[0-9A-F]{6}\b`)
 )
-
-// shadeNamed returns the name of a colour as written in an SVG, empty if it is no
-// shade. The SVG canvas rounds the channels of translucent colours down by up
-// to two.
-func shadeNamed(hex string) string {
-	var c color.NRGBA
-	if _, err := fmt.Sscanf(hex, "#%02X%02X%02X", &c.R, &c.G, &c.B); err != nil {
-		return ""
-	}
-	near := func(a, b uint8) bool { return a <= b && b-a <= 2 }
-	for _, s := range shades() {
-		if near(c.R, s.light.R) && near(c.G, s.light.G) && near(c.B, s.light.B) {
-			return s.name
-		}
-	}
-	return ""
-}
 
 // StyleSheet returns the CSS custom properties of a light or dark page, one
 // declaration a line.
