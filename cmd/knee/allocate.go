@@ -260,23 +260,17 @@ func planSummary(plan *data.Plan) string {
 
 // planTotals counts the actions of a plan and gives its use, price and finish.
 func planTotals(pr plan.Problem, made *data.Plan) string {
-	t := plan.TotalsOf(pr, made)
+	t, count := plan.TotalsOf(pr, made), map[data.Action]int{}
+	for _, j := range made.Jobs {
+		count[j.Action]++
+	}
 	var actions []string
 	for _, a := range data.Actions() {
-		n := 0
-		for _, j := range made.Jobs {
-			if j.Action == a {
-				n++
-			}
-		}
-		if n > 0 {
-			actions = append(actions, fmt.Sprintf("%d %s", n, a))
+		if count[a] > 0 {
+			actions = append(actions, fmt.Sprintf("%d %s", count[a], a))
 		}
 	}
 	text := fmt.Sprintf("%d jobs: %s", len(made.Jobs), strings.Join(actions, ", "))
-	if t.GPUsTotal > 0 {
-		text += fmt.Sprintf("; %.0f %% of the slots in use", 100*float64(t.GPUsUsed)/float64(t.GPUsTotal))
-	}
 	if t.PricePerHour > 0 {
 		text += ", " + dollars(t.PricePerHour) + " per hour"
 	}

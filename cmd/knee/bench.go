@@ -3,9 +3,10 @@ package main
 import (
 	"cmp"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 
 	"knee/bayesopt/baseline"
 	"knee/bayesopt/replay"
@@ -187,41 +188,40 @@ searching the largest size measured and adding replicas (scaled).`,
 // reach runs every method on every table, once per seed.
 func reach(a *app, tables []*replay.Table, r replay.Reach, seeds int) ([]reached, error) {
 	methods := replay.ReachMethods()
-	shares := map[[2]string][]float64{}
+	shares := make([]float64, len(tables)*len(methods)*seeds)
+	for _, t := range tables {
+		t.Forms = profile.LayoutForms(t.Architecture)
+	}
 	bar := a.progress()
 	defer bar.Close()
-	var mu sync.Mutex
-	done, total := 0, len(tables)*len(methods)*seeds
-	err := parallel.Each(total, 1, func() func(int) error {
-		return func(job int) error {
-			t, method, seed := tables[job/seeds/len(methods)], methods[job/seeds%len(methods)], int64(job%seeds)
-			how := r
+	var done atomic.Int32
+	of := func(job int) (*replay.Table, string) {
+		return tables[job/seeds/len(methods)], methods[job/seeds%len(methods)]
+	}
+	err := parallel.Each(len(shares), 1, func() func(int) error {
+		return func(job int) (err error) {
+			t, method := of(job)
+			how, seed := r, int64(job%seeds)
 			how.Model = profile.SpeedModel(t.Architecture, seed)
-			share, err := t.Reach(method, how, seed)
-			mu.Lock()
-			defer mu.Unlock()
-			key := [2]string{t.Kind, method}
-			shares[key] = append(shares[key], share)
-			done++
-			bar.At(done, total, t.Name+", "+method)
+			shares[job], err = t.Reach(method, how, seed)
+			bar.At(int(done.Add(1)), len(shares), t.Name+", "+method)
 			return err
 		}
 	})
-	if err != nil {
-		return nil, err
+	groups := map[reached][]float64{}
+	for job, share := range shares {
+		t, method := of(job)
+		key := reached{Kind: t.Kind, Method: method}
+		groups[key] = append(groups[key], share)
 	}
 	var out []reached
-	for key, s := range shares {
+	for one, s := range groups {
 		slices.Sort(s)
-		one := reached{Kind: key[0], Method: key[1], Runs: len(s), Tenth: s[len(s)/10]}
-		for _, v := range s {
-			one.Mean += v / float64(len(s))
-			if v >= .95 {
-				one.Within += 1 / float64(len(s))
-			}
-		}
+		one.Runs, one.Mean, one.Tenth = len(s), stat.Mean(s, nil), s[len(s)/10]
+		at, _ := slices.BinarySearch(s, .95)
+		one.Within = float64(len(s)-at) / float64(len(s))
 		out = append(out, one)
 	}
 	slices.SortFunc(out, func(a, b reached) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Method, b.Method)) })
-	return out, nil
+	return out, err
 }

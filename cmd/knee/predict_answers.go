@@ -213,10 +213,6 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	if f.workers == "" {
 		return usageError("--best: want --workers, the GPUs to spread the model over")
 	}
-	workers, err := counts("workers", f.workers)
-	if err != nil {
-		return err
-	}
 	measured := p.Model.GPUTypes()
 	if f.gpuType == "" && len(measured) > 1 {
 		return usageError("--gpu-type: want one of %v", measured)
@@ -225,36 +221,60 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	if p.Model.Memory() == nil {
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}
-	t := newTable("workers,layout,step_time,samples/s,memory,fits,bubble,communication,loses by")
-	var rows []layoutRow
-	var last error
-	for _, k := range workers {
+	speed := func(l, _ predict.LayoutAnswer) []any {
+		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}
+	}
+	return a.listLayouts(f, out, "step_time,samples/s", speed, func(k int) ([]predict.LayoutAnswer, error) {
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
-		if err != nil {
-			if last = err; len(workers) > 1 {
-				a.note("%d workers: %v", k, err)
-			}
-			continue
+		if len(all) > 1 && f.best && all[0].StepTime.Hi > all[1].StepTime.Lo {
+			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= all[0].StepTime.Hi })
+			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
+		}
+		return all, err
+	})
+}
+
+// predictMemory answers from the size of a model alone: which layouts fit.
+func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) error {
+	if f.workers == "" || f.gpuType == "" {
+		return usageError("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")
+	}
+	if _, ok := data.FindGPU(f.gpuType); !ok {
+		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
+	}
+	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
+	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
+	relative := func(l, best predict.LayoutAnswer) []any { return []any{fmt.Sprintf("%.2f", l.Expected/best.Expected)} }
+	return a.listLayouts(f, out, "relative time", relative, func(k int) ([]predict.LayoutAnswer, error) {
+		return predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch), nil
+	})
+}
+
+// listLayouts lists the first layouts of every number of workers, with columns on
+// their speed. It fails with the last error if there is none.
+func (a *app) listLayouts(f predictFlags, out format, columns string, speed func(l, best predict.LayoutAnswer) []any, layouts func(k int) ([]predict.LayoutAnswer, error)) error {
+	workers, err := counts("workers", f.workers)
+	if err != nil {
+		return err
+	}
+	t := newTable("workers,layout," + columns + ",memory,fits,bubble,communication,loses by")
+	var rows []layoutRow
+	for _, k := range workers {
+		var all []predict.LayoutAnswer
+		if all, err = layouts(k); err != nil && len(workers) > 1 {
+			a.note("%d workers: %v", k, err)
 		}
 		for _, l := range all[:min(f.top, len(all))] {
-			rows = append(rows, t.addLayout(l, k, between(l.StepTime, seconds), between(l.Throughput, number)))
-		}
-		if best := all[0]; len(all) > 1 && f.best && best.StepTime.Hi > all[1].StepTime.Lo {
-			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= best.StepTime.Hi })
-			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
+			bubble, communication := l.Shares()
+			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
+			t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
+			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
 		}
 	}
 	if len(rows) == 0 {
-		return last
+		return err
 	}
 	return out.print(a.stdout, rows, t)
-}
-
-// addLayout adds a layout on k workers with its speed.
-func (t *table) addLayout(l predict.LayoutAnswer, k int, speed ...any) layoutRow {
-	bubble, communication := l.Shares()
-	t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed, []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses})...)
-	return layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses}
 }
 
 func layoutWords(c data.Config) string {
@@ -279,31 +299,6 @@ func fitsWords(p predict.Answer) string {
 		return ""
 	}
 	return fmt.Sprintf("%.2f", p.Memory.Fits)
-}
-
-// predictMemory answers from the size of a model alone: which layouts fit.
-func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) error {
-	if f.workers == "" || f.gpuType == "" {
-		return usageError("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")
-	}
-	workers, err := counts("workers", f.workers)
-	if err != nil {
-		return err
-	}
-	if _, ok := data.FindGPU(f.gpuType); !ok {
-		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
-	}
-	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
-	t := newTable("workers,layout,relative time,memory,fits,bubble,communication,loses by")
-	var rows []layoutRow
-	for _, k := range workers {
-		all := predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch)
-		for _, l := range all[:min(f.top, len(all))] {
-			rows = append(rows, t.addLayout(l, k, fmt.Sprintf("%.2f", l.Expected/all[0].Expected)))
-		}
-	}
-	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
-	return out.print(a.stdout, rows, t)
 }
 
 // sized returns the model with the size of the transformer in a file.
@@ -345,22 +340,20 @@ func (k knobFlag) Type() string { return "NAME=VALUES" }
 
 // check refuses knobs that the model does not have.
 func (k knobFlag) check(m *fit.Model) error {
-	var known []string
+	known := map[string]bool{}
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
 			for _, knob := range m.Knobs(gpu, mode) {
-				if !slices.Contains(known, knob.Name) {
-					known = append(known, knob.Name)
-				}
+				known[knob.Name] = true
 			}
 		}
 	}
 	for name := range k {
-		if !slices.Contains(known, name) {
-			if known == nil {
-				return usageError("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)
-			}
-			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(known, ", "))
+		switch {
+		case len(known) == 0:
+			return usageError("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)
+		case !known[name]:
+			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	return nil
