@@ -3,6 +3,7 @@ package convergence
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/internal/quantile"
@@ -53,23 +54,34 @@ func (c *Curve) Target(target float64) (Answer, error) {
 	if math.IsNaN(t) {
 		return Answer{}, data.Invalid("", target, "a target loss")
 	}
-	lows := c.lows()
-	for i, s := range lows {
-		switch {
-		case s.Loss > t:
-		case i > 0:
-			return Answer{Steps: between(lows[i-1], s, t), Chance: 1, Method: "recorded"}, nil
-		default:
-			return c.metAtOnce(s, t), nil
+	a, lows, met := Answer{Method: c.Family}, c.lows(), math.Inf(1)
+	if i := slices.IndexFunc(lows, func(s Point) bool { return s.Loss <= t }); i == 0 {
+		return c.metAtOnce(lows[0], t), nil
+	} else if i > 0 {
+		a = Answer{Steps: between(lows[i-1], lows[i], t), Chance: 1, Method: "recorded"}
+		if c.Reach == First || c.Family == Optimus {
+			return a, nil
 		}
+		met = a.Steps.Mean
+		_, at := c.arrive(t, met)
+		if at.past > 1-unlikely {
+			e := at.estimate()
+			a.Steps.Lo, a.Steps.Hi = math.Min(a.Steps.Lo, e.Lo), math.Max(a.Steps.Hi, e.Hi)
+			return a, nil
+		}
+		return Answer{Steps: at.estimate(), Chance: at.chance, Method: c.Family, Notes: []string{fmt.Sprintf(
+			"the smoothed record meets the target at %.4g steps, but for its noise the curve has done so with a probability of %.0f %% only", met, 100*at.past)}}, nil
 	}
-	a, floor := Answer{Method: c.Family}, lows[len(lows)-1].Loss
+	floor := lows[len(lows)-1].Loss
 	var hopeless, away bool
 	if c.Family == Optimus {
-		a.Steps, a.Chance = c.optimusStepsTo(t)
-		floor, hopeless = c.optimus().Beta2, a.Chance == 0
+		var met bool
+		if a.Steps, met = c.optimusStepsTo(t); met {
+			a.Chance = 1
+		}
+		floor, hopeless = c.optimus().Beta2, !met
 	} else {
-		p, at := c.arrive(t)
+		p, at := c.arrive(t, met)
 		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)
 		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
 		away = p.rising() > 1-unlikely
