@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"knee/fit/prior"
-	"knee/fit/speed/form"
 	"knee/internal/gp"
 )
 
@@ -102,16 +101,11 @@ func (g *group) deal(n int) [][]int {
 }
 
 // asLimit returns the prior of a coordinate where parts of the form take no
-// time. If all measurements are on one node, links between nodes keep their
-// absolute prior.
+// time.
 func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 	const negligible = -8 // e⁻⁸ of a step is not measurable
-	intra := g.prior.Forms[form.CollectiveFamily]["intra"]
-	switch {
-	case slices.Contains(g.absent, name):
+	if slices.Contains(g.absent, name) {
 		p.Mean, p.SD = negligible, 1
-	case name == "inter_over_intra" && slices.Contains(g.absent, "intra") && !slices.ContainsFunc(g.pts, func(p form.Point) bool { return p.Nodes > 1 }):
-		p.Mean, p.SD = p.Mean+intra.Mean-negligible, math.Hypot(p.SD, intra.SD)
 	}
 	return p
 }

@@ -35,9 +35,9 @@ type group struct {
 	prior    *prior.Speed
 	task     *task
 	z        []float64
-	status   string // solver status, empty if converged
-	dropped  []string
-	without  int // rows without a batch
+	status   string   // solver status, empty if converged
+	outliers []string // messages
+	without  int      // rows without a batch
 	size     sizes
 	evidence float64 // log evidence of the sizes
 	post     *posterior
@@ -47,8 +47,8 @@ type group struct {
 
 // newGroup prepares the fit of measurements of one mode.
 func newGroup(ms []data.Measurement, s Settings) (*group, error) {
-	ms, dropped := screenRepeats(ms)
-	g := &group{plain: s.ignoreLayouts, mode: ms[0].ModeOrDefault(), dropped: dropped, prior: s.Prior}
+	ms, outliers := screenRepeats(ms)
+	g := &group{plain: s.ignoreLayouts, mode: ms[0].ModeOrDefault(), outliers: outliers, prior: s.Prior}
 	if g.prior == nil {
 		g.prior = prior.Default()
 	}
@@ -371,7 +371,7 @@ func (g *group) warnings() []string {
 	if len(g.rows) == maxRows && total > maxRows {
 		w = append(w, fmt.Sprintf("%s%d of %d measurements are used, those farthest apart", where, maxRows, total))
 	}
-	for _, d := range g.dropped {
+	for _, d := range g.outliers {
 		w = append(w, where+d)
 	}
 	if !g.learned() {

@@ -15,12 +15,14 @@ import (
 	"knee/internal/quantile"
 )
 
-// A measurement is left out if its step time differs from the prediction of all
-// others by this factor and by this many standard deviations of the prediction:
-// a trial that swapped, shared its GPU, or was logged in another unit. Where
-// nothing near was measured the standard deviation is large.
+// A measurement is an outlier if its step time differs by this many standard
+// deviations from the prediction of all others, and by a factor: a trial that
+// swapped, shared its GPU, or was logged in another unit. Where nothing near was
+// measured the standard deviation is large. A smaller factor may be the job's
+// nature, and only gives a warning.
 const (
 	outlierFactor     = 3
+	warnFactor        = 1.5
 	outlierDeviations = 5
 	minScreen         = 5 // fewest rows to find an outlier among
 )
@@ -28,9 +30,9 @@ const (
 // leftOut is the variance of ln step time added to an outlier.
 const leftOut = 1e4
 
-// screen leaves out rows that the others contradict, the worst first, at most a
-// fifth of them: with more, the form is more likely wrong. A suspect is judged
-// by a fit without it, since it increases the noise.
+// screen leaves out outliers, the worst first, at most a fifth of the rows: with
+// more, the form is more likely wrong. A suspect is judged by a fit without it,
+// since it increases the noise.
 func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
 	for left := len(g.rows) / minScreen; left > 0; left-- {
 		worst := g.worst()
@@ -54,23 +56,27 @@ func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
 		}
 		miss := misses[worst]
 		sd := math.Sqrt(max(sq(sds[worst])-leftOut, 0))
-		if math.Abs(miss) <= math.Log(outlierFactor) || math.Abs(miss) <= outlierDeviations*sd {
+		says := g.rows[worst].contradicted(miss, len(g.rows)-1)
+		if off := math.Abs(miss); off <= math.Log(outlierFactor) || off <= outlierDeviations*sd {
 			*g = before
+			if off > outlierDeviations*sd && off > math.Log(warnFactor) {
+				g.outliers = append(g.outliers, says+": measure it again, or remove it if the run was disturbed")
+			}
 			return g.task.whiten(g.size.Scale, g.size.Noise)
 		}
-		g.dropped = append(g.dropped, g.rows[worst].contradicted(miss, len(g.rows)-1, g.knobs))
+		g.outliers = append(g.outliers, says+": left out"+unlessKnobs(g.knobs))
 		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
 	}
 	return w, nil
 }
 
 // worst returns the row with the largest standardised leave-one-out residual
-// beyond outlierFactor; −1 if none.
+// beyond warnFactor; −1 if none.
 func (g *group) worst() int {
 	misses, sds, _ := g.leaveOneOut()
 	at, most := -1, 0.
 	for i := range misses {
-		if g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(outlierFactor) && math.Abs(misses[i]/sds[i]) > most {
+		if g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(warnFactor) && math.Abs(misses[i]/sds[i]) > most {
 			at, most = i, math.Abs(misses[i]/sds[i])
 		}
 	}
@@ -79,7 +85,7 @@ func (g *group) worst() int {
 
 // screenRepeats leaves out runs that differ from the median of at least three
 // of the same configuration by outlierFactor, before they are merged.
-func screenRepeats(ms []data.Measurement) (kept []data.Measurement, dropped []string) {
+func screenRepeats(ms []data.Measurement) (kept []data.Measurement, outliers []string) {
 	times := map[string][]float64{}
 	for _, m := range ms {
 		key := m.Key()
@@ -93,32 +99,35 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, dropped []st
 		key := m.Key()
 		runs := len(times[key])
 		if off := math.Log(m.StepTime / middle[key]); runs >= 3 && math.Abs(off) > math.Log(outlierFactor) {
-			dropped = append(dropped, (&row{Measurement: m}).contradicted(off, runs-1, nil))
+			outliers = append(outliers, (&row{Measurement: m}).contradicted(off, runs-1)+": left out")
 			continue
 		}
 		kept = append(kept, m)
 	}
-	return kept, dropped
+	return kept, outliers
 }
 
-// contradicted returns the message for a row left out.
-func (r *row) contradicted(miss float64, others int, knobs []knob) string {
+// contradicted says what an outlier took and what the others predict.
+func (r *row) contradicted(miss float64, others int) string {
 	where := ""
 	if r.Source.Line > 0 {
 		where = fmt.Sprintf("%s:%d: ", r.Source.File, r.Source.Line)
 	}
-	expected := r.StepTime * math.Exp(-miss)
-	s := fmt.Sprintf("%s%s takes %.3g s where the other %d measurements say %.3g s: left out", where, r.Config, r.StepTime, others, expected)
+	return fmt.Sprintf("%s%s takes %.3g s where the other %d measurements say %.3g s", where, r.Config, r.StepTime, others, r.StepTime*math.Exp(-miss))
+}
+
+// unlessKnobs names the varied knobs, whose effect could explain an outlier.
+func unlessKnobs(knobs []knob) string {
 	var names []string
 	for i := range knobs {
 		if knobs[i].varied() {
 			names = append(names, "x_"+knobs[i].name)
 		}
 	}
-	if names != nil {
-		s += "; if it is right, the effect of " + strings.Join(names, ", ") + " differs there"
+	if names == nil {
+		return ""
 	}
-	return s
+	return "; if it is right, the effect of " + strings.Join(names, ", ") + " differs there"
 }
 
 // leaveOneOut returns the leave-one-out residual of ln step time of every row,

@@ -142,6 +142,29 @@ func TestOutlierIsNamedAndLeftOut(t *testing.T) {
 	}
 }
 
+// A step time twice too large among six is kept, with a warning; without it
+// there is none.
+func TestSmallOutlierIsNamed(t *testing.T) {
+	warnings := func(factor float64) []string {
+		var ms []data.Measurement
+		for i := range 6 {
+			ms = append(ms, measured(1<<i, 32, .1+.004*float64(i)))
+		}
+		ms[3].StepTime *= factor
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(m.Warnings(), func(w string) bool { return !strings.Contains(w, "measure it again") })
+	}
+	if w := warnings(2); len(w) != 1 || !strings.Contains(w[0], "8 × t4") {
+		t.Errorf("warnings %q, want one naming 8 workers", w)
+	}
+	if w := warnings(1); len(w) > 0 {
+		t.Errorf("warnings %q of clean measurements", w)
+	}
+}
+
 // Of three runs of one configuration the outlier is dropped; all measurements
 // of a clean job are kept.
 func TestScreeningOfRepeats(t *testing.T) {

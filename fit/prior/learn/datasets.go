@@ -237,13 +237,16 @@ func sizeSplits(j *job, rows []data.Measurement) []split {
 	slices.Sort(sizes)
 	var out []split
 	for n := 1; n <= 3 && n < len(sizes); n++ {
-		if j.dataset == "mlperf" && n == 1 || j.dataset == "llm-foundry" && len(sizes) < 3 {
+		if j.dataset == "llm-foundry" && len(sizes) < 3 {
 			continue
 		}
 		s := split{job: j, protocol: fmt.Sprintf("%d sizes", n)}
 		s.train, s.test = upTo(rows, sizes[n-1])
 		known := gpuTypes(s.train)
 		s.test = slices.DeleteFunc(s.test, func(r data.Measurement) bool { return !slices.Contains(known, r.GPUType) })
+		if !s.layouts() { // a layout is predicted only if one was measured
+			s.test = slices.DeleteFunc(s.test, func(r data.Measurement) bool { return !r.Plain() })
+		}
 		if len(s.test) > 0 {
 			out = append(out, s)
 		}

@@ -29,8 +29,8 @@ func start() *prior.Speed {
 				"compute":          about(0, within),
 				"fixed_share":      about(small, orders),
 				"overlap":          about(0, uniform),
-				"intra":            nvlink(about(part, math.Ln10)), // within a factor of ten: models compute little or much with every parameter
-				"inter_over_intra": about(0, within),
+				"intra":            nvlink(about(small, math.Ln10)), // within a factor of ten: models compute little or much with every parameter
+				"inter_over_intra": {Mean: 0, SD: orders, NVLink: -faster},
 				"tree":             about(0, within/2.), // algorithms for more nodes send twice or half as much
 				"power":            about(beyond, beyond),
 				"crowding":         about(tiny, orders),
