@@ -90,13 +90,13 @@ func (c *Curve) optimusAt(limit float64) (OptimusCurve, float64) {
 }
 
 // optimusStepsTo returns the steps of the best fit, in the interval of the
-// posterior; false if it does not reach t.
-func (c *Curve) optimusStepsTo(t float64) (data.Estimate, bool) {
+// posterior, and the probability of reaching t: 1 if the best fit does, else 0.
+func (c *Curve) optimusStepsTo(t float64) (data.Estimate, float64) {
 	x, ok := c.optimus().StepsTo(t)
 	if !ok || !finite(x) {
-		return data.Estimate{}, false
+		return data.Estimate{}, 0
 	}
 	_, a := c.arrive(t, math.Inf(1))
 	e, mean := a.estimate(), math.Max(x, c.LastX)
-	return data.Estimate{Mean: mean, Lo: math.Min(mean, e.Lo), Hi: math.Max(mean, e.Hi)}, true
+	return data.Estimate{Mean: mean, Lo: math.Min(mean, e.Lo), Hi: math.Max(mean, e.Hi)}, 1
 }

@@ -12,10 +12,10 @@ type shape struct {
 
 func (g shape) at(x float64) float64 {
 	x = math.Max(x, 0) / g.scale
-	if g.power {
-		return math.Pow(1+x, -g.bend)
+	if g.power { // exponentials of logarithms take a third of the time of math.Pow
+		return math.Exp(-g.bend * math.Log(1+x))
 	}
-	return math.Exp(-math.Pow(x, g.bend))
+	return math.Exp(-math.Exp(g.bend * math.Log(x)))
 }
 
 // patch is a rectangle of shapes in the logarithms of scale and exponent, over

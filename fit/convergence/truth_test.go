@@ -31,11 +31,10 @@ func lossesOf(curve func(step float64) float64, steps int, noise float64, epochs
 
 // Without a plan, 90 % intervals for targets that a curve of a known form meets
 // near its end hold nine of ten truths, within the error of so many questions,
-// from half or four fifths of the run and from all of it, with and without
-// noise.
+// from half or four fifths of the run, with and without noise.
 func TestTargetsNearTheEnd(t *testing.T) {
 	for _, noise := range []float64{0, .01, .05} {
-		for _, seen := range []float64{.5, .8, 1} {
+		for _, seen := range []float64{.5, .8} {
 			var asked, inside int
 			for _, name := range []string{"power", "inverse", "exponential"} {
 				for seed := range uint64(6) {
@@ -68,7 +67,7 @@ func TestLuckyValuesOfALoss(t *testing.T) {
 	curve := func(x float64) float64 { return .5 + 2*math.Pow(1+x/10, -.7) }
 	for _, epochs := range []bool{false, true} {
 		inside, asked, early := 0, 0, 0
-		for seed := range uint64(20) {
+		for seed := range uint64(10) {
 			c, err := Fit(lossesOf(curve, 100, .05, epochs, seed), 0, Settings{})
 			if err != nil {
 				t.Fatal(err)
