@@ -20,6 +20,7 @@ type cluster struct {
 	bytes, inside, between, latency float64 // of a gradient; bytes/s; s
 	overlap, slowest, congestion    float64
 	input                           float64 // samples/s of a node
+	storage                         float64 // samples/s of all nodes; 0: no limit
 	noise                           float64 // sd of ln step time
 	start                           int     // fewest workers
 	batch                           float64 // samples per worker at the start
@@ -55,7 +56,11 @@ func (c cluster) step(workers int, batch float64, r *rand.Rand) float64 {
 		comm += 2*c.bytes*(nodes-1)/nodes/c.between/wide*(1+c.congestion*math.Log2(nodes)) + 8*c.latency*math.Log2(nodes)
 	}
 	hidden := min(c.overlap*comm, .7*compute)
-	return (compute + comm - hidden) * (1 + c.slowest*math.Log(n)) * math.Exp(c.noise*r.NormFloat64())
+	step := (compute + comm - hidden) * (1 + c.slowest*math.Log(n))
+	if c.storage > 0 {
+		step = max(step, batch*n/c.storage)
+	}
+	return step * math.Exp(c.noise*r.NormFloat64())
 }
 
 // BenchmarkClusters predicts larger sizes of simulated jobs from their two to
@@ -136,6 +141,57 @@ func reportClusters(b *testing.B, globalFixed, named bool, rows, times int) {
 	b.ReportMetric(sum.amdahl, "amdahl-%")
 	b.ReportMetric(sum.linear, "linear-%")
 	b.ReportMetric(sum.inside, "inside-%")
+}
+
+// BenchmarkStorage predicts twice the workers at a fixed local batch, where the
+// last one, two or three of six sizes wait for storage that all workers share.
+// It compares the mean error with a line through the last two step times and
+// with linear scaling.
+func BenchmarkStorage(b *testing.B) {
+	for _, seen := range []int{1, 2, 3} {
+		b.Run(fmt.Sprintf("seen=%d", seen), func(b *testing.B) {
+			for b.Loop() {
+				const jobs, sizes = 100, 6
+				r := rand.New(rand.NewPCG(2, uint64(seen)))
+				var knee, line, linear, inside float64
+				for range jobs {
+					c := drawCluster(r)
+					c.start, c.input = 1, math.Inf(1)
+					free := c
+					free.noise = 0
+					full := float64(int(1) << (sizes - seen)) // first size that waits, by .1 to .9 of a doubling
+					c.storage = full * c.batch / free.step(int(full), c.batch, r) * math.Pow(2, -.1-.8*r.Float64())
+					config := func(workers int) data.Config {
+						return data.Config{Job: "job", GPUType: "a100", Workers: workers, LocalBatch: c.batch, Nodes: (workers + gpusPerNode - 1) / gpusPerNode}
+					}
+					var ms []data.Measurement
+					for i := range sizes {
+						ms = append(ms, data.Measurement{Config: config(1 << i), StepTime: c.step(1<<i, c.batch, r), Status: data.OK})
+					}
+					m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					p, err := m.Predict(config(1 << sizes))
+					if err != nil {
+						b.Fatal(err)
+					}
+					truth, last := c.step(1<<sizes, c.batch, r), ms[sizes-1].StepTime
+					knee += 100. / jobs * math.Abs(p.StepTime.Mean/truth-1)
+					line += 100. / jobs * math.Abs((last+2*(last-ms[sizes-2].StepTime))/truth-1)
+					linear += 100. / jobs * math.Abs(last/truth-1)
+					if p.StepTime.Lo <= truth && truth <= p.StepTime.Hi {
+						inside += 100. / jobs
+					}
+				}
+				b.ReportMetric(knee, "error-%")
+				b.ReportMetric(line, "line-%")
+				b.ReportMetric(linear, "linear-%")
+				b.ReportMetric(inside, "inside-%")
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
 }
 
 // powerLaw is the least-squares line of ln step time over ln workers.

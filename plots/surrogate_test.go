@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -33,13 +34,42 @@ func TestSearchPredictionInGoodput(t *testing.T) {
 	// A noise scale of 32 · 64 / 1 samples: 256 at once are worth
 	// (2048 + 32)/(2048 + 256) of as many in batches of 32.
 	for i, curves := range [][]data.CurvePoint{nil, curve} {
-		s, err := SurrogateOf(study, []data.Measurement{m}, curves, "workers")
+		s, err := surrogateOf(study, []data.Measurement{m}, curves, "workers")
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := []float64{256, 256 * 2080. / 2304}[i]
 		if len(s.Points) != 1 || math.Abs(s.Points[0].Y-want) > 1e-6 || s.Objective != "goodput (samples/s)" {
 			t.Errorf("with %d points of a curve 256 samples/s are %+v in %s, want %g", len(curves), s.Points, s.Objective, want)
+		}
+	}
+}
+
+func TestSurrogate(t *testing.T) {
+	next := 4.0
+	s := surrogate{Title: "Prediction", Knob: "workers", Objective: "throughput (samples/s)", Next: &next,
+		Prediction: []Band{{X: 1, Mean: 10, Lo: 9, Hi: 11}, {X: 4, Mean: 1000, Lo: 20, Hi: 1400}},
+		Points:     []Point{{X: 1, Y: 10}, {X: 4, Status: data.OOM}}, Gain: []Band{{X: 1}, {X: 4, Mean: 5}}}
+	fig, err := s.draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range Formats() {
+		var a, b bytes.Buffer
+		if err := Render(&a, format, fig); err != nil {
+			t.Fatal(err)
+		}
+		if err := Render(&b, format, fig); err != nil || !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("%s: two drawings of one figure differ (%v)", format, err)
+		}
+	}
+	none := s
+	none.Prediction = nil
+	wild := s
+	wild.Gain = []Band{{X: 1, Mean: math.NaN()}}
+	for want, s := range map[string]surrogate{"prediction": none, "gain": wild} {
+		if _, err := s.draw(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %s", err, want)
 		}
 	}
 }

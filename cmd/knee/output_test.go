@@ -40,7 +40,7 @@ func TestWrapKeepsEveryWord(t *testing.T) {
 				words = append(words, strings.Fields(cell)...)
 				cells = append(cells, cell)
 			}
-			tab.add(cells...)
+			tab.rows = append(tab.rows, cells)
 		}
 		var b strings.Builder
 		if err := tab.wrapped(&b, 60, false); err != nil {
