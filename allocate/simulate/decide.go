@@ -57,9 +57,9 @@ type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
 func (r *replay) stand() error {
-	jobs := make([]*Job, len(r.active))
-	for i, j := range r.active {
-		jobs[i] = j.Job
+	var jobs []*Job
+	for _, j := range r.active {
+		jobs = append(jobs, j.Job)
 	}
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
