@@ -15,7 +15,7 @@ func growing(name string, remaining float64, speeds ...float64) allocate.JobStat
 	j := allocate.JobState{Name: name, Current: -1, Remaining: remaining}
 	for k, v := range speeds {
 		c := data.Config{GPUType: types[0], Workers: 1 << k}
-		j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
+		j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
 	}
 	return j
 }
@@ -55,7 +55,7 @@ func TestDL2KeepsQuotas(t *testing.T) {
 	a, b := growing("a", 100, 1, 2, 4), growing("b", 100, 1, 2, 4)
 	a.History.Tenant, b.History.Tenant = "red", "red"
 	s := stateOf(0, 8, 0, a, b)
-	s.Tenants = map[string]allocate.Tenant{"red": {Quota: map[string]int{types[0]: 3}}}
+	s.Tenants = map[string]data.Tenant{"red": {Quota: map[string]int{types[0]: 3}}}
 	got, err := DL2{Net: oneFeature(3, 1)}.Allocate(s)
 	if err != nil || !slices.Equal(got.Choice, []int{1, 0}) {
 		t.Errorf("%v, %v", got.Choice, err)

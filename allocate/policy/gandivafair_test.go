@@ -77,7 +77,7 @@ func TestStride(t *testing.T) {
 	for i := range 8 {
 		c := data.Config{GPUType: "t4", Workers: 1}
 		j := allocate.JobState{Name: fmt.Sprint(i), Current: -1, Requested: 1, Weight: float64(2 - i%2),
-			Options: []allocate.Option{{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Goodput: data.Estimate{Mean: 1}}}}}
+			Options: []allocate.Option{{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: 1}}}}}
 		j.History.Tenant = []string{"a", "b"}[i%2]
 		s.Jobs = append(s.Jobs, j)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,19 @@ type Case struct {
 	Name    string // of the workload, for the results
 	Jobs    []simulate.Job
 	Cluster *data.Cluster
+}
+
+// AtLoad returns the case with jobs that arrive load times as fast, which is
+// added to the name.
+func (c Case) AtLoad(load float64) Case {
+	if load == 1 {
+		return c
+	}
+	c.Name, c.Jobs = fmt.Sprintf("%s@load=%g", c.Name, load), slices.Clone(c.Jobs)
+	for i := range c.Jobs {
+		c.Jobs[i].Submit = math.Round(c.Jobs[i].Submit / load)
+	}
+	return c
 }
 
 // Settings says what to compare. The zero value of a field is its default,

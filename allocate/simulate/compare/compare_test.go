@@ -22,8 +22,10 @@ func small() Case {
 // TestRunKeepsOrder: rows are by case and policy, however many run at a time,
 // and progress ends at one.
 func TestRunKeepsOrder(t *testing.T) {
-	second := small()
-	second.Name = "second"
+	second := small().AtLoad(2)
+	if second.Jobs[1].Submit != 5 || small().Jobs[1].Submit != 10 {
+		t.Errorf("at twice the load the second job arrives after %g s, want 5", second.Jobs[1].Submit)
+	}
 	for _, parallel := range []int{1, 8} {
 		last := 0.0
 		rows, err := Run(t.Context(), Settings{
@@ -37,7 +39,7 @@ func TestRunKeepsOrder(t *testing.T) {
 		for _, r := range rows {
 			names = append(names, r.Policy+" "+r.Workload)
 		}
-		want := "fifo small, srtf small, even small, fifo second, srtf second, even second"
+		want := "fifo small, srtf small, even small, fifo small@load=2, srtf small@load=2, even small@load=2"
 		if got := strings.Join(names, ", "); got != want || last != 1 {
 			t.Errorf("%s, progress %g; want %s", got, last, want)
 		}

@@ -43,7 +43,8 @@ func (h *slots) stand(schedule scheduler) simulate.Stand {
 		for i, j := range active {
 			out[i].Choice = allocate.None
 			if j.nodes != nil {
-				out[i] = place.Placed{Nodes: h.shares(j.nodes), Option: allocate.Option{Config: data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: workers[i]}}}
+				out[i].Nodes, out[i].Choice = h.shares(j.nodes), 0
+				out[i].Option.Config = data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: workers[i]}
 			}
 		}
 		return out, nil

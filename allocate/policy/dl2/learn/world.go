@@ -58,7 +58,7 @@ func (k kind) draw(rng *rand.Rand) world {
 		for t := range k.types {
 			for n := 1; n <= most; n *= 2 {
 				c := data.Config{GPUType: fmt.Sprintf("g%d", t), Workers: n}
-				j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}),
+				j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}),
 					Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: speed(float64(n)) / float64(int(1)<<t)}}})
 			}
 		}

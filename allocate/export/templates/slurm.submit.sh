@@ -1,0 +1,69 @@
+#!/bin/bash
+# knee: carries out the plan. Tasks get SIGTERM first, to write a checkpoint.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+jobs_of() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
+
+# within SECONDS COMMAND...: waits until the command succeeds.
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 1
+  done
+}
+gone() { [ -z "$(jobs_of "$1")" ]; }
+idle() { ! squeue --noheader --steps --jobs="$1" --format=%i | grep -q '\.[0-9]'; }
+
+# stop NAME ends the user's jobs of that name: the tasks have a minute to end
+# by themselves, then the job is cancelled; it is gone when this returns.
+stop() {
+  local id waits=
+  for id in $(jobs_of "$1"); do
+    scancel --signal=TERM "$id" 2>/dev/null && waits=1 || true
+  done
+  [ -z "$waits" ] || within "${CHECKPOINT_SECONDS:-60}" gone "$1" || true
+  for id in $(jobs_of "$1"); do
+    scancel "$id" || true
+  done
+  within 300 gone "$1" || { echo "job $1 did not stop within 5 minutes" >&2; return 1; }
+}
+
+# shrink NAME GRES NODES takes all other nodes away from the running job, whose
+# script then goes on as NAME.sbatch. It fails if the job cannot shrink so.
+shrink() {
+  local id node has
+  id=$(jobs_of "$1")
+  [[ $id =~ ^[0-9]+$ ]] || return 1
+  [ "$(squeue --noheader --jobs="$id" --states=RUNNING --format=%k)" = knee:resizable ] || return 1
+  [[ $(squeue --noheader --jobs="$id" --format=%b) == *"$2" ]] || return 1
+  has=,$(scontrol show hostnames "$(squeue --noheader --jobs="$id" --format=%N)" | paste -sd,),
+  for node in ${3//,/ }; do
+    [[ $has == *",$node,"* ]] || return 1
+  done
+  [[ ,$3, == *",$(squeue --noheader --jobs="$id" --format=%B),"* ]] || return 1
+  scontrol update "jobid=$id" "comment=$PWD/$1.sbatch" || return 1
+  scancel --batch --signal=USR1 "$id" || return 1
+  within 90 idle "$id" || return 1
+  scontrol update "jobid=$id" "nodelist=$3" >/dev/null || return 1
+  rm -f "slurm_job_${id}_resize.sh" "slurm_job_${id}_resize.csh"
+}
+
+{{range .}}
+{{- if .Paused -}}
+stop {{.ID}} # {{.Action}}: {{comment .Reason}}
+{{else if .ShrinksInPlace}}{{$g := index .Components 0 -}}
+shrink {{.ID}} gpu:{{.GPU}}:{{$g.Count}} {{join $g.Nodes}} || stop {{.ID}}
+{{else if .Changed -}}
+stop {{.ID}} # {{.Action}}
+{{else if .Kept -}}
+# {{.ID}} is kept as it runs
+{{end}}
+{{- end}}
+{{- range .}}
+{{- if not (or .Paused .Kept) -}}
+{{if .ShrinksInPlace}}[ -n "$(jobs_of {{.ID}})" ] || {{end}}sbatch --parsable {{.ID}}.sbatch
+{{end}}
+{{- end -}}
