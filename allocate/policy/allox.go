@@ -37,9 +37,9 @@ func allox(q *queue) {
 	}
 	part := max(free, int(math.Ceil(alloxAlpha*float64(len(waiting)))))
 	waiting = waiting[:min(len(waiting), part, mostMatched)]
-	for _, t := range matched(all, waiting, machines) {
-		if machines[t.machine].busy == 0 {
-			q.try(t.job, all.option[t.job][machines[t.machine].kind])
+	for m, i := range matched(all, waiting, machines) {
+		if i >= 0 && machines[m].busy == 0 {
+			q.try(i, all.option[i][machines[m].kind])
 		}
 	}
 	q.fill(submitted)
@@ -87,12 +87,9 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 	return out
 }
 
-// start is a job that is first in the queue of a machine.
-type start struct{ job, machine int }
-
-// matched solves the assignment and returns the first job of each machine: the job
-// in its queue furthest from the end.
-func matched(g *gangs, jobs []int, machines []machine) []start {
+// matched solves the assignment and returns the first job of each machine, −1 for none:
+// the job in its queue furthest from the end.
+func matched(g *gangs, jobs []int, machines []machine) (first []int) {
 	if len(jobs) == 0 || len(machines) == 0 {
 		return nil
 	}
@@ -110,18 +107,12 @@ func matched(g *gangs, jobs []int, machines []machine) []start {
 			}
 		}
 	}
-	first, furthest := make([]int, len(machines)), make([]int, len(machines))
+	first, furthest := slices.Repeat([]int{-1}, len(machines)), make([]int, len(machines))
 	for r, seat := range hungarian.Solve(cost) {
 		m, position := seat%len(machines), seat/len(machines)+1
 		if position > furthest[m] && cost[r][seat] < never {
 			first[m], furthest[m] = jobs[r], position
 		}
 	}
-	var out []start
-	for m := range machines {
-		if furthest[m] > 0 {
-			out = append(out, start{first[m], m})
-		}
-	}
-	return out
+	return first
 }

@@ -34,11 +34,14 @@ func TestAlloXIsOptimal(t *testing.T) {
 		var busy [2]float64
 		var sum float64
 		rest := slices.Clone(order)
-		for _, m := range matched(all, order, machines) {
-			k := machines[m.machine].kind
-			busy[k] = optionTime(&jobs[m.job], k)
+		for at, job := range matched(all, order, machines) {
+			if job < 0 {
+				continue
+			}
+			k := machines[at].kind
+			busy[k] = optionTime(&jobs[job], k)
 			sum += busy[k]
-			rest = slices.DeleteFunc(rest, func(i int) bool { return i == m.job })
+			rest = slices.DeleteFunc(rest, func(i int) bool { return i == job })
 		}
 		if got := sum + fewest(jobs, rest, busy); math.Abs(got-best) > 1e-9 {
 			t.Fatalf("starts %+v, sum of completion times %g, the best is %g", matched(all, order, machines), got, best)

@@ -31,7 +31,10 @@ func (r *replay) decide() error {
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
 	}
-	guests := r.guests()
+	var guests map[int][2]int
+	if r.besides != nil {
+		guests = r.Policy.(Packer).Guests()
+	}
 	r.leave(guests)
 	for _, m := range r.place(state, a) {
 		if m.job.guest && m.to.Choice < 0 {
@@ -57,9 +60,9 @@ type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
 func (r *replay) stand() error {
-	jobs := make([]*Job, len(r.active))
-	for i, j := range r.active {
-		jobs[i] = j.Job
+	var jobs []*Job
+	for _, j := range r.active {
+		jobs = append(jobs, j.Job)
 	}
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
@@ -192,7 +195,10 @@ func (r *replay) jobState(j *running) allocate.JobState {
 		}
 		j.options, left = j.Learner.Options(config), j.Learner.Left()
 	}
-	history := allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant, Progress: share(j.done, left)}
+	history := allocate.History{Restart: r.changeSeconds(j.Job), Restarts: j.outcome.Restarts, Ran: j.ran, ByType: j.byType, Tenant: j.Tenant}
+	if j.done > 0 {
+		history.Progress = j.done / (j.done + left)
+	}
 	if r.Survival {
 		left *= r.survival.factor(history.Progress)
 	}
@@ -221,14 +227,6 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	objective.SetValues(jct, subject, j.options)
 	s.Idle = jct.Idle(subject)
 	return s
-}
-
-// share is the share of the expected work that is done.
-func share(done, left float64) float64 {
-	if done+left <= 0 {
-		return 0
-	}
-	return done / (done + left)
 }
 
 // samePlaces reports whether nodes have the shape of an option. A job on an uneven

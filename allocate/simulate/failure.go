@@ -75,31 +75,20 @@ func (r *replay) fail() bool {
 		n := &r.present.Nodes[i]
 		n.Drained = n.Drained || r.down[n.Name] > 0
 	}
+	var kept []place.Request
 	for _, j := range r.active {
-		if slices.ContainsFunc(j.nodes, func(s data.NodeShare) bool { return r.down[s.Node] > 0 }) {
-			r.lose(j)
+		switch {
+		case slices.ContainsFunc(j.nodes, func(s data.NodeShare) bool { return r.down[s.Node] > 0 }):
+			if r.Checkpoint > 0 { // it goes on where its last checkpoint left it
+				j.outcome.Lost += j.done - j.saved
+				j.done = j.saved
+			}
+			j.stop()
+		case j.nodes != nil && !j.guest:
+			kept = append(kept, place.Request{Config: j.config, Current: j.nodes})
 		}
 	}
-	r.rebook()
+	r.placer = place.New(r.present)
+	r.placer.Keep(kept)
 	return true
-}
-
-// lose stops a job where its last checkpoint left it.
-func (r *replay) lose(j *running) {
-	if r.Checkpoint > 0 {
-		j.outcome.Lost += j.done - j.saved
-		j.done = j.saved
-	}
-	j.stop()
-}
-
-func (r *replay) rebook() {
-	var requests []place.Request
-	for _, j := range r.active {
-		if j.nodes != nil && !j.guest {
-			requests = append(requests, place.Request{Config: j.config, Current: j.nodes})
-		}
-	}
-	r.placer = place.New(r.cluster())
-	r.placer.Keep(requests)
 }

@@ -114,19 +114,6 @@ func (b *besides) of(job, other, gpuType string, workers int) *pair {
 	return x
 }
 
-// share is the speed of j on the GPUs that it shares with other, relative to alone.
-func (b *besides) share(j, other *running) float64 {
-	return b.of(j.Name, other.Name, j.config.GPUType, j.config.Workers).truth
-}
-
-// guests are those of the last answer.
-func (r *replay) guests() map[int][2]int {
-	if r.besides == nil {
-		return nil
-	}
-	return r.Policy.(Packer).Guests()
-}
-
 // leave stops jobs that were guests and are not in guests.
 func (r *replay) leave(guests map[int][2]int) {
 	for i, j := range r.active {

@@ -302,7 +302,7 @@ func (r *replay) speed(j *running) error {
 		return fmt.Errorf("simulate: true speed of job %q on %s is %g samples/s", j.Name, j.config, v)
 	}
 	if j.speed = v; j.beside != nil {
-		j.speed *= r.besides.share(j, j.beside)
+		j.speed *= r.besides.of(j.Name, j.beside.Name, j.config.GPUType, j.config.Workers).truth
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"math"
 	"slices"
+
+	"knee/fit/speed/form"
 )
 
 // Key identifies an observed configuration.
@@ -47,7 +49,7 @@ type Agent struct {
 // that share one learn from each other.
 type Speeds struct {
 	Observations []Observation
-	Model        *Speed // nil before the first observation
+	Model        form.Curve // nil before the first observation
 
 	residual residual
 	first    gradient // of the first job that was observed, when it began
@@ -94,14 +96,15 @@ func (a *Agent) Ready() bool { return a.Model != nil && a.first.known }
 // throughput by statistical efficiency, the progress per sample relative to the initial
 // batch. Before a job has run, its gradient is that of the first job of its application
 // at the begin.
-func (a *Agent) goodput(nodes, workers int, c Choice) float64 {
-	step, compute := a.Model.Times(Key{nodes, workers, c.Local})
-	g, batch := a.gradient, c.Batch(workers)
+func (a *Agent) goodput(p *form.Point, c Choice) float64 {
+	p.Batch = c.Local
+	step, compute := a.Model.LogTimes(p)
+	g, batch := a.gradient, c.Batch(int(p.Workers))
 	if !g.known {
 		g = a.first
 	}
 	scale := batch / a.Initial
-	return batch / (step + float64(c.Accum)*compute) * ((g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale)
+	return batch / (math.Exp(step) + float64(c.Accum)*math.Exp(compute)) * ((g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale)
 }
 
 // Best is the batch of the highest goodput on an allocation, and that goodput; 0 if no
@@ -114,12 +117,12 @@ func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
 	if b, ok := a.best[at]; ok {
 		return b.choice, b.goodput
 	}
-	var top answer
+	top, p := answer{}, Key{nodes, workers, 0}.point()
 	for i, c := range a.Choices(workers) {
 		if c.Local < a.LocalMin || c.Local > a.LocalMax {
 			continue
 		}
-		if g := a.goodput(nodes, workers, c); i == 0 || g > top.goodput {
+		if g := a.goodput(p, c); i == 0 || g > top.goodput {
 			top.choice, top.goodput = c, g
 		}
 	}

@@ -46,9 +46,9 @@ func TestFitFollowsTheForm(t *testing.T) {
 	s := fit(limits, observe(spread...))
 	for _, k := range []Key{{1, 3, 200}, {2, 6, 300}, {4, 12, 64}} {
 		want, _ := truth(k)
-		got, _ := s.Times(k)
-		if math.Abs(got/want-1) > 0.05 {
-			t.Errorf("%v takes %.4f s, want %.4f", k, got, want)
+		got, _ := s.LogTimes(k.point())
+		if math.Abs(math.Exp(got)/want-1) > 0.05 {
+			t.Errorf("%v takes %.4f s, want %.4f", k, math.Exp(got), want)
 		}
 	}
 }
@@ -65,9 +65,10 @@ func TestFitNeverBreaks(t *testing.T) {
 		}
 		last := fit(limits, obs)
 		for _, k := range spread {
-			step, compute := last.Times(k)
+			step, compute := last.LogTimes(k.point())
+			step, compute = math.Exp(step), math.Exp(compute)
 			if !(compute > 0) || !(step >= compute*(1-1e-9)) || math.IsInf(step, 0) {
-				t.Fatalf("%+v takes %g s, %g of it computing, at %v", *last, step, compute, k)
+				t.Fatalf("%+v takes %g s, %g of it computing, at %v", last, step, compute, k)
 			}
 		}
 	})

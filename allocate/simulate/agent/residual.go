@@ -1,8 +1,12 @@
 package agent
 
-import "math"
+import (
+	"math"
 
-// size is the part of a configuration that the synchronisation of [Speed] depends on.
+	"knee/fit/speed/form"
+)
+
+// size is the part of a configuration that synchronisation depends on, by the form.
 type size struct {
 	several bool // nodes
 	workers int
@@ -10,19 +14,19 @@ type size struct {
 
 func (k Key) size() size { return size{k.Nodes > 1, k.Workers} }
 
-// residual is what the form of [Speed] leaves of the logarithms of step times, by size:
+// residual is what the form leaves of the logarithms of step times, by size:
 // the mean over the batches observed, normal with the mean square of what the form
 // leaves as variance, given a mean with the variance within sizes over those batches.
 // Neighbouring sizes tell each other nothing: with a Gaussian process over the logarithm
 // of workers, jobs of drawn workloads (BenchmarkLearn of package pollux) end no sooner.
 type residual map[size]float64
 
-func newResidual(s *Speed, obs []Observation) residual {
+func newResidual(c form.Curve, obs []Observation) residual {
 	r, count, left := residual{}, map[size]float64{}, make([]float64, len(obs))
 	var variance, within float64
 	for i, o := range obs {
-		step, _ := s.Times(o.Key)
-		left[i] = math.Log(o.Step / step)
+		step, _ := c.LogTimes(o.point())
+		left[i] = math.Log(o.Step / math.Exp(step))
 		count[o.size()]++
 		r[o.size()] += (left[i] - r[o.size()]) / count[o.size()]
 		variance += left[i] * left[i] / float64(len(obs))

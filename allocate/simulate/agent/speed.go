@@ -30,16 +30,7 @@ var priorMean = [terms]float64{-0.7, 1.5, 0, -4, -1.5, -4, -1.5}
 
 const priorSD, noise = 1.5, 0.05
 
-// Speed is a fitted form.
-type Speed struct{ form.Curve }
-
-// Times returns the seconds of one step without accumulation and of its compute part,
-// which is what a further accumulation micro-step takes.
-func (s *Speed) Times(k Key) (step, compute float64) {
-	step, compute = s.LogTimes(k.point())
-	return math.Exp(step), math.Exp(compute)
-}
-
+// point is a configuration without accumulation.
 func (k Key) point() *form.Point {
 	return &form.Point{Nodes: float64(k.Nodes), Workers: float64(k.Workers), Batch: k.Local}
 }
@@ -47,12 +38,13 @@ func (k Key) point() *form.Point {
 var newForm = form.Families()["pollux"].New
 
 // fit finds the most likely parameters under the prior.
-func fit(l Limits, obs []Observation) *Speed {
-	logs := make([][2]float64, len(obs)) // of step and compute times
+func fit(l Limits, obs []Observation) form.Curve {
+	logs, points := make([][2]float64, len(obs)), make([]*form.Point, len(obs)) // logs of step and compute times
 	var unit float64
 	for i, o := range obs {
 		const least = 1e-8 // s
 		logs[i] = [2]float64{math.Log(o.Step), math.Log(math.Max(o.Step-o.Sync, least))}
+		points[i] = o.point()
 		unit += logs[i][1] / float64(len(obs))
 	}
 	f := newForm(data.AllReduce, nil, form.Scale{Time: math.Exp(unit), Batch: l.LocalMax}, false)
@@ -63,13 +55,13 @@ func fit(l Limits, obs []Observation) *Speed {
 			r[i] = (x[i] - priorMean[i]) / priorSD
 		}
 		c := f.Bind(x)
-		for n, o := range obs {
-			step, compute := c.LogTimes(o.point())
+		for n, p := range points {
+			step, compute := c.LogTimes(p)
 			r[terms+2*n] = (compute - logs[n][1]) / noise
 			r[terms+2*n+1] = (step - logs[n][0]) / noise
 		}
 	}
 	problem := leastsq.Problem{Params: terms, Rows: terms + 2*len(obs), Residuals: residuals}
 	best := leastsq.Minimize(problem, priorMean[:], leastsq.Settings{MaxIterations: 30, Lambda: 1e-3, MaxStep: 3, Tolerance: 1e-3})
-	return &Speed{f.Bind(best.X)}
+	return f.Bind(best.X)
 }

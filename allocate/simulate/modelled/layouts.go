@@ -46,13 +46,7 @@ func fastest(all []allocate.Option, current *data.Config) []allocate.Option {
 			return x.Use.GPUs == o.Use.GPUs && x.Use.GPUType == o.Use.GPUType && (v > w || v == w && key(x.Config) < key(o.Config))
 		})
 	}
-	out := make([]allocate.Option, 0, len(all))
-	for _, o := range all {
-		if !beaten(o) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), beaten)
 }
 
 // sameLayout compares two layouts by value: an omitted default equals a written one.
