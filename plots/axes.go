@@ -2,6 +2,8 @@ package plots
 
 import (
 	"math"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 )
@@ -15,6 +17,9 @@ const (
 	LinearScale              // even steps
 	LogScale                 // even doublings or decades
 )
+
+// Scales names the scales of an axis.
+func Scales() []string { return []string{"auto", "linear", "log"} }
 
 // extent collects the range of the numbers an axis must show.
 type extent struct{ lo, hi float64 }
@@ -87,4 +92,141 @@ func setY(p *plot.Plot, e extent, log bool, rows int) {
 		y.lo = 0
 	}
 	y.set(&p.Y, plot.LinearScale{}, linearTicks{want: 6})
+}
+
+// linearTicks divides an axis at round numbers: multiples of 1, 2, 2.5 or 5
+// times a power of ten, at most about want of them. Whole numbers only on
+// axes that count things.
+type linearTicks struct {
+	want  int
+	whole bool
+}
+
+func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
+	step := roundStep((hi-lo)/float64(t.want), t.whole)
+	var at []float64
+	// Counting in steps rather than adding them up keeps 0 and round
+	// numbers exact.
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi*(1+1e-12)+1e-9*step && len(at) < 100; k++ {
+		at = append(at, k*step)
+	}
+	return labelled(at, step)
+}
+
+// roundStep returns the smallest round number that is at least d.
+func roundStep(d float64, whole bool) float64 {
+	if whole && d <= 1 {
+		return 1
+	}
+	if !(d > 0) {
+		return 1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(d)))
+	for _, f := range []float64{1, 2, 2.5, 5} {
+		if whole && f*unit != math.Trunc(f*unit) {
+			continue
+		}
+		if f*unit >= d*(1-1e-9) {
+			return f * unit
+		}
+	}
+	return 10 * unit
+}
+
+// powerTicks marks 1, 2, 4, 8, … on an axis scaled by log2.
+type powerTicks struct{}
+
+func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
+	first := math.Ceil(math.Log2(lo) - 1e-9)
+	last := math.Floor(math.Log2(hi) + 1e-9)
+	every := math.Max(1, math.Ceil((last-first+1)/12))
+	var at []float64
+	for e := first; e <= last; e += every {
+		at = append(at, math.Pow(2, e))
+	}
+	return labelled(at, 0)
+}
+
+// decadeTicks marks 1, 2, 5, 10, … on a logarithmic axis, only powers of ten
+// when it spans more than three and a half of them.
+type decadeTicks struct{}
+
+func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
+	if !(lo > 0) || math.IsInf(hi, 1) {
+		return nil // not a logarithmic axis
+	}
+	mantissas := []float64{1, 2, 5}
+	switch span := math.Log10(hi / lo); {
+	case span > 3.5:
+		mantissas = mantissas[:1]
+	case span < 0.5: // less than three of 1, 2, 5 would fit: divide evenly
+		return linearTicks{want: 5}.Ticks(lo, hi)
+	}
+	every := max(1, int(math.Ceil(math.Log10(hi/lo)/9)))
+	var at []float64
+	for e := int(math.Floor(math.Log10(lo))); e <= int(math.Ceil(math.Log10(hi))); e++ {
+		if e%every != 0 {
+			continue
+		}
+		for _, m := range mantissas {
+			if v := m * math.Pow10(e); v >= lo*(1-1e-9) && v <= hi*(1+1e-9) {
+				at = append(at, v)
+			}
+		}
+	}
+	return labelled(at, 0)
+}
+
+// labelled turns values into ticks. With a step all labels get the decimals
+// the step needs; without, each gets its own.
+func labelled(at []float64, step float64) []plot.Tick {
+	ticks := make([]plot.Tick, len(at))
+	var top float64
+	for _, v := range at {
+		top = math.Max(top, math.Abs(v))
+	}
+	unit, suffix := prefix(top)
+	for i, v := range at {
+		label := Number(v)
+		if step > 0 {
+			label = strconv.FormatFloat(v/unit, 'f', decimals(step/unit), 64)
+			if v != 0 {
+				label += suffix
+			}
+		}
+		if v == 0 {
+			label = "0"
+		}
+		ticks[i] = plot.Tick{Value: v, Label: strings.Replace(label, "-", "−", 1)}
+	}
+	return ticks
+}
+
+// prefix returns the unit that keeps numbers up to top short, with its sign.
+func prefix(top float64) (unit float64, suffix string) {
+	switch {
+	case top >= 1e15 || top > 0 && top < 1e-4:
+		e := math.Floor(math.Log10(top))
+		return math.Pow(10, e), "e" + strconv.Itoa(int(e))
+	case top >= 1e12:
+		return 1e12, "T"
+	case top >= 1e9:
+		return 1e9, "G"
+	case top >= 1e6:
+		return 1e6, "M"
+	case top >= 1e4:
+		return 1e3, "k"
+	}
+	return 1, ""
+}
+
+// decimals returns how many decimals it takes to write a round step.
+func decimals(step float64) int {
+	for d := range 8 {
+		s := step * math.Pow10(d)
+		if math.Abs(s-math.Round(s)) < 1e-6*s {
+			return d
+		}
+	}
+	return 8
 }

@@ -2,14 +2,20 @@ package plots
 
 import (
 	"cmp"
+	"fmt"
+	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
+
+	"knee/data"
+	"knee/predict"
 )
 
-// Batch describes the trade-off of the batch on a fixed placement: larger
+// batch describes the trade-off of the batch on a fixed placement: larger
 // batches raise the throughput and lower what each sample is worth (Pollux,
 // OSDI'21, Fig. 1 and 2).
-type Batch struct {
+type batch struct {
 	Title, Subtitle string
 	Throughput      []Band  // samples/s over the global batch, X ascending
 	Goodput         []Band  // samples/s at initial-batch worth, at the same X
@@ -18,10 +24,56 @@ type Batch struct {
 	Note            string  // beside the mark; "best: N" if empty
 }
 
-// NewBatch returns the figure: throughput and goodput in one panel, the
-// statistical efficiency in the other. Errors name the first field that
-// cannot be drawn; batches and rates must be positive.
-func NewBatch(b Batch) (*Panels, error) {
+// batchSteps is how many batches a curve is drawn through.
+const batchSteps = 24
+
+// NewBatch draws what a model says of the batch on the placement of base, over the
+// range of the local batches that were measured. It marks a local batch with a note, or if
+// that is 0 the one that [predict.Predictor.BestBatch] advises. It fails if only
+// one local batch was measured.
+func NewBatch(p *predict.Predictor, base data.Config, marked float64, note string) (*Panels, error) {
+	b, err := batchOf(p, base, marked)
+	b.Note = note
+	return drawn(b, err)
+}
+
+func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, error) {
+	lo, hi := p.Model.BatchRange(base.GPUType, base.ModeOrDefault())
+	if !(hi > lo) {
+		return batch{}, bad("batch", "one local batch measured", "measurements at two or more")
+	}
+	b := batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", Condition{Predictor: p, Base: base}.named(), amount(float64(base.Workers), "workers"))}
+	locals := make([]float64, batchSteps)
+	for i := range locals {
+		locals[i] = math.Round(lo * math.Pow(hi/lo, float64(i)/(batchSteps-1)))
+	}
+	if marked == 0 && base.ModeOrDefault() != data.PSAsync { // where BestBatch advises none
+		if advised, err := p.BestBatch(base); err == nil && advised.Config.AccumSteps == base.AccumSteps {
+			marked = advised.Config.LocalBatch
+		}
+	}
+	if base.LocalBatch = marked; marked > 0 {
+		locals, b.Best = append(locals, marked), base.GlobalBatch()
+	}
+	slices.Sort(locals)
+	for _, local := range slices.Compact(locals) {
+		at := base
+		at.LocalBatch = local
+		a, err := p.At(at)
+		if err != nil {
+			return batch{}, err
+		}
+		x := a.Config.GlobalBatch()
+		b.Throughput = append(b.Throughput, BandOf(x, a.Throughput, a.Extrapolated))
+		b.Goodput = append(b.Goodput, BandOf(x, a.Goodput, a.Extrapolated))
+		b.Efficiency = append(b.Efficiency, BandOf(x, a.Efficiency.Scale(100), a.Extrapolated))
+	}
+	return b, nil
+}
+
+// draw draws throughput and goodput in one panel, the statistical efficiency in
+// the other.
+func (b batch) draw() (*Panels, error) {
 	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
 	for _, g := range b.Goodput {
 		if g.X == b.Best {

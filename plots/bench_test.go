@@ -25,8 +25,8 @@ func BenchmarkRender(b *testing.B) {
 			return NewScalability(Scalability{Title: "crowd", Quantity: Throughput, Series: []Series{s}, Ideal: true})
 		},
 		"usage":       func() (Figure, error) { return NewOccupancy(occupancySample(crowdPoints)) },
-		"gains":       func() (Figure, error) { return NewGains(stairs) },
-		"convergence": func() (Figure, error) { return NewConvergence(convergenceSample(crowdPoints)) },
+		"gains":       func() (Figure, error) { return stairs.draw() },
+		"convergence": func() (Figure, error) { return convergenceSample(crowdPoints).draw() },
 	}
 	for name, newFigure := range figures {
 		for _, format := range Formats() {

@@ -30,7 +30,7 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 		if !p.Feasible {
 			continue
 		}
-		if err := checkFinite(fmt.Sprintf("points[%d]", i), p); err != nil {
+		if err := check(fmt.Sprintf("points[%d]", i), p, finite); err != nil {
 			return nil, err
 		}
 		if sizes[p.GPUType] == nil {

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 
@@ -10,17 +11,92 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/data"
+	"knee/fit/convergence"
 )
 
-// Convergence describes a figure of loss against step: what was measured,
-// the fitted curve with its interval, the target and when it is reached.
-type Convergence struct {
-	Title, Subtitle string
-	Points          []Point        // X in steps, Y the loss
-	Curve           []Band         // fitted loss, X ascending; nil for none
-	Target          *float64       // target loss; nil for none
-	Crossing        *data.Estimate // steps at which the curve reaches the target; nil if not known or never
-	XLabel, YLabel  string         // "step" and "loss" if empty
+// curvePoints is how many points a fitted curve is drawn through.
+const curvePoints = 120
+
+// NewConvergence draws a fitted training curve: its points, in steps at the
+// batch initial (0: as recorded), and its predicted course, to 1.3 times the
+// recorded steps or on to where the target is reached. A target that is never
+// reached gets a warning in place of a crossing.
+func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (*Chart, []string, error) {
+	spec, warnings, err := courseOf(c, points, initial, target)
+	fig, err := drawn(spec, err)
+	return fig, warnings, err
+}
+
+func courseOf(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (spec course, warnings []string, err error) {
+	spec = course{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
+	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
+	if len(points) > 0 && points[0].Job != "" {
+		spec.Title = "Convergence of " + points[0].Job
+	}
+	switch {
+	case c.Epochs:
+		spec.XLabel = "epoch"
+	case initial > 0:
+		spec.XLabel = fmt.Sprintf("step at batch %s", Number(initial))
+	}
+	end := 1.3 * c.LastX
+	if target != nil {
+		t, err := c.Target(*target)
+		var never *convergence.NeverReachedError
+		switch {
+		case err == nil:
+			spec.Crossing, spec.Subtitle = &t.Steps, courseSubtitle(c, &t)
+			end = max(end, min(1.1*t.Steps.Hi, max(5*c.LastX, 1.3*t.Steps.Mean)))
+			warnings = append(warnings, t.Notes...)
+		case errors.As(err, &never):
+			warnings = append(warnings, err.Error())
+		default:
+			return spec, nil, err
+		}
+	}
+	fitted := c.Course(target)
+	if fitted.Cut {
+		spec.Subtitle += ", fitted from step " + Number(fitted.From)
+	}
+	for i := range curvePoints {
+		u := float64(i) / (curvePoints - 1) // denser where the curve falls fast
+		x := fitted.From + (end-fitted.From)*u*u
+		spec.Curve = append(spec.Curve, BandOf(x, fitted.Band(x), x > c.LastX))
+	}
+	return spec, warnings, nil
+}
+
+// courseSubtitle names the source of a course and, with a target that is reached,
+// its condition.
+func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
+	from := fmt.Sprintf("median of many curves that fit the record (%s)", c.Family)
+	switch {
+	case c.Family == convergence.Optimus:
+		from = "the form " + c.Family
+	case len(c.Templates) > 0:
+		from = fmt.Sprintf("median of many curves that fit the record and finished runs (%s)", c.Family)
+	}
+	switch {
+	case t == nil:
+		return "curve: " + from
+	case t.Method == "recorded":
+		return "curve: " + from + "; the target was reached in the record"
+	case c.Family == convergence.Optimus:
+		return "curve: " + from
+	}
+	return fmt.Sprintf("curve: %s, if the target is reached (probability %.0f %%)", from, 100*t.Chance)
+}
+
+// curveDots returns the measured points of a curve, and what they are: losses,
+// or the metric where no loss is recorded.
+func curveDots(points []data.CurvePoint, rising bool) ([]Point, string) {
+	if dots := LossPoints(points); len(dots) > 0 && !rising {
+		return dots, "loss"
+	}
+	for i := range points {
+		points[i].Loss = points[i].Metric
+	}
+	return LossPoints(points), "metric"
 }
 
 // LossPoints returns the points of a training curve that have both a step and a
@@ -36,13 +112,22 @@ func LossPoints(curve []data.CurvePoint) []Point {
 	return pts
 }
 
+// course describes a figure of loss against step: what was measured,
+// the fitted curve with its interval, the target and when it is reached.
+type course struct {
+	Title, Subtitle string
+	Points          []Point        // X in steps, Y the loss
+	Curve           []Band         // fitted loss, X ascending; nil for none
+	Target          *float64       // target loss; nil for none
+	Crossing        *data.Estimate // steps at which the curve reaches the target; nil if not known or never
+	XLabel, YLabel  string         // "step" and "loss" if empty
+}
+
 // mostDots is how many measured losses are drawn: more would hide one another.
 const mostDots = 600
 
-// NewConvergence returns the figure, or an error that names the first field
-// that cannot be drawn. Of more than 600 points every k-th is drawn, and the
-// legend says so.
-func NewConvergence(s Convergence) (*Chart, error) {
+// draw draws every k-th of more than 600 points, and the legend says so.
+func (s course) draw() (*Chart, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -62,19 +147,15 @@ func NewConvergence(s Convergence) (*Chart, error) {
 	return c, nil
 }
 
-func (s Convergence) check() error {
-	err := cmp.Or(checkFinite("", s), checkBands("curve", s.Curve, finite))
-	if e := s.Crossing; err == nil && e != nil {
-		if s.Target == nil {
-			return bad("target", "none", "a target loss, as a crossing is given")
-		}
-		err = checkInterval("crossing", e.Lo, e.Mean, e.Hi)
+func (s course) check() error {
+	if s.Crossing != nil && s.Target == nil {
+		return bad("target", "none", "a target loss, as a crossing is given")
 	}
-	return cmp.Or(err, checkDrawable("points", s.Points, len(s.Curve)))
+	return cmp.Or(check("", s, finite), checkDrawable("points", s.Points, len(s.Curve)))
 }
 
 // setAxes makes room for points, curve, target and crossing.
-func (s Convergence) setAxes(p *plot.Plot) {
+func (s course) setAxes(p *plot.Plot) {
 	x, y := newExtent(), newExtent()
 	for _, pt := range s.Points {
 		x.add(pt.X)
@@ -118,7 +199,7 @@ func (c *Chart) addLosses(pts []Point) {
 }
 
 // addTarget draws the target line, and when it is reached with its interval.
-func (c *Chart) addTarget(s Convergence) {
+func (c *Chart) addTarget(s course) {
 	if s.Target == nil {
 		return
 	}

@@ -7,18 +7,49 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Efficiency describes two panels for choosing a job's size: scaling efficiency
+// efficiency describes two panels for choosing a job's size: scaling efficiency
 // and cost of the work, both against workers.
-type Efficiency struct {
+type efficiency struct {
 	Title, Subtitle string
 	Scaling         []Series // throughput per worker, % of that at the fewest workers
 	Cost            []Series // of a million samples, in Unit
 	Unit            string   // such as "US$" or "worker-hours"
 }
 
-// NewEfficiency returns the figure, or an error that names the first field
-// that cannot be drawn.
-func NewEfficiency(e Efficiency) (*Panels, error) {
+// NewEfficiency draws predicted scaling efficiency and cost under every condition,
+// each of which needs a batch. The cost of a million samples is in US$ if every GPU type has
+// a price, else in worker-hours.
+func NewEfficiency(all []Condition) (*Panels, error) { return drawn(efficiencyOf(all)) }
+
+func efficiencyOf(all []Condition) (efficiency, error) {
+	e := efficiency{Title: "What scaling costs: " + jobsOf(all), Unit: "US$"}
+	for _, c := range all {
+		if !(c.Predictor.Price[c.Base.GPUType] > 0) {
+			e.Unit = "worker-hours"
+		}
+	}
+	rates, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		return e, err
+	}
+	if rates.Quantity != Throughput {
+		return e, bad("throughput", "no batch", "a batch, to turn steps into samples")
+	}
+	e.Subtitle = rates.Subtitle
+	for i, s := range rates.Series {
+		one := s.Curve[0].Mean / s.Curve[0].X // of one worker at the fewest workers
+		hour := 1e6 / 3600                    // of a worker for a million samples at one sample per second
+		if e.Unit == "US$" {
+			hour *= all[i].Predictor.Price[all[i].Base.GPUType]
+		}
+		s.Knee = nil
+		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * one) }))
+		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
+	}
+	return e, nil
+}
+
+func (e efficiency) draw() (*Panels, error) {
 	if err := cmp.Or(checkSeries(e.Scaling, positive), checkSeries(e.Cost, positive)); err != nil {
 		return nil, err
 	}

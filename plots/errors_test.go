@@ -24,10 +24,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewScalability(Scalability{Quantity: Throughput, Series: []Series{s}})
 		return err
 	}
-	conv := func(edit func(*Convergence)) error {
+	conv := func(edit func(*course)) error {
 		c := convergenceSample(50)
 		edit(&c)
-		_, err := NewConvergence(c)
+		_, err := c.draw()
 		return err
 	}
 	search := func(trials ...data.Measurement) error {
@@ -44,8 +44,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewScalability(Scalability{Quantity: q, Ideal: ideal, Series: []Series{{Name: "a", Points: one}}})
 		return err
 	}
-	gains := func(steps ...plan.Step) error {
-		_, err := NewGains(Gains{Jobs: []plan.Staircase{{Job: "a", Least: 1, Steps: steps}}})
+	gain := func(steps ...plan.Step) error {
+		_, err := gains{Jobs: []plan.Staircase{{Job: "a", Least: 1, Steps: steps}}}.draw()
 		return err
 	}
 	usage := func(history ...simulate.Usage) error {
@@ -56,8 +56,8 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewOccupancy(o)
 		return err
 	}
-	heat := func(cells ...Cell) error {
-		_, err := NewHeatMap(HeatMap{Cells: cells})
+	heat := func(cells ...cell) error {
+		_, err := heatMap{Cells: cells}.draw()
 		return err
 	}
 	sim := func(runs ...simulate.Replayed) error {
@@ -87,11 +87,11 @@ func TestBadInputIsNamed(t *testing.T) {
 		{scal(Series{Name: "a", Points: one, Knee: &Knee{X: 2, Y: nan}}), "series[0].knee.y: found NaN"},
 		{quantity("latency", false), `quantity: found "latency"`},
 		{quantity("step time", true), `quantity: found "step time"`},
-		{conv(func(c *Convergence) { c.Points[3].Y = nan }), "points[3].y: found NaN"},
-		{conv(func(c *Convergence) { *c.Target = nan }), "target: found NaN"},
-		{conv(func(c *Convergence) { c.Target = nil }), "target: found none"},
-		{conv(func(c *Convergence) { c.Crossing.Hi = 1 }), "crossing: found interval"},
-		{conv(func(c *Convergence) { c.Points, c.Curve = nil, nil }), "points: found nothing"},
+		{conv(func(c *course) { c.Points[3].Y = nan }), "points[3].y: found NaN"},
+		{conv(func(c *course) { *c.Target = nan }), "target: found NaN"},
+		{conv(func(c *course) { c.Target = nil }), "target: found none"},
+		{conv(func(c *course) { c.Crossing.Hi = 1 }), "crossing: found interval"},
+		{conv(func(c *course) { c.Points, c.Curve = nil, nil }), "points: found nothing"},
 		{search(data.Measurement{StepTime: nan, Status: data.OK}), "step_time_s: found NaN"},
 		{search(data.Measurement{StepTime: 1e-200, Status: data.OK}), "trials[0].y: found 1e+200"},
 		{search(), "trials: found nothing"},
@@ -103,16 +103,12 @@ func TestBadInputIsNamed(t *testing.T) {
 		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = -1 }), "want counts ≥ 0"},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
 		{alloc(func(a *Allocation) { a.Cluster.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
-		{gains(), "jobs: found nothing beyond the smallest allocations"},
-		{gains(plan.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
-		{gains(plan.Step{From: 1, To: 2}, plan.Step{From: 3, To: 4}), "jobs[0].steps[1]: found 3 to 4 workers"},
+		{gain(), "jobs: found nothing beyond the smallest allocations"},
+		{gain(plan.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
 		{usage(), "runs: found 0, want 1 to 12 policies"},
 		{usage(simulate.Usage{}), "runs[0].history: found 1 times"},
-		{usage(simulate.Usage{}, simulate.Usage{}), "runs[0].history[1].at: found 0, want more than 0"},
-		{usage(simulate.Usage{}, simulate.Usage{At: 1, GPUs: 5}), "runs[0].history[1].gpus: found 5, want 0 to 4"},
 		{usage(simulate.Usage{}, simulate.Usage{At: nan}), "runs[0].history[1].at: found NaN"},
-		{heat(Cell{X: 1, Y: 1, Value: 0}), "cells[0].value: found 0"},
-		{heat(Cell{X: 1, Y: 1, Value: 1}, Cell{X: 1, Y: 1, Value: 1}), "cells[1]: found (1, 1) again"},
+		{heat(cell{X: 1, Y: 1, Value: 0}), "cells[0].value: found 0"},
 		{heat(), "cells: found 0 columns"},
 		{sim(), "runs: found nothing"},
 		{sim(simulate.Replayed{Policy: "a"}), "runs[0].outcomes: found nothing"},
@@ -149,13 +145,13 @@ func TestLittleInputIsDrawn(t *testing.T) {
 			return NewScalability(Scalability{Quantity: Throughput, Series: []Series{{Name: "a", Curve: []Band{{1, 2, 1, 3, true}, {2, 3, 1, 4, true}}}}})
 		},
 		"crossing at step 0": func() (*Chart, error) {
-			return NewConvergence(Convergence{Points: []Point{{X: 0, Y: 1}}, Target: &target, Crossing: &data.Estimate{}})
+			return course{Points: []Point{{X: 0, Y: 1}}, Target: &target, Crossing: &data.Estimate{}}.draw()
 		},
 		"one trial": func() (*Chart, error) {
 			return NewSearch("", []data.Measurement{{StepTime: 3}})
 		},
 		"a gain of nothing": func() (*Chart, error) {
-			return NewGains(Gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}})
+			return gains{GPUType: "t4", Jobs: []plan.Staircase{{Job: "a", GPUType: "t4", Workers: 1, Steps: []plan.Step{{From: 0, To: 1, Given: true}}}}}.draw()
 		},
 		"one job": func() (*Chart, error) {
 			return NewSimulation("", []simulate.Replayed{{Policy: "a", Outcomes: []simulate.Outcome{{End: 60}}}})

@@ -2,12 +2,17 @@ package plots
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"html"
 	"io"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
+	"golang.org/x/text/encoding/charmap"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -117,4 +122,101 @@ var pdfDate = regexp.MustCompile(`Date \(D:\d{14}\)`)
 // length, so that equal figures are equal files.
 func undatedPDF(pdf []byte) []byte {
 	return pdfDate.ReplaceAll(pdf, []byte("Date (D:20000101000000)"))
+}
+
+// drawn draws what a figure shows, unless err is the error of finding it.
+func drawn[S interface{ draw() (F, error) }, F any](shown S, err error) (F, error) {
+	if err != nil {
+		var none F
+		return none, err
+	}
+	return shown.draw()
+}
+
+// Options change how a figure looks. The zero value leaves it as it is.
+type Options struct {
+	Title         string    // in place of the figure's own
+	Width, Height vg.Length // 0: the figure's own
+}
+
+// Apply changes a figure. It fails for a side below 5 cm or above 200 cm.
+func (o Options) Apply(fig Figure) error {
+	if o.Width == 0 && o.Height == 0 {
+		w, h := fig.Size()
+		o.Width, o.Height = w, h
+	} else if o.Width < 5*vg.Centimeter || o.Height < 5*vg.Centimeter || o.Width > 200*vg.Centimeter || o.Height > 200*vg.Centimeter {
+		return bad("size", fmt.Sprintf("%.3g × %.3g cm", o.Width/vg.Centimeter, o.Height/vg.Centimeter), "5 to 200 cm each way")
+	}
+	switch f := fig.(type) {
+	case *Chart:
+		f.Title, f.Width, f.Height = cmp.Or(o.Title, f.Title), o.Width, o.Height
+	case *Panels:
+		f.Title = cmp.Or(o.Title, f.Title)
+		f.resize(o.Width, o.Height)
+	}
+	return nil
+}
+
+// portableSVG makes an SVG look the same where Liberation Sans is not
+// installed: it names the fonts of the same widths as alternatives, and says
+// of every text how wide it is, so that with any other font it still ends
+// where the layout has room for it.
+func portableSVG(svg []byte) []byte {
+	svg = bytes.Map(func(c rune) rune {
+		if c < ' ' && c != '\n' && c != '\t' {
+			return '\uFFFD' // XML has no form for it
+		}
+		return c
+	}, svg)
+	svg = svgText.ReplaceAllFunc(svg, func(t []byte) []byte {
+		m := svgText.FindSubmatch(t)
+		size, err := strconv.ParseFloat(string(m[4]), 64)
+		words := html.UnescapeString(string(m[5]))
+		if err != nil || words == "" {
+			return t
+		}
+		sty := style(vg.Length(size), inkColor)
+		if string(m[3]) == "bold" {
+			sty = bold(sty)
+		}
+		width := fmt.Sprintf(`<text textLength="%.2f" lengthAdjust="spacingAndGlyphs"`, float64(sty.Width(words)))
+		return append([]byte(width), t[len("<text"):]...)
+	})
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+}
+
+// svgText matches a text element as the SVG canvas writes it: everything up
+// to its style, the style up to the weight, weight, size in px, and the text.
+var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+);[^"]*?font-size:([0-9.]+)px[^"]*">([^<]*)</text>`)
+
+// pdfText is a PDF canvas that accepts any text.
+//
+// The PDF canvas of gonum/plot hands UTF-8 on as if it were Windows-1252 and
+// orders its fonts at random once there are two. pdfText encodes the text
+// and draws bold text in the regular face, so that there is only one font.
+type pdfText struct{ vg.Canvas }
+
+func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {
+	if f.Font.Weight != 0 {
+		regular := f.Font
+		regular.Weight = 0
+		f = font.DefaultCache.Lookup(regular, regular.Size)
+	}
+	c.Canvas.FillString(f, pt, windows1252(s))
+}
+
+// windows1252 encodes text in the code page of the PDF canvas. Some signs that it
+// lacks get an ASCII spelling, others a question mark.
+func windows1252(s string) string {
+	ascii := map[rune]string{'−': "-", '≤': "<=", '≥': ">=", '→': "->", '≈': "~"}
+	var b strings.Builder
+	for _, r := range s {
+		if enc, ok := charmap.Windows1252.EncodeRune(r); ok && r >= ' ' {
+			b.WriteByte(enc)
+		} else {
+			b.WriteString(cmp.Or(ascii[r], "?"))
+		}
+	}
+	return b.String()
 }

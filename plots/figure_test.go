@@ -213,7 +213,7 @@ func TestPDFHasNoClockAndKnownText(t *testing.T) {
 // The shades of a heat map, and the text on them, mean the same on a light
 // and on a dark page.
 func TestHeatKeepsItsShadesOnEveryPage(t *testing.T) {
-	fig, err := NewHeatMap(heatSample())
+	fig, err := heatSample().draw()
 	if err != nil {
 		t.Fatal(err)
 	}

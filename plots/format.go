@@ -1,9 +1,13 @@
 package plots
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"time"
+
+	"knee/data"
 
 	"github.com/dustin/go-humanize"
 )
@@ -20,15 +24,32 @@ func Number(v float64) string {
 	return strconv.FormatFloat(s, 'f', -1, 64) + suffix
 }
 
-// Duration writes seconds in the unit that keeps them short.
+// Duration writes seconds as people say them: hours to the minute, days to the hour.
 func Duration(s float64) string {
 	switch {
-	case s >= 3600:
-		return Number(math.Round(s/36)/100) + " h"
-	case s >= 60:
-		return Number(s/60) + " min"
+	case s <= 0 || math.IsNaN(s):
+		return "0s"
+	case s < 1:
+		return Plain(s*1000) + " ms"
+	case s < 60:
+		return Plain(s) + " s"
+	case s > 1e9:
+		return "never"
+	case s >= 48*3600:
+		h := math.Round(s / 3600)
+		return fmt.Sprintf("%.0fd%.0fh", math.Floor(h/24), math.Mod(h, 24))
 	}
-	return Number(s) + " s"
+	unit := time.Second
+	if s >= 3600 {
+		unit = time.Minute
+	}
+	text := time.Duration(s * float64(time.Second)).Round(unit).String()
+	for _, zero := range []string{"m0s", "h0m"} { // 2h for 2h0m0s
+		if rest, ok := strings.CutSuffix(text, zero); ok {
+			text = rest + zero[:1]
+		}
+	}
+	return text
 }
 
 // Plain writes a value for a table or a sentence: a whole number below a million
@@ -72,6 +93,25 @@ func Money(v float64) string {
 		return sign + "$" + Number(v)
 	}
 	return sign + "$" + humanize.Comma(int64(math.RoundToEven(v)))
+}
+
+// Interval writes an estimate with its 90 % interval, if it has one, a shared unit
+// once: 31.3 ms (27–37.7), $0.12 (0.08–0.21). A missing estimate is empty.
+func Interval(e data.Estimate, f func(float64) string) string {
+	if e == (data.Estimate{}) {
+		return ""
+	}
+	mean, lo, hi := f(e.Mean), f(e.Lo), f(e.Hi)
+	if math.IsNaN(e.Lo) || e.Hi <= e.Lo {
+		return mean
+	}
+	if _, unit, ok := strings.Cut(mean, " "); ok && strings.HasSuffix(lo, " "+unit) && strings.HasSuffix(hi, " "+unit) {
+		lo, hi = strings.TrimSuffix(lo, " "+unit), strings.TrimSuffix(hi, " "+unit)
+	}
+	if strings.HasPrefix(mean, "$") && strings.HasPrefix(lo, "$") && strings.HasPrefix(hi, "$") {
+		lo, hi = lo[1:], hi[1:]
+	}
+	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
 }
 
 // Counted writes a number of things, what in the singular.

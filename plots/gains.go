@@ -7,17 +7,17 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg/draw"
+
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// Gains describes the gain of further workers for each job of a plan, and where
+// gains describes the gain of further workers for each job of a plan, and where
 // the plan stopped.
-type Gains struct {
+type gains struct {
 	Title, Subtitle string
 	Objective       string           // that values are of, such as "jct"
 	GPUType         string           // whose workers are given
@@ -32,19 +32,19 @@ var otherJobs = fade(axisColor, 0.6)
 // got most.
 const mostColours = 7
 
-// tread is a step of a job, by its index in Gains.Jobs.
+// tread is a step of a job, by its index in gains.Jobs.
 type tread struct {
 	plan.Step
 	job  int
 	name string
 }
 
-// NewGains draws the steps of all jobs side by side as wide as they have
+// draw draws the steps of all jobs side by side as wide as they have
 // workers, in the order of what they gain: filled what the plan gave, hollow what
 // it did not. The axis is logarithmic where the gains that were given span a
 // factor of more than 30. Errors name the first step that cannot be drawn; a plan
 // without any step on the GPU type is refused.
-func NewGains(g Gains) (*Chart, error) {
+func (g gains) draw() (*Chart, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -83,14 +83,14 @@ func mostGiven(stairs []plan.Staircase) string {
 	return most
 }
 
-// GainsOf describes the staircases of a plan for one GPU type; if that is
+// NewGains draws the staircases of a plan for one GPU type; if that is
 // empty, for the one of which most is given to jobs that could have more or
 // fewer.
-func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) Gains {
+func NewGains(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) (*Chart, error) {
 	if gpuType == "" {
 		gpuType = mostGiven(stairs)
 	}
-	g := Gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType}
+	g := gains{Title: "What further workers are worth", Objective: plan.Objective, GPUType: gpuType}
 	for _, j := range stairs {
 		if j.GPUType == gpuType {
 			g.Jobs = append(g.Jobs, j)
@@ -102,7 +102,7 @@ func GainsOf(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gp
 		}
 	}
 	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", Counted(len(g.Jobs), "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
-	return g
+	return g.draw()
 }
 
 // gainLabel names the vertical axis, in the unit of the objective if it has one.
@@ -118,18 +118,13 @@ func gainLabel(objective string) string {
 	return "gain in " + objective + " per worker"
 }
 
-// check refuses jobs without a step, and steps that do not follow one another.
-func (g Gains) check() error {
+// check refuses jobs without a step.
+func (g gains) check() error {
 	steps := 0
 	for i, j := range g.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
-		if err := cmp.Or(checkName(at+".job", j.Job), checkFinite(at, j)); err != nil {
+		if err := cmp.Or(checkName(at+".job", j.Job), check(at, j, finite)); err != nil {
 			return err
-		}
-		for k, s := range j.Steps {
-			if s.From < 0 || s.To <= s.From || k > 0 && s.From != j.Steps[k-1].To {
-				return bad(fmt.Sprintf("%s.steps[%d]", at, k), fmt.Sprintf("%d to %d workers", s.From, s.To), "ascending steps, each from where the one before ends")
-			}
 		}
 		steps += len(j.Steps)
 	}
@@ -151,15 +146,8 @@ func treadsOf(jobs []plan.Staircase) []tread {
 			all = append(all, tread{s, i, j.Job})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b tread) int {
-		if a.Given != b.Given {
-			if a.Given {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(b.Gain, a.Gain)
-	})
+	rank := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(all, func(a, b tread) int { return cmp.Or(rank[a.Given]-rank[b.Given], cmp.Compare(b.Gain, a.Gain)) })
 	return all
 }
 

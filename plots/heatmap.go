@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -11,18 +10,21 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"knee/data"
+	"knee/predict"
 )
 
-// HeatMap describes a quantity over two knobs.
-type HeatMap struct {
+// heatMap describes a quantity over two knobs.
+type heatMap struct {
 	Title, Subtitle string
 	XLabel, YLabel  string // names of the knobs
 	Label           string // of the quantity, with its unit
-	Cells           []Cell // in any order, each pair (X, Y) at most once
+	Cells           []cell // in any order, each pair (X, Y) at most once
 }
 
-// Cell is the value of one configuration.
-type Cell struct {
+// cell is the value of one configuration.
+type cell struct {
 	X, Y     float64
 	Value    float64
 	Measured bool // dotted: not a prediction
@@ -39,30 +41,59 @@ const (
 // mostCells is how many rows or columns can still be read.
 const mostCells = 40
 
-// NewHeatMap returns the figure: one cell per configuration with its value, the
-// darker the larger its logarithm.
-// Errors name the first cell that cannot be drawn; values must be positive.
-func NewHeatMap(h HeatMap) (*Chart, error) {
+// NewHeatMap draws the throughput over the degrees of tensor and pipeline
+// parallelism of one number of workers, with the best micro-batch, sharding and
+// recomputation for each pair; pairs that do not fit in memory are crossed.
+func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
+	return drawn(layoutHeat(p, q))
+}
+
+func layoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (heatMap, error) {
+	all, err := p.Layouts(q)
+	if err != nil {
+		return heatMap{}, err
+	}
+	h := heatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
+		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
+	degrees := func(c data.Config) [2]float64 { return [2]float64{float64(max(c.TP, 1)), float64(max(c.PP, 1))} }
+	measured, seen := map[[2]float64]bool{}, map[[2]float64]bool{}
+	for _, m := range p.Model.Layouts(q.GPUType) {
+		if m.Workers == q.Workers {
+			measured[degrees(m.Config)] = true
+		}
+	}
+	for i, a := range all {
+		at := degrees(a.Config)
+		if !seen[at] { // the fastest come first
+			seen[at] = true
+			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: p.LayoutBatch(q) / a.Expected, Measured: measured[at], Best: i == 0})
+		}
+	}
+	q.LeastFits = -1
+	everything, err := p.Layouts(q)
+	for _, a := range everything {
+		if at := degrees(a.Config); !seen[at] {
+			seen[at] = true
+			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Failed: true})
+		}
+	}
+	return h, err
+}
+
+// draw draws a cell per configuration with its value, the darker the larger its
+// logarithm.
+func (h heatMap) draw() (*Chart, error) {
 	var xs, ys []float64
 	values := newExtent()
-	seen := map[[2]float64]bool{}
 	for i, c := range h.Cells {
-		at := fmt.Sprintf("cells[%d]", i)
-		err := cmp.Or(positive(at+".x", c.X), positive(at+".y", c.Y))
-		if !c.Failed {
-			err = cmp.Or(err, positive(at+".value", c.Value))
+		xs, ys = append(xs, c.X), append(ys, c.Y)
+		if c.Failed {
+			continue
 		}
-		if err != nil {
+		if err := positive(fmt.Sprintf("cells[%d].value", i), c.Value); err != nil {
 			return nil, err
 		}
-		if seen[[2]float64{c.X, c.Y}] {
-			return nil, bad(at, fmt.Sprintf("(%s, %s) again", show(c.X), show(c.Y)), "every pair once")
-		}
-		seen[[2]float64{c.X, c.Y}] = true
-		xs, ys = append(xs, c.X), append(ys, c.Y)
-		if !c.Failed {
-			values.add(c.Value)
-		}
+		values.add(c.Value)
 	}
 	slices.Sort(xs)
 	slices.Sort(ys)
@@ -76,10 +107,10 @@ func NewHeatMap(h HeatMap) (*Chart, error) {
 	c.Height = vg.Length(len(ys))*cellHeight + 4*vg.Centimeter
 	extent{-0.5, float64(len(xs)) - 0.5}.set(&c.Plot.X, plot.LinearScale{}, places(xs))
 	extent{-0.5, float64(len(ys)) - 0.5}.set(&c.Plot.Y, plot.LinearScale{}, places(ys))
-	for _, cell := range h.Cells {
-		i, _ := slices.BinarySearch(xs, cell.X)
-		k, _ := slices.BinarySearch(ys, cell.Y)
-		c.add(tile(cell, float64(i), float64(k), heatColor(cell, values)))
+	for _, at := range h.Cells {
+		i, _ := slices.BinarySearch(xs, at.X)
+		k, _ := slices.BinarySearch(ys, at.Y)
+		c.add(tile(at, float64(i), float64(k), heatColor(at, values)))
 	}
 	return c, nil
 }
@@ -94,18 +125,18 @@ func places(values []float64) plot.ConstantTicks {
 }
 
 // subtitle explains the cells.
-func (h HeatMap) subtitle() string {
+func (h heatMap) subtitle() string {
 	parts := []string{h.Label}
 	if h.Subtitle != "" {
 		parts = []string{h.Subtitle, h.Label}
 	}
 	for _, k := range []struct {
-		has  func(Cell) bool
+		has  func(cell) bool
 		text string
 	}{
-		{func(c Cell) bool { return c.Measured }, "● measured"},
-		{func(c Cell) bool { return c.Failed }, "× does not fit"},
-		{func(c Cell) bool { return c.Best }, "framed: the best"},
+		{func(c cell) bool { return c.Measured }, "● measured"},
+		{func(c cell) bool { return c.Failed }, "× does not fit"},
+		{func(c cell) bool { return c.Best }, "framed: the best"},
 	} {
 		if slices.ContainsFunc(h.Cells, k.has) {
 			parts = append(parts, k.text)
@@ -115,7 +146,7 @@ func (h HeatMap) subtitle() string {
 }
 
 // heatColor is the colour of a cell among all values.
-func heatColor(c Cell, values extent) color.NRGBA {
+func heatColor(c cell, values extent) color.NRGBA {
 	if c.Failed {
 		return idleColor
 	}
@@ -129,7 +160,7 @@ func heatColor(c Cell, values extent) color.NRGBA {
 }
 
 // tile draws a cell in its column and row.
-func tile(cell Cell, column, row float64, fill color.NRGBA) layer {
+func tile(at cell, column, row float64, fill color.NRGBA) layer {
 	return func(f *frame) {
 		r := grow(vg.Rectangle{Min: f.at(column-0.5, row-0.5), Max: f.at(column+0.5, row+0.5)}, -0.5)
 		fillRect(&f.Canvas, fill, r)
@@ -140,15 +171,15 @@ func tile(cell Cell, column, row float64, fill color.NRGBA) layer {
 		sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
 		corner := vg.Point{X: r.Min.X + 5, Y: r.Max.Y - 5}
 		switch {
-		case cell.Failed: // in a colour that is visible on light and dark pages
+		case at.Failed: // in a colour that is visible on light and dark pages
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: mutedColor, Radius: 2.4, Shape: crossGlyph{}}, corner)
-		case cell.Measured:
+		case at.Measured:
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
 		}
-		if !cell.Failed {
-			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), Number(cell.Value))
+		if !at.Failed {
+			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), Number(at.Value))
 		}
-		if cell.Best {
+		if at.Best {
 			rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
 			f.StrokeLines(draw.LineStyle{Color: palette[1], Width: 2}, rim)
 		}

@@ -212,7 +212,7 @@ func TestMeasuredInterval(t *testing.T) {
 }
 
 func TestLossesAreThinnedAndSaySo(t *testing.T) {
-	c, err := NewConvergence(convergenceSample(1500))
+	c, err := convergenceSample(1500).draw()
 	if err != nil {
 		t.Fatal(err)
 	}

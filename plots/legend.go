@@ -2,9 +2,11 @@ package plots
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
 // entry is one row of a legend: a sample and what it stands for. The sample
@@ -80,4 +82,99 @@ func (l legend) draw(c draw.Canvas) {
 			x += e.sampleWidth() + swatchGap + keyStyle().Width(e.label) + keyGap
 		}
 	}
+}
+
+// annotation is a text beside a data point.
+type annotation struct {
+	x, y  float64
+	text  string
+	color color.Color
+}
+
+// ink is a canvas that keeps points of what is drawn on it, a few points apart.
+type ink struct {
+	recorder.Canvas
+	points []vg.Point
+}
+
+func (c *ink) Stroke(p vg.Path) {
+	const spacing = 3
+	for i, to := range p {
+		if i > 0 && to.Type == vg.LineComp {
+			from := p[i-1].Pos
+			n := int(math.Hypot(float64(to.Pos.X-from.X), float64(to.Pos.Y-from.Y)) / spacing)
+			for k := 1; k <= n; k++ {
+				t := vg.Length(k) / vg.Length(n+1)
+				c.points = append(c.points, vg.Point{X: from.X + t*(to.Pos.X-from.X), Y: from.Y + t*(to.Pos.Y-from.Y)})
+			}
+		}
+		c.points = append(c.points, to.Pos)
+	}
+}
+
+// Fill implements [vg.Canvas]: a text may stand on a band, but not on its edge.
+func (c *ink) Fill(p vg.Path) { c.Stroke(p) }
+
+// annotate writes each annotation where it covers least of the drawing and of the
+// annotations before it.
+func (c *Chart) annotate(f *frame) {
+	if len(c.annotations) == 0 {
+		return
+	}
+	var under ink
+	on := *f
+	on.Canvas.Canvas = &under
+	for _, draw := range c.layers {
+		draw(&on)
+	}
+	for _, n := range c.annotations {
+		sty := bold(noteStyle())
+		sty.Color, sty.YAlign = n.color, draw.YCenter
+		box, covered := emptiest(around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle), under.points)
+		if covered > 0 { // a translucent ground keeps it legible
+			fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
+		}
+		f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)
+		for y := box.Min.Y; y <= box.Max.Y; y += 3 {
+			on.StrokeLine2(draw.LineStyle{Color: n.color, Width: 1}, box.Min.X, y, box.Max.X, y)
+		}
+	}
+}
+
+// around returns boxes in the eight directions from a point, near ones first,
+// moved inside the frame.
+func around(at, size vg.Point, frame vg.Rectangle) []vg.Rectangle {
+	const inset = 3
+	var boxes []vg.Rectangle
+	for _, d := range []vg.Length{7, 14, 24, 36} {
+		for _, dir := range []vg.Point{
+			{X: 1, Y: 0}, {X: 1, Y: -1}, {X: 1, Y: 1}, {X: -1, Y: 1}, {X: -1, Y: -1}, {X: -1, Y: 0}, {X: 0, Y: 1}, {X: 0, Y: -1},
+		} {
+			min := vg.Point{X: at.X + dir.X*(d+size.X/2) - size.X/2, Y: at.Y + dir.Y*(d+size.Y/2) - size.Y/2}
+			min.X = within(min.X, frame.Min.X+inset, frame.Max.X-inset-size.X)
+			min.Y = within(min.Y, frame.Min.Y+inset, frame.Max.Y-inset-size.Y)
+			boxes = append(boxes, vg.Rectangle{Min: min, Max: min.Add(size)})
+		}
+	}
+	return boxes
+}
+
+func within(v, lo, hi vg.Length) vg.Length { return max(lo, min(hi, v)) }
+
+// emptiest returns the first of the rectangles that has the least ink inside or
+// next to it, and how many points that is.
+func emptiest(candidates []vg.Rectangle, ink []vg.Point) (best vg.Rectangle, covered int) {
+	covered = math.MaxInt
+	for _, r := range candidates {
+		n := 0
+		for _, p := range ink {
+			if wide := grow(r, 2); p.X >= wide.Min.X && p.X <= wide.Max.X && p.Y >= wide.Min.Y && p.Y <= wide.Max.Y {
+				n++
+			}
+		}
+		if n < covered {
+			best, covered = r, n
+		}
+	}
+	return best, covered
 }

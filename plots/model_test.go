@@ -81,7 +81,7 @@ func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
 	if len(s.Series) != 2 || s.Series[0].Name != "a100, 64 samples per worker" || s.Series[1].Name != "v100, 32 samples per worker" || s.Subtitle != "allreduce" {
 		t.Errorf("curves %q and %q under %q", s.Series[0].Name, s.Series[1].Name, s.Subtitle)
 	}
-	e, err := EfficiencyOf(all[:1])
+	e, err := efficiencyOf(all[:1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestBatchOfMarksTheAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := BatchOf(p, base, 0)
+	b, err := batchOf(p, base, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestWhatIf(t *testing.T) {
 		with.Model = m
 		return Changed{Name: "link", Model: &with}
 	}
-	w, err := WhatIfOf(all[0], []Changed{change(1), change(.5)})
+	w, err := whatIfOf(all[0], []Changed{change(1), change(.5)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestWhatIf(t *testing.T) {
 			t.Errorf("%g workers: no change gains %g %%, a link twice as fast %g %%", half.X, none.Mean, half.Mean)
 		}
 	}
-	if _, err := NewWhatIf(w); err != nil {
+	if _, err := w.draw(); err != nil {
 		t.Error(err)
 	}
 }

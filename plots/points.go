@@ -1,7 +1,12 @@
 package plots
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"reflect"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -123,4 +128,124 @@ func statusLabel(s data.Status) string {
 		return "out of memory"
 	}
 	return string(s)
+}
+
+// largest is the largest magnitude that is drawn. No quantity of a training job comes
+// near it, and the ticks of an axis cannot be computed beyond it.
+const largest = 1e100
+
+// bad returns the error for a field of a spec: "figure:series[0].name: …".
+func bad(field, found, want string) error {
+	return &data.InputError{Source: data.Source{File: "figure", Column: field}, Found: found, Want: want}
+}
+
+// finite checks that a number can be drawn.
+func finite(field string, v float64) error {
+	if math.IsNaN(v) || math.Abs(v) > largest {
+		return bad(field, show(v), "a finite number")
+	}
+	return nil
+}
+
+// positive checks that a number can be drawn on a logarithmic axis.
+func positive(field string, v float64) error {
+	if !(v > 0) || v > largest {
+		return bad(field, show(v), "a finite number > 0")
+	}
+	if v < 1/largest { // its axis would begin at zero
+		return bad(field, show(v), "at least "+show(1/largest))
+	}
+	return nil
+}
+
+// show writes a number for an error.
+func show(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// check refuses a spec with a number that is not as wanted, or an interval without its
+// value, and names its field. A failed point needs only its X; the X of a curve ascend.
+func check(field string, spec any, want func(field string, v float64) error) error {
+	return walk(field, reflect.ValueOf(spec), want)
+}
+
+func walk(field string, v reflect.Value, want func(string, float64) error) (err error) {
+	switch x := v.Interface().(type) {
+	case float64:
+		return want(field, x)
+	case data.Estimate:
+		return checkInterval(field, x.Lo, x.Mean, x.Hi)
+	case Point:
+		err = want(field+".x", x.X)
+		if x.ok() {
+			err = cmp.Or(err, want(field+".y", x.Y))
+		}
+		if x.ok() && (x.Lo != 0 || x.Hi != 0) {
+			err = cmp.Or(err, checkInterval(field, x.Lo, x.Y, x.Hi))
+		}
+		return err
+	case Band:
+		return cmp.Or(want(field+".x", x.X), want(field+".mean", x.Mean), checkInterval(field, x.Lo, x.Mean, x.Hi))
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return walk(field, v.Elem(), want)
+		}
+	case reflect.Slice:
+		for i := 0; i < v.Len() && err == nil; i++ {
+			at := fmt.Sprintf("%s[%d]", field, i)
+			err = walk(at, v.Index(i), want)
+			if curve, ok := v.Interface().([]Band); ok && err == nil && i > 0 && curve[i].X <= curve[i-1].X {
+				err = bad(at+".x", show(curve[i].X), "more than "+show(curve[i-1].X)+", the x before it")
+			}
+		}
+	case reflect.Struct:
+		for i := 0; i < v.NumField() && err == nil; i++ {
+			if name := v.Type().Field(i); name.IsExported() {
+				err = walk(strings.TrimPrefix(field+"."+strings.ToLower(name.Name), "."), v.Field(i), want)
+			}
+		}
+	}
+	return err
+}
+
+// checkInterval checks that lo ≤ mean ≤ hi, up to rounding, all finite.
+func checkInterval(field string, lo, mean, hi float64) error {
+	err := cmp.Or(finite(field+".lo", lo), finite(field+".hi", hi))
+	if slack := 1e-9 * math.Abs(mean); err == nil && (lo > mean+slack || hi < mean-slack) {
+		return bad(field, fmt.Sprintf("interval %s to %s around %s", show(lo), show(hi), show(mean)), "lo ≤ value ≤ hi")
+	}
+	return err
+}
+
+// checkName refuses an empty name in the legend.
+func checkName(field, name string) error {
+	if name == "" {
+		return bad(field, "", "a name for the legend")
+	}
+	return nil
+}
+
+// checkDrawable refuses a figure without a value to draw, and names the statuses
+// of the measurements.
+func checkDrawable(field string, pts []Point, curves int) error {
+	if curves > 0 {
+		return nil
+	}
+	count := map[data.Status]int{}
+	for _, p := range pts {
+		if p.ok() {
+			return nil
+		}
+		count[p.Status]++
+	}
+	if len(pts) == 0 {
+		return bad(field, "nothing", "at least one measured point or curve")
+	}
+	var found []string
+	for _, s := range data.Statuses() {
+		if n := count[s]; n > 0 {
+			found = append(found, fmt.Sprintf("%d %s", n, statusLabel(s)))
+		}
+	}
+	return bad(field, strings.Join(found, ", "), "at least one measurement that is ok, or a curve")
 }

@@ -27,17 +27,17 @@ func samples() []sample {
 		{"scalability_crowded", func() (Figure, error) { return NewScalability(crowdedSample()) }},
 		{"speed_workers", func() (Figure, error) { return NewScalability(speedSample(true)) }},
 		{"speed_ps", func() (Figure, error) { return NewScalability(speedSample(false)) }},
-		{"convergence", func() (Figure, error) { return NewConvergence(convergenceSample(400)) }},
+		{"convergence", func() (Figure, error) { return convergenceSample(400).draw() }},
 		{"search", func() (Figure, error) { return NewSearch("", searchSample()) }},
 		{"allocation", func() (Figure, error) { return NewAllocation(allocationSample()) }},
 		{"allocation_large", func() (Figure, error) { return NewAllocation(largeAllocationSample()) }},
-		{"efficiency", func() (Figure, error) { return NewEfficiency(efficiencySample()) }},
-		{"batch", func() (Figure, error) { return NewBatch(batchSample()) }},
-		{"heatmap", func() (Figure, error) { return NewHeatMap(heatSample()) }},
-		{"search_surrogate", func() (Figure, error) { return NewSurrogate(surrogateSample()) }},
+		{"efficiency", func() (Figure, error) { return efficiencySample().draw() }},
+		{"batch", func() (Figure, error) { return batchSample().draw() }},
+		{"heatmap", func() (Figure, error) { return heatSample().draw() }},
+		{"search_surrogate", func() (Figure, error) { return surrogateSample().draw() }},
 		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
-		{"gains", func() (Figure, error) { return NewGains(gainsSample(3, 16)) }},
-		{"gains_many", func() (Figure, error) { return NewGains(gainsSample(24, 128)) }},
+		{"gains", func() (Figure, error) { return gainsSample(3, 16).draw() }},
+		{"gains_many", func() (Figure, error) { return gainsSample(24, 128).draw() }},
 		{"residuals", func() (Figure, error) { return NewResiduals("resnet50-imagenet", residualSample()) }},
 		{"simulation", func() (Figure, error) { return NewSimulation("policies on one workload", simulationSample()) }},
 		{"scalability_dark", func() (Figure, error) {
@@ -131,10 +131,10 @@ func speedSample(overWorkers bool) Scalability {
 	return s
 }
 
-func convergenceSample(points int) Convergence {
+func convergenceSample(points int) course {
 	loss := func(k float64) float64 { return 1/(0.00021*k+0.35) + 0.31 }
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := Convergence{Title: "resnet18-cifar10", Subtitle: "run 1, global batch 512, fitted on the first 20k steps"}
+	s := course{Title: "resnet18-cifar10", Subtitle: "run 1, global batch 512, fitted on the first 20k steps"}
 	for i := range points {
 		k := 20000 * float64(i+1) / float64(points)
 		s.Points = append(s.Points, Point{X: k, Y: loss(k) + 0.05*rng.NormFloat64()})
@@ -215,7 +215,7 @@ func simulationSample() []simulate.Replayed {
 	return out
 }
 
-func efficiencySample() Efficiency {
+func efficiencySample() efficiency {
 	scaling := ringSeries("a100, allreduce", 0.1, 0.05, []float64{1, 2, 4, 8}, 16, 0)
 	cost := Series{Name: scaling.Name}
 	alone := ring(1, 0.1, 0.05)
@@ -230,12 +230,12 @@ func efficiencySample() Efficiency {
 		cost.Curve = append(cost.Curve, Band{X: b.X, Mean: 900 * b.X / b.Mean, Lo: 900 * b.X / b.Hi, Hi: 900 * b.X / b.Lo, Extrapolated: b.Extrapolated})
 		b.Mean, b.Lo, b.Hi = 100*b.Mean/(b.X*alone), 100*b.Lo/(b.X*alone), 100*b.Hi/(b.X*alone)
 	}
-	return Efficiency{Title: "What scaling costs: resnet50-imagenet", Subtitle: "a100, allreduce, 64 samples per worker",
+	return efficiency{Title: "What scaling costs: resnet50-imagenet", Subtitle: "a100, allreduce, 64 samples per worker",
 		Scaling: []Series{scaling}, Cost: []Series{cost}, Unit: "US$"}
 }
 
-func batchSample() Batch {
-	b := Batch{Title: "Choice of batch: resnet50-imagenet", Subtitle: "a100, allreduce, 8 workers"}
+func batchSample() batch {
+	b := batch{Title: "Choice of batch: resnet50-imagenet", Subtitle: "a100, allreduce, 8 workers"}
 	best := 0.0
 	for m := 256.0; m <= 8192; m *= 1.4 {
 		rate := m / (0.08 + m/9000)
@@ -250,20 +250,20 @@ func batchSample() Batch {
 	return b
 }
 
-func heatSample() HeatMap {
-	h := HeatMap{Title: "Throughput of resnet50-imagenet", Subtitle: "a100, allreduce", XLabel: "workers", YLabel: "local batch", Label: "throughput (samples/s)"}
+func heatSample() heatMap {
+	h := heatMap{Title: "Throughput of resnet50-imagenet", Subtitle: "a100, allreduce", XLabel: "workers", YLabel: "local batch", Label: "throughput (samples/s)"}
 	for _, k := range []float64{1, 2, 4, 8, 16} {
 		for _, b := range []float64{16, 32, 64, 128} {
-			h.Cells = append(h.Cells, Cell{X: k, Y: b, Value: k * b / (0.02 + b/900 + 0.004*k), Measured: int(k*b)%64 == 0, Best: k == 16 && b == 128})
+			h.Cells = append(h.Cells, cell{X: k, Y: b, Value: k * b / (0.02 + b/900 + 0.004*k), Measured: int(k*b)%64 == 0, Best: k == 16 && b == 128})
 		}
 	}
 	return h
 }
 
 // surrogateSample knows little where it measured nothing.
-func surrogateSample() Surrogate {
+func surrogateSample() surrogate {
 	next := 16.0
-	s := Surrogate{Title: "What the search of resnet50 predicts", Subtitle: "everything but workers as in 8 × a100, allreduce, batch 64",
+	s := surrogate{Title: "What the search of resnet50 predicts", Subtitle: "everything but workers as in 8 × a100, allreduce, batch 64",
 		Knob: "workers", Objective: "throughput (samples/s)", Next: &next}
 	for i, k := range []float64{1, 2, 4, 8, 16, 32} {
 		y, spread := ring(k, 0.1, 0.05), 0.04+0.03*float64(i%2)+0.06*math.Max(0, float64(i-3))
@@ -318,8 +318,8 @@ func occupancySample(changes int) Occupancy {
 
 // gainsSample gives every next worker to the job that gains most, of jobs that
 // scale by different powers.
-func gainsSample(jobs, slots int) Gains {
-	g := Gains{Title: "What further workers are worth", Subtitle: fmt.Sprintf("%d jobs on a100, marginal-gain, objective jct", jobs), Objective: "jct", GPUType: "a100", Slots: slots}
+func gainsSample(jobs, slots int) gains {
+	g := gains{Title: "What further workers are worth", Subtitle: fmt.Sprintf("%d jobs on a100, marginal-gain, objective jct", jobs), Objective: "jct", GPUType: "a100", Slots: slots}
 	value := func(i, w int) float64 {
 		return math.Pow(float64(w), 0.3+0.45*float64(i*7%jobs)/float64(jobs)) * (1 + float64(i%3))
 	}

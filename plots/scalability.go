@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
+
+	"knee/data"
+	"knee/predict"
 )
 
 // Scalability describes a scaling figure: a quantity against the number of
@@ -75,4 +79,126 @@ func reference(s Series) (x, y float64, ok bool) {
 		return s.Curve[0].X, s.Curve[0].Mean, true
 	}
 	return 0, 0, false
+}
+
+// ScalabilityOf predicts a curve for every condition, with its knee and the
+// measurements that lie on it. Curves are named by what they differ in; what they
+// share is the subtitle. Goodput has no measured points. If a condition has no
+// batch, the quantity is Speed.
+func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
+	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
+	for _, c := range all {
+		if c.Base.LocalBatch == 0 && c.GlobalBatch == 0 && !c.Layout {
+			s.Quantity = Speed
+		}
+	}
+	names, shared := namesOf(all)
+	s.Subtitle = shared
+	for i, c := range all {
+		answers, err := c.Answers()
+		if err != nil {
+			return s, err
+		}
+		series, err := seriesOf(c, answers, s.Quantity)
+		if err != nil {
+			return s, err
+		}
+		series.Name = names[i]
+		s.Series = append(s.Series, series)
+	}
+	return s, nil
+}
+
+// jobsOf names the jobs of the conditions.
+func jobsOf(all []Condition) string {
+	var jobs []string
+	seen := map[string]bool{}
+	for _, c := range all {
+		if job := cmp.Or(c.Predictor.Model.Job(), "the job"); !seen[job] {
+			seen[job] = true
+			jobs = append(jobs, job)
+		}
+	}
+	return joinWords(jobs, "and")
+}
+
+// seriesOf is a curve with what was measured on it.
+func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error) {
+	var s Series
+	for _, a := range answers {
+		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
+	}
+	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
+	// A curve that still rises at its end has its knee further on, if anywhere.
+	if i := predict.KneeOf(answers, shown); i >= 0 && i < len(answers)-1 {
+		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: shown(answers[i])}
+		if answers[i].Extrapolated {
+			s.Knee.Note = "knee, extrapolated: " + amount(s.Knee.X, "workers")
+		}
+	}
+	if q == Goodput { // measurements have none
+		return s, nil
+	}
+	var err error
+	s.Points, err = MeasuredPoints(c.Measured(), q)
+	return s, err
+}
+
+// estimateOf is the part of an answer that a figure shows.
+func estimateOf(a predict.Answer, q Quantity) data.Estimate {
+	switch q {
+	case Goodput:
+		return a.Goodput
+	case Speed:
+		return a.StepTime.Per(1)
+	}
+	return a.Throughput
+}
+
+// NewSpeed draws the speed of a parameter-server job at one local batch: over
+// workers at each measured number of ps or, overPS, over ps at each measured
+// number of workers, the two figures Optimus fits its models to (EuroSys'18,
+// Fig. 9).
+func NewSpeed(c Condition, overPS bool) (*Chart, error) {
+	p, base := c.Predictor, c.Base
+	s := Scalability{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, Number(base.LocalBatch)),
+		Quantity: Speed, Y: LinearScale} // a logarithm flattens the fall after the peak
+	workers, servers := predict.Sizes(p.Model, base.GPUType, base.Mode)
+	rows := p.Model.Measurements(base.GPUType, base.Mode)
+	axes := func(c *data.Config) (moves, stays *int) { return &c.Workers, &c.PS }
+	xs, fixed, unit := workers, servers, "ps"
+	if overPS {
+		workers = slices.DeleteFunc(workers, func(k int) bool {
+			return !slices.ContainsFunc(rows, func(m data.Measurement) bool { return m.Workers == k })
+		})
+		s.XLabel, xs, fixed, unit = "ps (parameter servers)", servers, workers, "workers"
+		axes = func(c *data.Config) (moves, stays *int) { return &c.PS, &c.Workers }
+	}
+	for _, n := range fixed {
+		series := Series{Name: fmt.Sprintf("%d %s", n, unit)}
+		for _, row := range rows {
+			moves, stays := axes(&row.Config)
+			if *stays != n || row.LocalBatch != base.LocalBatch {
+				continue
+			}
+			pts, err := MeasuredPoints([]data.Measurement{row}, Speed)
+			if err != nil {
+				return nil, err
+			}
+			pts[0].X = float64(*moves)
+			series.Points = append(series.Points, pts[0])
+		}
+		for _, x := range xs {
+			at := base
+			moves, stays := axes(&at)
+			*moves, *stays = x, n
+			a, err := p.At(at)
+			if err != nil {
+				return nil, err
+			}
+			series.Curve = append(series.Curve, BandOf(float64(x), a.StepTime.Per(1), a.Extrapolated))
+		}
+		s.Series = append(s.Series, series)
+	}
+	return NewScalability(s)
 }

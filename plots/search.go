@@ -29,7 +29,7 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 			failed = 1
 		}
 	}
-	if err := cmp.Or(err, checkPoints("trials", pts, positive), checkDrawable("trials", pts, 0)); err != nil {
+	if err := cmp.Or(err, check("trials", pts, positive), checkDrawable("trials", pts, 0)); err != nil {
 		return nil, err
 	}
 	c := newChart(cmp.Or(title, "Search of "+trials[0].Job), "", "trial", q.label())

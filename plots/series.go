@@ -27,16 +27,12 @@ type Knee struct {
 }
 
 // checkSeries checks every series and that there is something to draw.
-func checkSeries(all []Series, check func(string, float64) error) error {
+func checkSeries(all []Series, want func(string, float64) error) error {
 	var pts []Point
 	var curves int
 	for i, s := range all {
 		at := fmt.Sprintf("series[%d]", i)
-		err := cmp.Or(checkName(at+".name", s.Name), checkPoints(at+".points", s.Points, check), checkBands(at+".curve", s.Curve, check))
-		if k := s.Knee; k != nil {
-			err = cmp.Or(err, check(at+".knee.x", k.X), check(at+".knee.y", k.Y))
-		}
-		if err != nil {
+		if err := cmp.Or(checkName(at+".name", s.Name), check(at, s, want)); err != nil {
 			return err
 		}
 		pts = append(pts, s.Points...)

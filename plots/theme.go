@@ -1,9 +1,14 @@
 package plots
 
 import (
+	"bytes"
+	"fmt"
 	"image/color"
+	"regexp"
+	"strings"
 
 	xfont "golang.org/x/image/font"
+
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -33,31 +38,36 @@ const (
 // Shades of the frame around the data. Text is dark grey instead of black,
 // which keeps the contrast of printed text on a bright screen.
 var (
-	inkColor   = color.NRGBA{R: 0x22, G: 0x26, B: 0x2b, A: 0xff}
-	mutedColor = color.NRGBA{R: 0x5f, G: 0x66, B: 0x6e, A: 0xff}
-	axisColor  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x97, A: 0xff}
-	gridColor  = color.NRGBA{R: 0xe4, G: 0xe7, B: 0xea, A: 0xff}
-	shadeColor = color.NRGBA{R: 0xf3, G: 0xf4, B: 0xf6, A: 0xff}
-	idleColor  = color.NRGBA{R: 0xee, G: 0xf0, B: 0xf2, A: 0xff}
+	inkColor   = rgb(0x22262b)
+	mutedColor = rgb(0x5f666e)
+	axisColor  = rgb(0x8a9097)
+	gridColor  = rgb(0xe4e7ea)
+	shadeColor = rgb(0xf3f4f6)
+	idleColor  = rgb(0xeef0f2)
 	// darkTextColor and lightTextColor are for text on fills that are alike on
 	// light and dark pages.
-	darkTextColor  = color.NRGBA{R: 0x1a, G: 0x1d, B: 0x21, A: 0xff}
-	lightTextColor = color.NRGBA{R: 0xfc, G: 0xfc, B: 0xfc, A: 0xff}
+	darkTextColor  = rgb(0x1a1d21)
+	lightTextColor = rgb(0xfcfcfc)
 
-	whiteColor = color.NRGBA{R: 0xff, G: 0xff, B: 0xff, A: 0xff}
+	whiteColor = rgb(0xffffff)
 )
 
 // palette is the colour-blind safe palette of Okabe and Ito ("Color Universal
 // Design", 2008) without black, which the frame uses; yellow comes last, as
 // it is faint on white.
 var palette = []color.NRGBA{
-	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, // blue
-	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}, // vermillion
-	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, // bluish green
-	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, // reddish purple
-	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
-	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
-	{R: 0xf0, G: 0xe4, B: 0x42, A: 0xff}, // yellow
+	rgb(0x0072b2), // blue
+	rgb(0xd55e00), // vermillion
+	rgb(0x009e73), // bluish green
+	rgb(0xcc79a7), // reddish purple
+	rgb(0xe69f00), // orange
+	rgb(0x56b4e9), // sky blue
+	rgb(0xf0e442), // yellow
+}
+
+// rgb is an opaque colour.
+func rgb(hex uint32) color.NRGBA {
+	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
 // seriesColor returns the colour of series i. Beyond the palette the colours
@@ -192,4 +202,103 @@ func (barGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 func statusColor(i int) color.NRGBA {
 	colors := []color.NRGBA{palette[0], inkColor, mutedColor, palette[3], palette[4], palette[5]}
 	return colors[i%len(colors)]
+}
+
+// Dark returns the figure in light colours on near black, for slides and dark
+// pages. Figures are drawn in the light shades, which the canvas exchanges.
+func Dark(fig Figure) Figure {
+	return darkened{fig}
+}
+
+type darkened struct{ Figure }
+
+// Draw implements [Figure].
+func (d darkened) Draw(c draw.Canvas) {
+	c.Canvas = darkening{c.Canvas}
+	d.Figure.Draw(c)
+}
+
+type darkening struct{ vg.Canvas }
+
+// SetColor implements [vg.Canvas]. The opacity stays; so do colours that are no
+// shade.
+func (d darkening) SetColor(c color.Color) {
+	shown := color.NRGBAModel.Convert(c).(color.NRGBA)
+	if s, ok := shadeOf(shown); ok {
+		shown = color.NRGBA{R: s.dark.R, G: s.dark.G, B: s.dark.B, A: shown.A}
+	}
+	d.Canvas.SetColor(shown)
+}
+
+// shade is one colour of the frame or palette: its name as a CSS property, and its
+// values on light and dark pages.
+type shade struct {
+	name        string
+	light, dark color.NRGBA
+}
+
+// shades lists the colours that dark pages replace. There the series are lighter
+// variants of the Okabe–Ito hues, with a contrast of at least 4.5 : 1 to the ground.
+func shades() []shade {
+	return []shade{
+		{"ink", inkColor, rgb(0xe8eaed)}, {"muted", mutedColor, rgb(0xa3aab2)}, {"axis", axisColor, rgb(0x7d858e)}, {"grid", gridColor, rgb(0x2e3339)},
+		{"shade", shadeColor, rgb(0x202429)}, {"idle", idleColor, rgb(0x2a2e34)}, {"ground", whiteColor, rgb(0x16191d)},
+		{"series-1", palette[0], rgb(0x4fa8e8)}, {"series-2", palette[1], rgb(0xf07f2e)}, {"series-3", palette[2], rgb(0x2cc498)},
+		{"series-4", palette[3], rgb(0xe094bf)}, {"series-5", palette[4], rgb(0xeeb43c)}, {"series-6", palette[5], rgb(0x8acdf5)},
+		{"series-7", palette[6], rgb(0xf0e442)},
+	}
+}
+
+// shadeOf returns the shade that is drawn in a colour. The SVG canvas rounds the
+// channels of translucent colours down by up to two.
+func shadeOf(c color.NRGBA) (shade, bool) {
+	near := func(a, b uint8) bool { return a <= b && b-a <= 2 }
+	for _, s := range shades() {
+		if near(c.R, s.light.R) && near(c.G, s.light.G) && near(c.B, s.light.B) {
+			return s, true
+		}
+	}
+	return shade{}, false
+}
+
+// InlineSVG returns the figure as an SVG element for a page. Its colours are
+// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …, which
+// [StyleSheet] defines for light and dark pages; the light ones are the fallback. It
+// has no width of its own.
+func InlineSVG(fig Figure) ([]byte, error) {
+	svg, err := render("svg", fig)
+	if err != nil {
+		return nil, err
+	}
+	if i := bytes.Index(svg, []byte("<svg")); i > 0 {
+		svg = svg[i:]
+	}
+	svg = svgSize.ReplaceAll(svg, []byte(`<svg viewBox`))
+	return svgColour.ReplaceAllFunc(svg, func(hex []byte) []byte {
+		var c color.NRGBA
+		_, _ = fmt.Sscanf(string(hex), ":#%02X%02X%02X", &c.R, &c.G, &c.B) // svgColour has the form
+		if s, ok := shadeOf(c); ok {
+			return fmt.Appendf(nil, ":var(--knee-%s,%s)", s.name, hex[1:])
+		}
+		return hex
+	}), nil
+}
+
+var (
+	svgSize   = regexp.MustCompile(`<svg width="[^"]*" height="[^"]*" viewBox`)
+	svgColour = regexp.MustCompile(`:#[0-9A-F]{6}\b`)
+)
+
+// StyleSheet returns the CSS custom properties of a light or dark page, one
+// declaration a line.
+func StyleSheet(dark bool) string {
+	var b strings.Builder
+	for _, s := range shades() {
+		c := s.light
+		if dark {
+			c = s.dark
+		}
+		fmt.Fprintf(&b, "--knee-%s: #%02X%02X%02X;\n", s.name, c.R, c.G, c.B)
+	}
+	return b.String()
 }

@@ -6,8 +6,8 @@ import (
 	"knee/predict"
 )
 
-// WhatIf describes what changes of a model's physics would do to one curve.
-type WhatIf struct {
+// whatIf describes what changes of a model's physics would do to one curve.
+type whatIf struct {
 	Rates  Scalability // as it is, then under each change
 	Faster []Series    // by how many per cent a step is faster under each change
 }
@@ -18,11 +18,15 @@ type Changed struct {
 	Model *fit.Model
 }
 
-// WhatIfOf predicts a condition as it is and under each change. The gain is the ratio
+// NewWhatIf draws a condition as it is and under each change. The gain is the ratio
 // of the step times, draw by draw of the posterior: its interval is far narrower than
 // that of either speed. It is extrapolated where the speed as it is is extrapolated.
-func WhatIfOf(now Condition, changes []Changed) (WhatIf, error) {
-	var w WhatIf
+func NewWhatIf(now Condition, changes []Changed) (*Panels, error) {
+	return drawn(whatIfOf(now, changes))
+}
+
+func whatIfOf(now Condition, changes []Changed) (whatIf, error) {
+	var w whatIf
 	var err error
 	if w.Rates, err = ScalabilityOf([]Condition{now}, Throughput); err != nil {
 		return w, err
@@ -53,9 +57,8 @@ func WhatIfOf(now Condition, changes []Changed) (WhatIf, error) {
 	return w, nil
 }
 
-// NewWhatIf returns the figure: left the rates, right what each change gains.
-// Errors name the first field that cannot be drawn.
-func NewWhatIf(w WhatIf) (*Panels, error) {
+// draw draws left the rates, right what each change gains.
+func (w whatIf) draw() (*Panels, error) {
 	title, subtitle := w.Rates.Title, w.Rates.Subtitle
 	w.Rates.Title, w.Rates.Subtitle, w.Rates.Ideal = "Speed", "", false
 	rates, err := NewScalability(w.Rates)

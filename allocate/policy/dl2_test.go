@@ -21,10 +21,10 @@ func growing(name string, remaining float64, speeds ...float64) allocate.JobStat
 }
 
 // oneFeature scores a step by one feature; stopping scores zero.
-func oneFeature(feature int, by float64) *dl2.Net {
-	row := make([]float64, dl2.Features+1)
-	row[feature] = by
-	return &dl2.Net{Hidden: [][]float64{row}, Out: []float64{1}}
+func oneFeature(feature int, by float64) dl2.Net {
+	net := dl2.Zero(1)
+	net[0][feature], net[0][dl2.Features+1] = by, 1
+	return net
 }
 
 // The gain per GPU of the steps of a is 1, .2 and .1, that of b 1, .8 and .5,
@@ -34,7 +34,7 @@ func TestDL2ByHand(t *testing.T) {
 	const gain = 3
 	for _, tt := range []struct {
 		gpus int
-		net  *dl2.Net
+		net  dl2.Net
 		want []int
 		why  string
 	}{

@@ -1,16 +1,18 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"knee/allocate/export"
 	"knee/allocate/objective"
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +30,6 @@ type sharingFlags struct {
 type allocateFlags struct {
 	sharingFlags
 	plan, sizes          string
-	seed                 int64
 	hysteresis, restart  float64
 	apart, strict, curve bool
 	prices               bool
@@ -47,13 +48,11 @@ pause or wait. Each line says why the job got its last GPU and what one more
 would bring.
 
 The summary gives the plan's value, a bound that no plan exceeds, and the gap.
-Write the plan with --plan for knee export and knee apply.
-
-Every policy's plan is valued under --objective. A policy refuses a job without
-a field that it needs (tenant, submitted, requested, history), and names it.
+Write the plan with --plan for knee export and knee apply. --explain says
+everything about one job.
 
 A job that cannot be planned is left as it is and the others are planned around
-it; with --strict that is an error. --explain says everything about one job.
+it; with --strict that is an error.
 
 --what-if plans again with a change, each beside the plan as things are:
   '+2 a100'         two more nodes like the first of that type
@@ -66,10 +65,8 @@ it; with --strict that is an error. --explain says everything about one job.
 --curve plans for a quarter to twice the nodes of each type.`,
 		Example: `  knee allocate --cluster cluster.yaml --jobs jobs.yaml
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json
-  knee allocate --cluster cluster.yaml --jobs jobs.yaml --policy even -o json
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --what-if '+1 a100' --what-if '-n1'
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --curve -o csv`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			problem, err := f.problem(cmd)
 			if err != nil {
@@ -77,19 +74,13 @@ it; with --strict that is an error. --explain says everything about one job.
 			}
 			switch {
 			case f.prices:
-				err = a.allocatePrices(problem, out)
+				return a.allocatePrices(problem, out)
 			case f.curve:
-				err = a.allocateCurve(problem, out)
+				return a.allocateCurve(problem, out)
 			case len(f.whatIf) > 0:
-				err = a.allocateWhatIf(problem, f, out)
-			default:
-				err = a.allocatePlan(problem, f, out)
+				return a.allocateWhatIf(problem, f, out)
 			}
-			var none *plan.Infeasible
-			if errors.As(err, &none) {
-				return exitError{err, exitInfeasible}
-			}
-			return err
+			return a.allocatePlan(problem, f, out)
 		},
 	}
 	f.add(cmd)
@@ -99,10 +90,10 @@ it; with --strict that is an error. --explain says everything about one job.
 
 func (f *allocateFlags) add(cmd *cobra.Command) {
 	f.addShared(cmd)
+	bounded(cmd, &f.hysteresis, "hysteresis", "least gain of changing a running job, in seconds beyond its restart", data.Seconds())
+	bounded(cmd, &f.restart, "restart-seconds", "cost of a restart (default: as in jobs.yaml)", data.Seconds())
+	named(cmd, &f.sizes, "sizes", "all", "numbers of workers (nodes: powers of two, then whole nodes)", plan.SizeSets())
 	fl := cmd.Flags()
-	fl.Float64Var(&f.hysteresis, "hysteresis", 0, "least gain of changing a running job, in seconds beyond its restart")
-	fl.Float64Var(&f.restart, "restart-seconds", 0, "cost of a restart (default: as in jobs.yaml)")
-	fl.StringVar(&f.sizes, "sizes", "all", "numbers of workers: all, pow2, nodes (powers of two, then whole nodes)")
 	fl.BoolVar(&f.apart, "apart", false, "no node is shared by two jobs that span nodes")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned")
 	fl.StringArrayVar(&f.explain, "explain", nil, "job to explain; may be repeated")
@@ -110,61 +101,43 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "change, such as '+2 a100'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "file for the plan")
-	fl.Int64Var(&f.seed, "seed", 1, "seed recorded in the plan")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "plan", "prices")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "explain", "prices")
-	completes(cmd, "sizes", plan.SizeSets())
 }
 
 // addShared adds the flags that the figures of a plan have too.
 func (f *sharingFlags) addShared(cmd *cobra.Command) {
-	requiredYAML(cmd, &f.cluster, "cluster")
-	requiredYAML(cmd, &f.jobs, "jobs")
-	fl := cmd.Flags()
-	fl.StringVar(&f.objective, "objective", "", "objective: "+strings.Join(objective.Names(), ", ")+" (default "+objective.Default+")")
-	fl.StringVar(&f.policy, "policy", policy.Default, "policy: "+strings.Join(policy.Names(), ", "))
-	fl.Float64Var(&f.risk, "risk", cautious, "0: expected speeds, 1: low ends of their intervals")
+	fileFlag(cmd, &f.cluster, "cluster", "cluster.yaml (required)", "yaml", "yml")
+	fileFlag(cmd, &f.jobs, "jobs", "jobs.yaml (required)", "yaml", "yml")
+	required(cmd, "cluster", "jobs")
+	cmd.Flags().StringVar(&f.objective, "objective", "", "objective: "+strings.Join(objective.Names(), ", ")+" (default "+objective.Default+")")
 	completes(cmd, "objective", objective.Names())
-	completes(cmd, "policy", policy.Names())
-}
-
-// requiredYAML adds a required flag that names NAME.yaml.
-func requiredYAML(cmd *cobra.Command, to *string, name string) {
-	cmd.Flags().StringVar(to, name, "", name+".yaml (required)")
-	_ = cmd.MarkFlagRequired(name)
-	_ = cmd.MarkFlagFilename(name, "yaml", "yml")
+	named(cmd, &f.policy, "policy", policy.Default, "policy", policy.Names())
+	f.risk = cautious
+	bounded(cmd, &f.risk, "risk", "0: expected speeds, 1: low ends of their intervals", shares())
 }
 
 func (f *sharingFlags) load() (plan.Problem, error) {
-	if !(f.risk >= 0 && f.risk <= 1) {
-		return plan.Problem{}, usageError("--risk %g: want a number from 0 to 1", f.risk)
-	}
 	pr, err := plan.Load(f.cluster, f.jobs)
-	if err != nil {
-		return pr, err
+	if err == nil {
+		pr.Objective, pr.Policy, pr.Risk = f.objective, f.policy, f.risk
+		pr.FairSlots = pr.Cluster.Slots() // the same fair share for all changes of the cluster
 	}
-	pr.Objective, pr.Policy, pr.Risk = f.objective, f.policy, f.risk
-	return pr, nil
+	return pr, err
 }
 
 func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
-	if !(f.hysteresis >= 0) || !(f.restart >= 0) {
-		return plan.Problem{}, usageError("--hysteresis and --restart-seconds: want seconds ≥ 0")
-	}
 	pr, err := f.load()
-	if err != nil {
-		return pr, err
+	if err == nil && len(pr.Jobs) == 0 {
+		err = &data.InputError{Source: data.Source{File: f.jobs, Column: "jobs"}, Found: "no jobs", Want: "at least one to plan for"}
 	}
-	if len(pr.Jobs) == 0 {
-		return pr, &data.InputError{Source: data.Source{File: f.jobs, Column: "jobs"}, Found: "no jobs", Want: "at least one to plan for"}
-	}
-	pr.Seed, pr.Now, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = f.seed, time.Now(), f.hysteresis, f.sizes, f.apart, f.strict
-	if cmd.Flags().Changed("restart-seconds") {
-		for i := range pr.Jobs {
+	pr.Now, pr.Hysteresis, pr.Sizes, pr.Apart, pr.Strict = time.Now(), f.hysteresis, f.sizes, f.apart, f.strict
+	for i := range pr.Jobs {
+		if cmd.Flags().Changed("restart-seconds") {
 			pr.Jobs[i].RestartSeconds = f.restart
 		}
 	}
-	return pr, nil
+	return pr, err
 }
 
 func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
@@ -190,4 +163,97 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	a.note("%s", planSummary(plan))
 	a.note("%s", planTotals(pr, plan))
 	return nil
+}
+
+// planTable shows the changes of a plan against the running jobs: in CSV every
+// figure in its own column, on a terminal within its width.
+func planTable(pr plan.Problem, plan *data.Plan, f format) table {
+	if f == "csv" {
+		rows := export.Rows(plan)
+		return table{columns: rows[0], rows: rows[1:]}
+	}
+	was := map[string]string{}
+	for _, j := range pr.Jobs {
+		if j.Current != nil {
+			was[j.Name] = fmt.Sprintf("was %s × %s; ", j.Current.Placement, j.Current.GPUType)
+		}
+	}
+	t := newTable("job,action,gets,batch,goodput,finish,cost,reason")
+	for _, j := range plan.Jobs {
+		if !j.Action.Runs() {
+			t.add(j.Name, j.Action, "nothing", "", "", "", "", was[j.Name]+j.Reason)
+			continue
+		}
+		finish, cost := "", ""
+		if j.Finish.Mean > 0 {
+			finish = between(j.Finish, seconds)
+		}
+		if j.Cost.Mean > 0 {
+			cost = between(j.Cost, dollars)
+		}
+		t.add(j.Name, j.Action, sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
+	}
+	return t
+}
+
+func sizeText(j data.PlannedJob) string {
+	text := fmt.Sprintf("%d × %s", j.Workers, j.GPUType)
+	if j.Mode.UsesPS() {
+		text += fmt.Sprintf(", %d %s", j.PS, j.Mode)
+	}
+	return text
+}
+
+// goodputText is empty for a job that is not planned.
+func goodputText(j data.PlannedJob) string {
+	if j.Goodput.Mean == 0 {
+		return ""
+	}
+	return between(j.Goodput, number)
+}
+
+func batchText(j data.PlannedJob) string {
+	if j.LocalBatch == 0 {
+		return ""
+	}
+	text := number(j.LocalBatch)
+	if j.AccumSteps > 0 {
+		text += fmt.Sprintf(" ×%d", j.AccumSteps+1)
+	}
+	if !j.Plain() {
+		text += ", " + j.Layout.String()
+	}
+	return text
+}
+
+// planSummary gives the value of a plan, its bounds and its use of the cluster.
+func planSummary(plan *data.Plan) string {
+	bound := fmt.Sprintf("no plan exceeds %s", number(plan.Bound))
+	if plan.RunningBound < plan.Bound && number(plan.RunningBound) != number(plan.Bound) {
+		bound = fmt.Sprintf("no plan that runs every job exceeds %s, none at all %s", number(plan.RunningBound), number(plan.Bound))
+	}
+	return fmt.Sprintf("%s, objective %s: value %s, %s (gap %.2f %%); %d of %d worker slots in use",
+		plan.Policy, plan.Objective, number(plan.Value), bound, 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
+}
+
+// planTotals counts the actions of a plan and gives its use, price and finish.
+func planTotals(pr plan.Problem, made *data.Plan) string {
+	t, count := plan.TotalsOf(pr, made), map[data.Action]int{}
+	for _, j := range made.Jobs {
+		count[j.Action]++
+	}
+	var actions []string
+	for _, a := range data.Actions() {
+		if count[a] > 0 {
+			actions = append(actions, fmt.Sprintf("%d %s", count[a], a))
+		}
+	}
+	text := fmt.Sprintf("%s: %s", english.Plural(len(made.Jobs), "job", ""), strings.Join(actions, ", "))
+	if t.PricePerHour > 0 {
+		text += ", " + dollars(t.PricePerHour) + " per hour"
+	}
+	if t.MeanFinish > 0 {
+		text += fmt.Sprintf("; mean finish in %s, the last in %s", seconds(t.MeanFinish), seconds(t.LastFinish))
+	}
+	return text
 }

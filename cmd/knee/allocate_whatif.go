@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,6 @@ type whatIfRow struct {
 
 // allocateWhatIf prints the plan's totals without and with each change.
 func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
-	pr.FairSlots = pr.Cluster.Slots() // the same fair share for all changes
 	t := newOutcomes(out, "value_change", "change")
 	var rows []whatIfRow
 	for _, text := range append([]string{""}, f.whatIf...) {
@@ -46,18 +46,13 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 
 // allocateCurve prints the value of clusters of other sizes.
 func (a *app) allocateCurve(pr plan.Problem, out format) error {
-	pr.FairSlots = pr.Cluster.Slots()
 	points, err := plan.Curve(pr, policy.Solve)
 	if err != nil {
 		return err
 	}
-	t := newOutcomes(out, "value_per_node", "gpu_type", "nodes", "now")
+	t := newOutcomes(out, "value_per_node", "gpu_type,nodes,now")
 	for _, p := range points {
-		now := ""
-		if p.Now {
-			now = "now"
-		}
-		t.add(p.Outcome, p.PerNode, p.GPUType, fmt.Sprint(p.Nodes), now)
+		t.add(p.Outcome, p.PerNode, p.GPUType, p.Nodes, map[bool]string{true: "now"}[p.Now])
 	}
 	return out.print(a.stdout, points, t.table)
 }
@@ -68,32 +63,29 @@ type outcomes struct {
 	format format
 }
 
-func newOutcomes(f format, change string, heads ...string) *outcomes {
-	figures := []string{"value", change, "running", "waiting", "changed", "slots", "mean_finish", "last_finish", "$/h", "why"}
+func newOutcomes(f format, change, heads string) *outcomes {
+	figures := ",value," + change + ",running,waiting,changed,slots,mean_finish,last_finish,$/h,why"
 	if f == "csv" {
-		figures = []string{"value", "bound", change, "running", "waiting", "changed", "gpus_used", "gpus_total", "mean_finish_s", "last_finish_s", "price_per_hour", "why"}
+		figures = ",value,bound," + change + ",running,waiting,changed,gpus_used,gpus_total,mean_finish_s,last_finish_s,price_per_hour,why"
 	}
-	return &outcomes{table{columns: append(heads, figures...)}, f}
+	return &outcomes{newTable(heads + figures), f}
 }
 
 // add adds the totals of one plan and the change of its value.
-func (t *outcomes) add(o plan.Outcome, change float64, heads ...string) {
+func (t *outcomes) add(o plan.Outcome, change float64, heads ...any) {
 	s, write := o.Totals, t.format.figures()
-	cells := make([]string, len(t.columns)-len(heads)-1)
+	cells := slices.Repeat([]any{""}, len(t.columns)-len(heads)-1)
 	switch {
 	case !o.Feasible:
 	case t.format == "csv":
-		cells = []string{write(o.Value), write(o.Bound), write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Waiting), fmt.Sprint(s.Changed),
-			fmt.Sprint(s.GPUsUsed), fmt.Sprint(s.GPUsTotal), write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour)}
+		cells = []any{write(o.Value), write(o.Bound), write(change), s.Running, s.Waiting, s.Changed,
+			s.GPUsUsed, s.GPUsTotal, write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour)}
 	default:
-		sign := ""
-		if change > 0 {
-			sign = "+"
-		}
-		cells = []string{write(o.Value), sign + write(change), fmt.Sprint(s.Running), fmt.Sprint(s.Waiting), fmt.Sprint(s.Changed),
+		sign := map[bool]string{true: "+"}[change > 0]
+		cells = []any{write(o.Value), sign + write(change), s.Running, s.Waiting, s.Changed,
 			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), write(s.PricePerHour)}
 	}
-	t.table.add(slices.Concat(heads, cells, []string{o.Why})...)
+	t.table.add(slices.Concat(heads, cells, []any{o.Why})...)
 }
 
 // change applies one --what-if to a problem; the empty text changes nothing.
@@ -155,4 +147,83 @@ func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
 	c.Nodes = append(slices.Clone(c.Nodes), more.Nodes...)
 	pr.Cluster = &c
 	return pr, nil
+}
+
+// explain prints everything a plan holds about some of its jobs.
+func (a *app) explain(made *data.Plan, names []string, out format) error {
+	t := newTable("job,what,is")
+	var jobs []data.PlannedJob
+	for _, name := range names {
+		at := slices.IndexFunc(made.Jobs, func(j data.PlannedJob) bool { return j.Name == name })
+		if at < 0 {
+			var known []string
+			for _, j := range made.Jobs[:min(len(made.Jobs), 20)] {
+				known = append(known, j.Name)
+			}
+			return &data.UnknownError{What: "job", Name: name, Known: known}
+		}
+		j := made.Jobs[at]
+		jobs = append(jobs, j)
+		say := func(what, is string) {
+			if is != "" {
+				t.add(name, what, is)
+			}
+		}
+		say("action", string(j.Action))
+		if j.Workers > 0 {
+			say("gets", sizeText(j)+" on "+nodesText(j.Placement))
+			say("batch", batchText(j))
+			say("goodput, samples/s", goodputText(j))
+		}
+		if j.Finish.Mean > 0 {
+			say("finish in", between(j.Finish, seconds))
+		}
+		say("reason", j.Reason)
+		if w := j.Worth; w != nil {
+			cost := w.Cost
+			if math.Abs(cost) < 1e-6*math.Abs(w.Value) {
+				cost = 0 // a rounding error
+			}
+			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(cost)))
+		}
+		for _, w := range j.Warnings {
+			say("warning", w)
+		}
+	}
+	return out.print(a.stdout, jobs, t)
+}
+
+// allocatePrices prints the value of one GPU of each type, and the surplus of
+// each job.
+func (a *app) allocatePrices(pr plan.Problem, out format) error {
+	pr.Resolve = true
+	made, err := policy.Solve(pr)
+	if err != nil {
+		return err
+	}
+	write := out.figures()
+	solved := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return write(*v + 0) // not −0
+	}
+	t := newTable("kind,name,price,one_more,one_less,worth,place_costs,surplus")
+	for _, p := range made.Prices {
+		t.add("gpu", p.GPUType, write(p.PerGPU), solved(p.OneMore), solved(p.OneLess), "", "", "")
+	}
+	jobs := slices.DeleteFunc(slices.Clone(made.Jobs), func(j data.PlannedJob) bool { return j.Worth == nil })
+	slices.SortStableFunc(jobs, func(x, y data.PlannedJob) int { return cmp.Compare(x.Worth.Surplus, y.Worth.Surplus) })
+	for _, j := range jobs {
+		t.add("job", j.Name, "", "", "", write(j.Worth.Value), write(j.Worth.Cost), write(j.Worth.Surplus))
+	}
+	if err := out.print(a.stdout, struct {
+		Prices []data.GPUPrice   `json:"prices"`
+		Jobs   []data.PlannedJob `json:"jobs"`
+	}{made.Prices, jobs}, t); err != nil {
+		return err
+	}
+	a.note("the plan is worth %s (objective %s); the price of a GPU is about what one more would add and one less would take", number(made.Value), made.Objective)
+	a.note("a job with a negative surplus is worth less than what the others would make of its place")
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,6 +45,9 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			return usageError("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
+		}
 		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
 	})
 	root.AddGroup(
@@ -63,21 +67,44 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a), newPairs(a))
 	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
-	plainDefaults(root)
+	complete(root)
 	return root
 }
 
-// plainDefaults writes the defaults of lists of numbers, which pflag shows as
-// [] and [1.000000].
-func plainDefaults(cmd *cobra.Command) {
+// complete gives a command and those below it the number of arguments that their
+// use shows, unless they have their own rule, and writes defaults of lists and maps
+// plainly, which pflag shows as [] and [1.000000].
+func complete(cmd *cobra.Command) {
+	if cmd.Args == nil && cmd.HasParent() {
+		cmd.Args = argsOf(cmd.Use)
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Value.Type() == "float64Slice" {
+		if kind := f.Value.Type(); kind == "float64Slice" || kind == "stringToString" {
 			f.DefValue = strings.TrimSuffix(strings.Trim(f.DefValue, "[]"), ".000000")
 		}
 	})
 	for _, c := range cmd.Commands() {
-		plainDefaults(c)
+		complete(c)
 	}
+}
+
+// argsOf returns how many arguments a command takes by the word after its name:
+// FILE one, FILE... one or more, [FILE] and [FILE...] none too.
+func argsOf(use string) cobra.PositionalArgs {
+	_, rest, _ := strings.Cut(use, " ")
+	word, _, _ := strings.Cut(rest, " ")
+	optional, many := strings.HasPrefix(word, "["), strings.HasSuffix(strings.TrimSuffix(word, "]"), "...")
+	switch {
+	case word == "" || strings.HasPrefix(strings.TrimPrefix(word, "["), "-"):
+		return cobra.NoArgs
+	case optional && many:
+		return cobra.ArbitraryArgs
+	case many:
+		return cobra.MinimumNArgs(1)
+	case optional:
+		return cobra.MaximumNArgs(1)
+	}
+	return cobra.ExactArgs(1)
 }
 
 func (a *app) warn(warnings ...string) {
@@ -99,4 +126,43 @@ func (a *app) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}
+
+func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), a.quiet) }
+
+// rows loads the measurements of several files, of one job or, without a name,
+// of all.
+func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measurement, error) {
+	var ms []data.Measurement
+	for _, file := range files {
+		more, warnings, err := how.Load(file)
+		if err != nil {
+			return nil, err
+		}
+		a.warn(warnings...)
+		for _, m := range more {
+			if job == "" || m.Job == job {
+				ms = append(ms, m)
+			}
+		}
+	}
+	if len(ms) == 0 && job != "" {
+		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "at least one")
+	}
+	return ms, nil
+}
+
+// curves loads training curves, none without a file.
+func (a *app) curves(file string) ([]data.CurvePoint, error) {
+	if file == "" {
+		return nil, nil
+	}
+	points, warnings, err := data.LoadCurve(file)
+	a.warn(warnings...)
+	return points, err
+}
+
+// badFile is the error of a file, or a flag, that does not hold what a command needs.
+func badFile(file, found, want string) error {
+	return &data.InputError{Source: data.Source{File: file}, Found: found, Want: want}
 }

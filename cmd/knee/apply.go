@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -27,24 +28,19 @@ func newApply(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply PLAN.json --to SCHEDULER",
 		Short: "Carry a plan out on a live queue, by the ids of its jobs",
-		Long: `apply compares a plan with the queue and says what it would change; --confirm
-makes the changes. The plan is one of knee allocate, from the jobs.yaml of knee
-jobs: jobs are found by the scheduler's ids.
+		Long: `apply compares a plan of knee allocate with the queue and says what it would
+change; --confirm makes the changes. Jobs are found by the scheduler's ids.
 
 Nothing is submitted or deleted. A running job is stopped and starts again with
 its owner's script or pod template at its new size and place, after every new
 place was checked to be free. A change that the queue does not show within
---deadline is undone.
-
-Jobs that were changed since the plan was made, or that have what they should,
-are left alone, so apply can be run again at any time. With --config only what
-the operate.yaml allows is changed.
+--deadline is undone. Jobs that were changed since the plan was made are left
+alone; with --config only what the operate.yaml allows is changed.
 
 The exit code is 0 if the queue is as the plan wants it, or would be.`,
 		Example: `  knee apply plan.json --to slurm
   knee apply plan.json --to slurm --confirm
   knee apply plan.json --to kubernetes --config operate.yaml --confirm -o json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := data.LoadPlan(args[0])
 			if err != nil {
@@ -52,14 +48,9 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 			}
 			changes, err := f.run(cmd.Context(), a, p)
 			if changes != nil {
-				if err := out.print(a.stdout, changes, changeTable(changes)); err != nil {
-					return err
-				}
+				err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
 			}
-			if err != nil {
-				return err
-			}
-			return unmade(changes)
+			return cmp.Or(err, unmade(changes))
 		},
 	}
 	f.add(cmd, "to")
@@ -108,16 +99,9 @@ func commandLine(c queue.Command) string {
 }
 
 func changeTable(changes []*apply.Change) table {
-	t := table{columns: []string{"id", "job", "action", "from", "to", "status", "reason"}}
-	nodes := func(list []data.NodeShare) string {
-		var out []string
-		for _, s := range list {
-			out = append(out, fmt.Sprintf("%s:%d", s.Node, s.Workers))
-		}
-		return strings.Join(out, " ")
-	}
+	t := newTable("id,job,action,from,to,status,reason")
 	for _, c := range changes {
-		t.add(c.ID, c.Name, string(c.Action), nodes(c.From), nodes(c.To), string(c.Status), c.Reason)
+		t.add(c.ID, c.Name, c.Action, nodesText(c.From), nodesText(c.To), c.Status, c.Reason)
 	}
 	return t
 }

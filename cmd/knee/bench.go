@@ -1,16 +1,227 @@
 package main
 
 import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
+
+	"knee/bayesopt/baseline"
+	"knee/bayesopt/replay"
+	"knee/fit/memory"
+	"knee/internal/parallel"
+	"knee/profile"
 )
 
 func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Compare methods on recorded data",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchSearch(a), newBenchTarget(a))
 	return cmd
+}
+
+func newBenchSearch(a *app) *cobra.Command {
+	s := replay.Settings{Seeds: 30, Budget: 20}
+	var methods []string
+	var layouts int
+	var objective string
+	var kinds bool
+	var out format
+	cmd := &cobra.Command{
+		Use:   "search [TABLE.csv...]",
+		Short: "Compare what search methods spend on recorded tables",
+		Long: `search runs search methods on tables of recorded runs: a column per parameter,
+then time_s, cost_usd and status. A row is a candidate whose outcome a method
+learns when it asks for it. Of measurements of training plans every job and
+number of GPUs with ten plans is a table. --layouts adds synthetic ones.
+
+Printed for each table and method, averaged over the seeds: evaluations until
+within 5 % of the best row (budget + 1 if never), their cost over that of the
+cheapest row, simple regret after 5, 10 and 20 evaluations, when the method
+stopped and the share of searches within 5 % then, and the share of evaluations
+that failed, which are charged. --kinds averages over the tables of a kind and
+adds the share of tables that take 10 % more evaluations than random.`,
+		Example: `  knee bench search tables/*.csv
+  knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
+  knee bench search plans.csv --layouts 6 --kinds
+  knee bench search table.csv --objective time_s --noise 0.1`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tables, err := benchTables(args, replay.LoadTables, layouts)
+			if err != nil {
+				return err
+			}
+			bar := a.progress()
+			s.Time, s.Done = objective == "time_s", bar.At
+			results, err := replay.Compare(cmd.Context(), tables, methods, s)
+			bar.Close()
+			if err != nil {
+				return err
+			}
+			scores := make([]replay.Score, len(results))
+			for i, r := range results {
+				scores[i] = r.Score
+			}
+			if kinds {
+				scores = replay.ByKind(scores)
+			}
+			return out.print(a.stdout, scores, scoreTable(scores, kinds, out.figures()))
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&methods, "methods", []string{"random", "gp-ei", baseline.Guided}, "methods, as --strategy of knee suggest")
+	completesList(cmd, "methods", baseline.Strategies())
+	bounded(cmd, &s.Seeds, "seeds", "searches per table and method", atLeast(1))
+	bounded(cmd, &s.Budget, "budget", "evaluations per search", atLeast(1))
+	oneOf(cmd, &objective, "objective", "what to minimise", "cost_usd", "time_s")
+	bounded(cmd, &s.Noise, "noise", "coefficient of variation of one evaluation", shares())
+	bounded(cmd, &layouts, "layouts", "synthetic layout spaces to add", atLeast(0))
+	f.BoolVar(&kinds, "kinds", false, "average over the tables of a kind")
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// benchTables loads the tables of files and adds synthetic spaces of layouts.
+func benchTables(files []string, load func(string) ([]*replay.Table, error), layouts int, sizes ...int) ([]*replay.Table, error) {
+	if len(files) == 0 && layouts == 0 {
+		return nil, usageError("no tables: want a CSV or --layouts")
+	}
+	var tables []*replay.Table
+	for _, file := range files {
+		of, err := load(file)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, of...)
+	}
+	for k := range layouts {
+		t := replay.NewLayout(int64(k), sizes...)
+		t.Memory = memory.Feasibility{Architecture: t.Architecture}.Fits
+		tables = append(tables, t)
+	}
+	for _, t := range tables {
+		if t.Plans() {
+			t.Forms = profile.LayoutForms(t.Architecture)
+		}
+	}
+	return tables, nil
+}
+
+// scoreTable lists scores by table, or by kind with the share of tables that are
+// worse than random.
+func scoreTable(scores []replay.Score, kinds bool, write func(float64) string) table {
+	t := newTable("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share")
+	if kinds {
+		t.columns[0] = "kind"
+		t.columns = append(t.columns, "worse_share")
+	}
+	for _, s := range scores {
+		cells := []any{s.Table, s.Method, s.Seeds, write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20),
+			write(s.StopEvals), write(s.StopWithin5), write(s.Failed), write(s.Worse)}
+		t.add(cells[:len(t.columns)]...)
+	}
+	return t
+}
+
+// reached holds the scores of a method over the tables of a kind.
+type reached struct {
+	Kind   string  `json:"kind"`
+	Method string  `json:"method"`
+	Runs   int     `json:"runs"`
+	Mean   float64 `json:"mean"`             // throughput of the choice ÷ best
+	Tenth  float64 `json:"tenth_percentile"` // of the same
+	Within float64 `json:"within_5pct"`      // share of runs
+}
+
+func newBenchTarget(a *app) *cobra.Command {
+	r, seeds := replay.Reach{At: 256, Measure: 32, Budget: 8}, 10
+	var layouts int
+	var out format
+	cmd := &cobra.Command{
+		Use:   "target [PLANS.csv...]",
+		Short: "How well a few small runs choose the layout of a large one",
+		Long: `target asks for the fastest training plan on --at GPUs after --budget trials on
+at most --measure GPUs, for every job of the measurements that has plans at both
+(columns job, workers, step_time_s, status), and for synthetic layouts. It
+prints the throughput of the choice as a share of the best: by the most
+informative trials (guided), by random trials and the same model (random), and by
+searching the largest size measured and adding replicas (scaled).`,
+		Example: `  knee bench target --layouts 8 --at 256 --measure 32
+  knee bench target plans.csv --at 8 --measure 4`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sizes := []int{r.At}
+			for n := r.Measure; n >= max(1, r.Measure/4); n /= 2 {
+				sizes = append(sizes, n)
+			}
+			tables, err := benchTables(args, replay.LoadJobs, layouts, sizes...)
+			if err != nil {
+				return err
+			}
+			tables = slices.DeleteFunc(tables, func(t *replay.Table) bool { return !t.Reaches(r) })
+			if len(tables) == 0 {
+				return usageError("no job has ten plans on %d workers and more than %d on at most %d", r.At, r.Budget, r.Measure)
+			}
+			results, err := reach(a, tables, r, seeds)
+			if err != nil {
+				return err
+			}
+			t, write := newTable("kind,method,runs,mean,tenth_percentile,within_5pct"), out.figures()
+			for _, s := range results {
+				t.add(s.Kind, s.Method, s.Runs, write(s.Mean), write(s.Tenth), write(s.Within))
+			}
+			return out.print(a.stdout, results, t)
+		},
+	}
+	bounded(cmd, &r.At, "at", "workers to find the best layout for", atLeast(1))
+	bounded(cmd, &r.Measure, "measure", "most workers of a trial", atLeast(1))
+	bounded(cmd, &r.Budget, "budget", "trials", atLeast(1))
+	bounded(cmd, &seeds, "seeds", "searches per table and method", atLeast(1))
+	bounded(cmd, &layouts, "layouts", "synthetic layout spaces to add", atLeast(0))
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// reach runs every method on every table, once per seed.
+func reach(a *app, tables []*replay.Table, r replay.Reach, seeds int) ([]reached, error) {
+	methods := replay.ReachMethods()
+	shares := make([]float64, len(tables)*len(methods)*seeds)
+	for _, t := range tables {
+		t.Forms = profile.LayoutForms(t.Architecture)
+	}
+	bar := a.progress()
+	defer bar.Close()
+	var done atomic.Int32
+	of := func(job int) (*replay.Table, string) {
+		return tables[job/seeds/len(methods)], methods[job/seeds%len(methods)]
+	}
+	err := parallel.Each(len(shares), 1, func() func(int) error {
+		return func(job int) (err error) {
+			t, method := of(job)
+			how, seed := r, int64(job%seeds)
+			how.Model = profile.SpeedModel(t.Architecture, seed)
+			shares[job], err = t.Reach(method, how, seed)
+			bar.At(int(done.Add(1)), len(shares), t.Name+", "+method)
+			return err
+		}
+	})
+	groups := map[reached][]float64{}
+	for job, share := range shares {
+		t, method := of(job)
+		key := reached{Kind: t.Kind, Method: method}
+		groups[key] = append(groups[key], share)
+	}
+	var out []reached
+	for one, s := range groups {
+		slices.Sort(s)
+		one.Runs, one.Mean, one.Tenth = len(s), stat.Mean(s, nil), s[len(s)/10]
+		at, _ := slices.BinarySearch(s, .95)
+		one.Within = float64(len(s)-at) / float64(len(s))
+		out = append(out, one)
+	}
+	slices.SortFunc(out, func(a, b reached) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Method, b.Method)) })
+	return out, err
 }

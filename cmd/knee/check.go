@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,10 +17,9 @@ import (
 )
 
 type checkFlags struct {
-	model, gpuType, mode, placement string
-	workers, ps, accum              int
-	localBatch                      float64
-	fail                            []string
+	model string
+	given map[string]string // columns of the configuration
+	fail  []string
 }
 
 // findings are the values of --fail-if.
@@ -37,19 +38,16 @@ func newCheck(a *app) *cobra.Command {
   drift       with --model: a step time outside the 90 % interval predicted;
               measure again and fit anew before relying on the model
 
-FILE is a log, whose lines should give the worker's rank; a CSV
-of steps with the columns worker, step_time_s and optionally step, sync_time_s
-and arrived_s (when a gradient arrived, in seconds on one clock); or
-measurements.csv, each row of which is compared with the model. Where workers
-wait for each other their step times are alike: then only sync_time_s, or
-arrived_s with step, shows which of them is the straggler.`,
+FILE is a log, whose lines should give the worker's rank; a CSV of steps (worker,
+step_time_s and optionally step, sync_time_s and arrived_s, when a gradient
+arrived); or measurements.csv, each row of which is compared with the model. Where
+workers wait for each other only sync_time_s, or arrived_s with step, shows which
+of them is the straggler.`,
 		Example: `  knee check job.log --model resnet.json --placement 4-4 --local-batch 64
-  knee check steps.csv
   knee check resnet.measurements.csv --model resnet.json
-  knee check steps.csv --model resnet.json --placement 4-4 --local-batch 64
   knee check steps.csv --fail-if straggler,silent`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = givenColumns(cmd)
 			for _, name := range f.fail {
 				if !slices.Contains(findings, name) {
 					return usageError("--fail-if %q: want %s", name, strings.Join(findings, ", "))
@@ -65,18 +63,12 @@ arrived_s with step, shows which of them is the straggler.`,
 			return f.found(res)
 		},
 	}
-	fl := cmd.Flags()
-	fl.StringVar(&f.model, "model", "", "model.json of the job")
-	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: the model's)")
-	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: the model's)")
-	fl.StringVar(&f.placement, "placement", "", "workers per node, such as 4-4")
-	fl.IntVar(&f.workers, "workers", 0, "workers (default: those in the file)")
-	fl.IntVar(&f.ps, "ps", 0, "parameter servers")
-	fl.Float64Var(&f.localBatch, "local-batch", 0, "samples per worker (default: the model's)")
-	fl.IntVar(&f.accum, "accum-steps", 0, "extra gradient-accumulation steps")
-	fl.StringSliceVar(&f.fail, "fail-if", nil, "exit with 3 on any of: "+strings.Join(findings, ", "))
+	fileFlag(cmd, &f.model, "model", "model.json of the job", "json")
+	columnFlags(cmd, map[string]string{"gpu_type": "GPU type (default: the model's)", "mode": "allreduce, ps-sync or ps-async (default: the model's)",
+		"placement": "workers per node, such as 4-4", "workers": "workers (default: those in the file)", "ps": "parameter servers",
+		"local_batch": "samples per worker (default: the model's)", "accum_steps": "extra gradient-accumulation steps"})
+	cmd.Flags().StringSliceVar(&f.fail, "fail-if", nil, "exit with 3 on any of: "+strings.Join(findings, ", "))
 	cmd.MarkFlagsMutuallyExclusive("placement", "workers")
-	_ = cmd.MarkFlagFilename("model", "json")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -100,13 +92,13 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 			return res, err
 		}
 	}
-	if measurements, err := isMeasurements(file); err != nil || measurements {
-		if err == nil && m == nil {
-			err = usageError("%s: measurements are compared with a model: want --model", file)
-		}
-		if err != nil {
-			return res, err
-		}
+	measurements, err := isMeasurements(file)
+	switch {
+	case err != nil:
+		return res, err
+	case measurements && m == nil:
+		return res, usageError("%s: measurements are compared with a model: want --model", file)
+	case measurements:
 		return f.rows(a, file, m)
 	}
 	steps, measured, err := f.steps(a, file)
@@ -117,9 +109,12 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	if m == nil {
 		return res, nil
 	}
-	c, err := f.config(m, max(1, len(res.Workers)))
+	c, err := f.config(max(1, len(res.Workers)))
 	if err != nil {
 		return res, err
+	}
+	if c, err = m.Resolve(c); err != nil {
+		return res, fmt.Errorf("%s: %w", f.model, err)
 	}
 	if measured == 0 {
 		measured = check.StepTime(steps, c.ModeOrDefault())
@@ -173,10 +168,13 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	}
 	defer in.Close()
 	var r check.Recorder
-	c := data.Config{Workers: max(1, f.workers), LocalBatch: f.localBatch}
+	c, err := f.config(1)
+	if err != nil {
+		return nil, 0, err
+	}
 	p, err := joblog.Read(in, file, c, data.Metrics{}, r.Add)
 	if err == nil && p.Measurement.StepTime == 0 {
-		err = &data.InputError{Source: data.Source{File: file}, Found: "no steps with their time", Want: "a log that tells how long steps take"}
+		err = badFile(file, "no steps with their time", "a log that tells how long steps take")
 	}
 	steps := r.Steps()
 	if err == nil && len(steps) == 0 {
@@ -200,47 +198,32 @@ func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, me
 	return nil
 }
 
-func (f checkFlags) config(m *fit.Model, workers int) (data.Config, error) {
-	c := data.Config{GPUType: f.gpuType, Workers: workers, PS: f.ps, LocalBatch: f.localBatch, AccumSteps: f.accum}
-	if f.workers != 0 {
-		c.Workers = f.workers
+// config returns the configuration of the flags, on some workers unless they say.
+func (f checkFlags) config(workers int) (data.Config, error) {
+	given := maps.Clone(f.given)
+	if given["workers"]+given["placement"] == "" {
+		given["workers"] = strconv.Itoa(workers)
 	}
-	if f.placement != "" {
-		p, err := data.ParsePlacement(f.placement)
-		if err != nil {
-			return c, usageError("--placement: %w", err)
-		}
-		c.Placement, c.Nodes, c.Workers = p, len(p), p.Workers()
+	if given["mode"] == "" && given["ps"] != "" {
+		given["mode"] = string(data.PSSync) // a row with servers needs one
 	}
-	if f.mode != "" {
-		mode, err := data.ParseMode(f.mode)
-		if err != nil {
-			return c, exitError{err, exitBadInput}
-		}
-		c.Mode = mode
-	}
-	if f.workers < 0 || f.ps < 0 || f.accum < 0 || f.localBatch < 0 {
-		return c, usageError("--workers, --ps, --accum-steps and --local-batch: want numbers ≥ 0")
-	}
-	c, err := m.Resolve(c)
-	if err != nil {
-		return c, fmt.Errorf("%s: %w", f.model, err)
-	}
-	return c, nil
+	c, err := configOf(given)
+	c.Mode = data.Mode(f.given["mode"]) // empty: that of the model
+	return c, err
 }
 
 func (r checkResult) table(f format) table {
 	write := f.figures()
 	if len(r.Workers) == 0 && len(r.Drift) > 0 {
-		t := table{columns: []string{"config", "measured_s", "predicted_s", "lo", "hi", "change", "refit"}}
+		t := newTable("config,measured_s,predicted_s,lo,hi,change,refit")
 		for _, d := range r.Drift {
-			t.add(d.Config.String(), write(d.Measured), write(d.Predicted.Mean), write(d.Predicted.Lo), write(d.Predicted.Hi), write(d.Change), fmt.Sprint(d.Refit))
+			t.add(d.Config, write(d.Measured), write(d.Predicted.Mean), write(d.Predicted.Lo), write(d.Predicted.Hi), write(d.Change), d.Refit)
 		}
 		return t
 	}
-	t := table{columns: []string{"worker", "steps", "step_time_s", "speed", "longest_gap_s", "behind_steps", "verdict"}}
+	t := newTable("worker,steps,step_time_s,speed,longest_gap_s,behind_steps,verdict")
 	for _, w := range r.Workers {
-		t.add(w.Name, fmt.Sprint(w.Steps), write(w.StepTime), write(w.Speed), write(w.Gap), write(w.Behind), w.Verdict)
+		t.add(w.Name, w.Steps, write(w.StepTime), write(w.Speed), write(w.Gap), write(w.Behind), w.Verdict)
 	}
 	return t
 }

@@ -1,53 +1,53 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/kube"
+	"knee/internal/nvidia"
+	"knee/internal/slurm"
 )
 
 func newCluster(a *app) *cobra.Command {
 	var check, from string
-	prices := priceFlag{}
+	var prices priceFlag
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Describe a cluster, or check a description",
 		Long: `cluster describes this machine as cluster.yaml: its GPUs as nvidia-smi lists them,
-else one worker slot per core. --from names another source:
-
-  machine      this machine, by nvidia-smi where there are GPUs
-  kubernetes   the cluster of the current context, as kubectl finds it
-  slurm        the cluster whose login node this is, by scontrol
-
-Give prices with --price.
+else one worker slot per core. --from names another source: the Kubernetes cluster
+of the current context, or the Slurm cluster whose login node this is.
 
 --check reads a cluster.yaml and prints its nodes.`,
 		Example: `  knee cluster > cluster.yaml
   knee cluster --check cluster.yaml
   knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check != "" {
 				return checkCluster(a, check)
 			}
-			c, warnings, err := readCluster(cmd.Context(), from)
+			read := map[string]func(context.Context) (*data.Cluster, []string, error){
+				"machine": thisMachine, "slurm": slurm.Cluster, "kubernetes": kubernetesCluster}[from]
+			c, warnings, err := read(cmd.Context())
 			if err != nil {
 				return err
 			}
-			a.warn(warnings...)
-			a.warn(prices.apply(c)...)
+			a.warn(append(warnings, prices.apply(c)...)...)
 			return data.WriteCluster(a.stdout, c)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&check, "check", "", "cluster.yaml to check")
-	f.StringVar(&from, "from", clusterSources[0], "source: "+strings.Join(clusterSources, ", "))
-	f.Var(prices, "price", "US$ per GPU-hour, such as a100=3.2")
+	cmd.Flags().StringVar(&check, "check", "", "cluster.yaml to check")
+	oneOf(cmd, &from, "from", "source", "machine", "kubernetes", "slurm")
+	priced(cmd, &prices)
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
 }
@@ -57,9 +57,9 @@ func checkCluster(a *app, path string) error {
 	if err != nil {
 		return err
 	}
-	t := table{columns: []string{"node", "gpu_type", "gpus", "cpus", "memory", "price_per_hour", "drained"}}
+	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
 	for _, n := range c.Nodes {
-		t.add(n.Name, n.GPUType, fmt.Sprint(n.GPUs), number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), fmt.Sprint(n.Drained))
+		t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
 	}
 	return format("table").print(a.stdout, c, t)
 }
@@ -78,4 +78,50 @@ func (p priceFlag) apply(c *data.Cluster) (warnings []string) {
 		}
 	}
 	return warnings
+}
+
+func kubernetesCluster(ctx context.Context) (*data.Cluster, []string, error) {
+	client, err := kube.Load(kube.Settings{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return kube.Cluster(ctx, client)
+}
+
+// thisMachine describes this machine by its GPUs, or by its cores if there
+// are none.
+func thisMachine(ctx context.Context) (*data.Cluster, []string, error) {
+	node, err := machineOfCores()
+	if err != nil {
+		return nil, nil, err
+	}
+	gpus, err := nvidia.List(ctx)
+	if nvidia.Absent(err) {
+		return &data.Cluster{Nodes: []data.Node{node}}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask for the GPUs of this machine: %w", err)
+	}
+	var warnings []string
+	node.GPUType, node.GPUs = data.GPUTypeOf(gpus[0].Name), 0
+	for _, g := range gpus {
+		if data.GPUTypeOf(g.Name) == node.GPUType {
+			node.GPUs++
+			continue
+		}
+		// A node of cluster.yaml has one type of GPU.
+		warnings = append(warnings, fmt.Sprintf("GPU %d, %s, is left out: a node of cluster.yaml has one type of GPU, here %s", g.Index, g.Name, node.GPUType))
+	}
+	return &data.Cluster{Nodes: []data.Node{node}}, warnings, nil
+}
+
+// machineOfCores describes the processors of this machine. A core is a slot:
+// a worker of the built-in trainer, and of most CPU training, is one thread.
+func machineOfCores() (data.Node, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return data.Node{}, fmt.Errorf("ask for the name of this machine: %w", err)
+	}
+	cores := runtime.NumCPU()
+	return data.Node{Name: name, GPUType: "cpu", GPUs: cores, CPUs: float64(cores)}, nil
 }

@@ -21,24 +21,30 @@ func newDocs(a *app) *cobra.Command {
 		Short:   "Write the manual: man pages, or one page of Markdown",
 		Long:    `docs writes the texts of --help as a manual. The same build writes the same bytes.`,
 		Example: "  knee docs man ~/.local/share/man/man1\n  knee docs reference > commands.md",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDocsMan(), newDocsReference(a))
-	return cmd
-}
-
-func newDocsReference(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd.AddCommand(&cobra.Command{
 		Use:     "reference",
 		Short:   "Print all commands and flags as one Markdown page",
 		Example: "  knee docs reference > docs/commands.md",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(a.stdout, referenceHead+referenceOf(cmd.Root(), map[string]bool{}))
 			return err
 		},
-	}
+	}, &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write man pages, one for every command",
+		Example: "  knee docs man manual",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("make the folder: %w", err)
+			}
+			cmd.Root().DisableAutoGenTag = true // it holds the date
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
+		},
+	})
+	return cmd
 }
 
 const referenceHead = `# Commands
@@ -77,7 +83,7 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 	var named []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 		name, usage := "--"+f.Name, longList.ReplaceAllString(strings.ReplaceAll(f.Usage, "`", ""), ": $1…")
-		if f.Hidden || f.Value.Type() == "format" || f.Name == "help" {
+		if f.Hidden || f.Value.Type() == "format" && f.DefValue == "table" || f.Name == "help" {
 			return
 		}
 		if seen[name+usage] {
@@ -108,21 +114,4 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 		out.WriteString("\nAs above: " + strings.Join(named, ", ") + ".\n")
 	}
 	return out.String()
-}
-
-func newDocsMan() *cobra.Command {
-	return &cobra.Command{
-		Use:     "man DIR",
-		Short:   "Write man pages, one for every command",
-		Example: "  knee docs man manual",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fmt.Errorf("make the folder: %w", err)
-			}
-			cmd.Root().DisableAutoGenTag = true // it holds the date
-			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
-		},
-	}
 }

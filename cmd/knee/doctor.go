@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"knee/plots"
 	"knee/profile/doctor"
 )
 
@@ -20,13 +21,12 @@ else it says what it is for and how to get it. It fails if something is
 installed and does not work.`,
 		Example: `  knee doctor
   knee doctor -o json | jq '.[] | select(.status != "ok")'`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := doctor.Examine(cmd.Context(), doctor.Machine{Dir: dir})
-			t := table{columns: []string{"check", "status", "found"}}
+			t := newTable("check,status,found")
 			broken := 0
 			for _, f := range findings {
-				t.add(f.Check, string(f.Status), f.Found)
+				t.add(f.Check, f.Status, f.Found)
 				if f.Status == doctor.Broken {
 					broken++
 				}
@@ -40,7 +40,7 @@ installed and does not work.`,
 				}
 			}
 			if broken > 0 {
-				return fmt.Errorf("%d check%s found something broken", broken, plural(broken))
+				return fmt.Errorf("%s found something broken", plots.Counted(broken, "check"))
 			}
 			return nil
 		},

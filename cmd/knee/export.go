@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,27 +24,34 @@ refused, with the reason.`,
 		Example: `  knee export plan.json --to slurm -d slurm/
   knee export plan.json --to pytorchjob -d manifests/
   knee export plan.json --to csv -d - | column -s, -t`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := data.LoadPlan(args[0])
 			if err != nil {
 				return err
 			}
 			a.leaveOut(plan, to)
-			files, err := exportPlan(plan, to)
+			exporter, err := export.New(to)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return err
 			}
-			if dir == "-" {
-				return printFiles(a.stdout, files)
+			files, err := exporter(*plan) // its errors name the target
+			if err != nil {
+				return usageError("%s: %w", args[0], err)
 			}
-			return saveFiles(dir, files, a.stdout)
+			if dir != "-" {
+				return saveFiles(dir, files, a.stdout)
+			}
+			for _, f := range files {
+				if _, err := a.stdout.Write(f.Data); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "target: "+strings.Join(export.Names(), ", "))
+	named(cmd, &to, "to", "", "target", export.Names())
 	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to; - for standard output")
-	_ = cmd.MarkFlagRequired("to")
-	completes(cmd, "to", export.Names())
+	required(cmd, "to")
 	return cmd
 }
 
@@ -64,39 +70,14 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 	})
 }
 
-func exportPlan(plan *data.Plan, to string) ([]export.File, error) {
-	exporter, err := export.New(to)
-	if err != nil {
-		return nil, exitError{err, exitBadInput}
-	}
-	files, err := exporter(*plan) // its errors name the target
-	if err != nil {
-		return nil, exitError{err, exitBadInput} // a plan that the target cannot express is bad input
-	}
-	return files, nil
-}
-
-func printFiles(w io.Writer, files []export.File) error {
-	for _, f := range files {
-		if _, err := w.Write(f.Data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // saveFiles writes files into a folder, and their paths to names.
 func saveFiles(dir string, files []export.File, names io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder to export to: %w", err)
+		return fmt.Errorf("make the folder: %w", err)
 	}
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name)
-		err := data.WriteFile(path, func(w io.Writer) error {
-			_, err := w.Write(f.Data)
-			return err
-		})
-		if err != nil {
+		if err := data.WriteFile(path, func(w io.Writer) error { _, err := w.Write(f.Data); return err }); err != nil {
 			return err
 		}
 		if err := os.Chmod(path, f.Mode); err != nil {

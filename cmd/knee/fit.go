@@ -1,23 +1,31 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
+	"knee/internal/term"
+	"knee/predict"
 )
 
 func newFit(a *app) *cobra.Command {
-	var job, pool, family, file, interconnect, message string
+	var settings fit.Settings
+	var job, pool, file string
 	var out format
 	var curve curveFlags
 	var cluster []string
-	var seed int64
 	var noAdvice bool
-	columns := columnsFlag{}
+	var columns map[string]string
 	cmd := &cobra.Command{
 		Use:   "fit MEASUREMENTS.csv...",
 		Short: "Fit speed curves to measurements and save the model",
@@ -34,17 +42,15 @@ know: --cluster, models of other jobs on the same machines, or --interconnect,
 the speed of the links, with --message-bytes, what one synchronisation moves.`,
 		Example: `  knee fit study.measurements.csv -f model.json
   knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
-  knee fit old.csv new.csv --family pollux -f pollux.json -o markdown
   knee fit new.csv --curve now.csv --finished-run earlier.csv --planned-epochs 90
   knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ms, err := a.rows(data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats}, job, args...)
 			if err != nil {
 				return err
 			}
 			if len(ms) == 0 {
-				return &data.InputError{Source: data.Source{File: strings.Join(args, ", ")}, Found: "no rows", Want: "measurements to fit"}
+				return badFile(strings.Join(args, ", "), "no rows", "measurements to fit")
 			}
 			points, err := a.curves(curve.file)
 			if err != nil {
@@ -55,9 +61,12 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 					ms[i].Job = pool
 				}
 			}
-			settings, err := fitSettings(family, seed, cluster, interconnect, message)
-			if err != nil {
-				return err
+			for _, path := range cluster {
+				other, err := fit.ReadModel(path)
+				if err != nil {
+					return err
+				}
+				settings.Others = append(settings.Others, other.Model)
 			}
 			busy := a.progress().Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
 			m, err := fit.FitContext(cmd.Context(), ms, settings)
@@ -96,48 +105,224 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f := cmd.Flags()
 	f.StringVarP(&file, "file", "f", "model.json", "file for the model")
 	formatFlag(cmd, &out)
-	f.StringVar(&family, "family", fit.Auto, "form: auto, "+strings.Join(fit.FamilyNames(), ", "))
+	named(cmd, &settings.Family, "family", fit.Auto, "form", append([]string{fit.Auto}, fit.FamilyNames()...))
 	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
 	f.StringVar(&pool, "pool", "", "common name of several sizes of a model")
-	f.Var(columns, "columns", columnsUsage)
-	f.Int64Var(&seed, "seed", 1, "seed of random draws")
+	f.StringToStringVar(&columns, "columns", nil, columnsUsage)
+	f.Int64Var(&settings.Seed, "seed", 1, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
-	f.StringVar(&interconnect, "interconnect", "", "bytes/s between two nodes, such as 12.5G")
-	f.StringVar(&message, "message-bytes", "", "bytes of a synchronisation, such as 102M (4 × parameters)")
+	f.Var((*quantity)(&settings.Interconnect), "interconnect", "bytes/s between two nodes, such as 12.5G")
+	f.Var((*quantity)(&settings.MessageBytes), "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)")
+	cmd.MarkFlagsRequiredTogether("interconnect", "message-bytes")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
-	completes(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 	return cmd
 }
 
-// fitSettings turns flags into settings, loading the models of other jobs.
-func fitSettings(family string, seed int64, cluster []string, interconnect, message string) (fit.Settings, error) {
-	s := fit.Settings{Family: family, Seed: seed}
-	for _, q := range []struct {
-		flag, text string
-		to         *float64
-	}{{"interconnect", interconnect, &s.Interconnect}, {"message-bytes", message, &s.MessageBytes}} {
-		if q.text == "" {
-			continue
-		}
-		n, err := data.ParseQuantity(q.text)
-		if err != nil || n <= 0 {
-			return s, usageError("--%s %q: want bytes such as 102M or 12.5Gi", q.flag, q.text)
-		}
-		*q.to = float64(n)
+// quantity is a flag that takes bytes.
+type quantity float64
+
+func (q *quantity) String() string { return "" }
+func (q *quantity) Type() string   { return "bytes" }
+
+func (q *quantity) Set(s string) error {
+	n, err := data.ParseQuantity(s)
+	if err != nil || n <= 0 {
+		return errors.New("want bytes such as 102M or 12.5Gi")
 	}
-	if (s.Interconnect > 0) != (s.MessageBytes > 0) {
-		return s, usageError("--interconnect and --message-bytes: want both or neither")
-	}
-	for _, path := range cluster {
-		m, err := fit.ReadModel(path)
-		if err != nil {
-			return s, err
-		}
-		s.Others = append(s.Others, m.Model)
-	}
-	return s, nil
+	*q = quantity(n)
+	return nil
 }
 
 // mostRepeats bounds the repeats of a configuration that a fit uses: the standard
 // error of the mean of a hundred is a tenth of their standard deviation.
 const mostRepeats = 100
+
+// curveFlags name training curves and describe their run.
+type curveFlags struct {
+	file, family, reach            string
+	initialBatch, planned, dataset float64
+	milestones                     []float64
+	finished                       []string
+}
+
+func (f *curveFlags) register(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
+	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch at efficiency 1 (default: the smallest in the curves)")
+	fl.Float64Var(&f.dataset, "dataset", 0, "samples of an epoch, for curves without steps")
+	f.registerRun(cmd)
+}
+
+// registerRun adds the flags that describe the rest of the run.
+func (f *curveFlags) registerRun(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
+	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run")
+	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs with a cut of the learning rate, such as 30,60")
+	fl.StringVar(&f.reach, "reach", "", "what meets a target: first or smooth (default: by the data)")
+	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")
+}
+
+// add fits the convergence of a model, if there is a curve.
+func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
+	if f.file == "" {
+		if len(f.finished) > 0 || f.planned != 0 || f.dataset != 0 || len(f.milestones) > 0 {
+			return usageError("--finished-run, --planned-epochs, --dataset and --milestones: want --curve with them")
+		}
+		return nil
+	}
+	s, err := f.settings(a)
+	if err != nil {
+		return err
+	}
+	return m.AddCurve(points, data.Batch{Initial: f.initialBatch}, s)
+}
+
+func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
+	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Dataset: f.dataset, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
+	for _, path := range f.finished {
+		run, err := a.curves(path)
+		if err != nil {
+			return s, err
+		}
+		s.Templates = append(s.Templates, run)
+	}
+	return s, nil
+}
+
+// fitResult is the JSON that fit prints.
+type fitResult struct {
+	Job        string      `json:"job"`
+	Parameters []parameter `json:"parameters"`
+	Families   []family    `json:"families"`
+	Advice     []advice    `json:"advice,omitempty"`
+	Warnings   []string    `json:"warnings"`
+}
+
+// family holds the errors of one family on held-out measurements, nil where too
+// few can be held out.
+type family struct {
+	GPUType     string    `json:"gpu_type"`
+	Mode        data.Mode `json:"mode"`
+	Family      string    `json:"family"`
+	LeaveOneOut *float64  `json:"leave_one_out"` // percent
+	Forward     *float64  `json:"forward"`       // percent
+	Used        bool      `json:"used"`
+	Warnings    []string  `json:"warnings,omitempty"`
+}
+
+// advice is a recommended measurement and what it would gain.
+type advice struct {
+	Config    data.Config `json:"config"`
+	Narrowing float64     `json:"narrowing"` // share by which the intervals of ln step time shrink, all added up
+	Target    data.Config `json:"target"`    // whose interval narrows most
+	Before    float64     `json:"half_width_before"`
+	After     float64     `json:"half_width_after"`
+	Words     string      `json:"words"`
+}
+
+func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
+	scores, err := m.Compare(ctx)
+	res := fitResult{Job: m.Job(), Parameters: parametersOf(m), Warnings: append([]string{}, m.Warnings()...)}
+	for _, s := range scores {
+		res.Families = append(res.Families, family{s.GPUType, s.Mode, s.Family, known(s.LeaveOneOut), known(s.Forward), s.Chosen, s.Warnings})
+	}
+	return res, err
+}
+
+// known returns nil for NaN and infinity, which JSON cannot hold.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// advise adds the recommended next measurements.
+func (r *fitResult) advise(m *fit.Model) error {
+	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
+		return nil // knee predict --best says which layouts are worth a look
+	}
+	gains, err := predict.Gains(m)
+	for _, g := range gains {
+		r.Advice = append(r.Advice, advice{g.Config, g.Narrowing, g.Target, g.Before, g.After, g.String()})
+	}
+	return err
+}
+
+// print writes the result; as text, one table after the other.
+func (r fitResult) print(w io.Writer, out format) error {
+	if err := out.print(w, r, parameterTable(r.Parameters)); err != nil || out == "json" || out == "csv" {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := out.print(w, nil, r.familyTable()); err != nil {
+		return err
+	}
+	for i, a := range r.Advice {
+		if i == 0 {
+			fmt.Fprintln(w, "\nWhat one more measurement would buy, most per worker first:")
+		}
+		if _, err := fmt.Fprintln(w, term.Hanging(w, "- "+a.Words)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r fitResult) familyTable() table {
+	t := newTable("gpu_type,mode,family,leave_one_out,forward,used,warning") // an empty column is not shown
+	percentage := func(v *float64) string {
+		if v == nil {
+			return "–"
+		}
+		if *v > 1000 {
+			return "> 1000 %"
+		}
+		return fmt.Sprintf("%.1f %%", *v)
+	}
+	for _, f := range r.Families {
+		used := map[bool]string{true: "yes"}[f.Used]
+		t.add(f.GPUType, f.Mode, f.Family, percentage(f.LeaveOneOut), percentage(f.Forward), used, strings.Join(f.Warnings, "; "))
+	}
+	return t
+}
+
+type parameter struct {
+	GPUType   string        `json:"gpu_type"`
+	Mode      data.Mode     `json:"mode"`
+	Family    string        `json:"family"`
+	Parameter string        `json:"parameter"`
+	Value     data.Estimate `json:"value"`
+	Unit      string        `json:"unit"`
+}
+
+func parametersOf(m *fit.Model) []parameter {
+	var ps []parameter
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			family, params := m.Parameters(gpu, mode)
+			for _, p := range params {
+				ps = append(ps, parameter{gpu, mode, family, p.Name, p.Value, p.Unit})
+			}
+		}
+	}
+	if n := m.NoiseScale(); n != nil {
+		ps = append(ps, parameter{Family: "gradient-noise", Parameter: "noise_scale", Value: n.Phi, Unit: "samples"})
+	}
+	return ps
+}
+
+func parameterTable(ps []parameter) table {
+	t, people := newTable("gpu_type,mode,family,parameter,value,lo,hi,unit"), newTable("parameter,value,lo,hi,unit")
+	t.people = &people
+	for _, p := range ps {
+		head := p.Family
+		if p.GPUType != "" {
+			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
+		}
+		people.addUnder(head, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
+		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, exact(p.Value.Mean), exact(p.Value.Lo), exact(p.Value.Hi), p.Unit)
+	}
+	return t
+}

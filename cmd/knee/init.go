@@ -2,24 +2,23 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"knee/allocate/export"
+	"knee/data/samples"
 	"knee/profile/draft"
 )
 
-// The files that init writes, commented so that they teach the format.
-var (
-	//go:embed templates/study.yaml
-	studyTemplate string
-	//go:embed templates/cluster.yaml
-	clusterTemplate []byte
-	//go:embed templates/jobs.yaml
-	jobsTemplate []byte
-)
+// templates are the files that init writes, with comments that teach the format.
+//
+//go:embed templates
+var templates embed.FS
 
 func newInit(a *app) *cobra.Command {
 	var force bool
@@ -42,18 +41,26 @@ runs the built-in trainer, so that knee profile works at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir, command := ".", []string(nil)
-			if n := cmd.ArgsLenAtDash(); n >= 0 {
-				args, command = args[:n], args[n:]
+			folder, err := fs.Sub(templates, "templates")
+			if err != nil {
+				return err
 			}
-			if len(args) > 0 {
-				dir = args[0]
+			files, err := filesOf(folder)
+			if err != nil {
+				return err
 			}
-			if len(command) == 0 {
-				return a.writeStart(dir, studyTemplate, force)
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 || dash == len(args) {
+				return a.writeNew(append(args, ".")[0], files, force)
 			}
-			d := draft.New(command, draftMachine(cmd.Context()), ".")
-			if err := a.writeStart(dir, d.Text, force); err != nil {
+			dir := append(args[:dash:dash], ".")[0]
+			d := draft.New(args[dash:], draftMachine(cmd.Context()), ".")
+			for i := range files {
+				if files[i].Name == "study.yaml" {
+					files[i].Data = []byte(d.Text)
+				}
+			}
+			if err := a.writeNew(dir, files, force); err != nil {
 				return err
 			}
 			for _, n := range d.Notes {
@@ -67,11 +74,6 @@ runs the built-in trainer, so that knee profile works at once.`,
 	return cmd
 }
 
-// writeStart writes the three files, or none if one of them is there.
-func (a *app) writeStart(dir, study string, force bool) error {
-	return a.writeNew(dir, []newFile{{"study.yaml", []byte(study)}, {"cluster.yaml", clusterTemplate}, {"jobs.yaml", jobsTemplate}}, force)
-}
-
 // draftMachine describes this machine for a drafted study. GPUs that do not
 // answer are left out: knee doctor says why.
 func draftMachine(ctx context.Context) draft.Machine {
@@ -80,4 +82,52 @@ func draftMachine(ctx context.Context) draft.Machine {
 		m.GPUType, m.GPUs = c.Nodes[0].GPUType, c.Nodes[0].GPUs
 	}
 	return m
+}
+
+func newSample(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "sample [DIR]",
+		Short: "Write the measured sample that ships with knee, to try the commands on",
+		Long: `sample writes measurements and a training curve of the built-in trainer, their
+study, a cluster and a workload to replay, and a README that says where each
+comes from.`,
+		Example: `  knee sample
+  knee sample try && knee fit try/builtin-cpu.csv --curve try/builtin-cpu.curve.csv --initial-batch 32
+  knee simulate --cluster try/cluster.yaml --workload try/workload.csv --measurements try/builtin-cpu.csv --policy knee,fifo`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := filesOf(samples.Files())
+			if err != nil {
+				return err
+			}
+			return a.writeNew(append(args, ".")[0], files, force)
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
+	return cmd
+}
+
+// filesOf returns the files of a folder that is linked in.
+func filesOf(folder fs.FS) (files []export.File, err error) {
+	names, err := fs.Glob(folder, "*")
+	for _, name := range names {
+		content, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, export.File{Name: name, Data: content, Mode: 0o644})
+	}
+	return files, err
+}
+
+// writeNew writes files to a folder, or none if one of them is there, and
+// prints their names.
+func (a *app) writeNew(dir string, files []export.File, force bool) error {
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name)
+		if _, err := os.Stat(path); err == nil && !force {
+			return usageError("%s is there already; use --force to overwrite it", path)
+		}
+	}
+	return saveFiles(dir, files, a.stdout)
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +33,7 @@ func openQueue(name string, namespaces []string, audit func(queue.Command) error
 		}
 		return kubequeue.New(client, namespaces, audit), nil
 	}
-	return nil, &data.InputError{Source: data.Source{File: "scheduler"}, Found: strconv.Quote(name), Want: strings.Join(schedulers, " or ")}
+	return nil, badFile("scheduler", strconv.Quote(name), strings.Join(schedulers, " or "))
 }
 
 // queueFlags name a queue and how its jobs are treated.
@@ -46,13 +44,10 @@ type queueFlags struct {
 
 // add adds the flags; that of the scheduler is called name.
 func (f *queueFlags) add(cmd *cobra.Command, name string) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.scheduler, name, "", "scheduler: "+strings.Join(schedulers, ", "))
-	fl.StringVar(&f.config, "config", "", "operate.yaml with rules, allow-list and limits")
-	fl.StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
-	_ = cmd.MarkFlagRequired(name)
-	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
-	completes(cmd, name, schedulers)
+	named(cmd, &f.scheduler, name, "", "scheduler", schedulers)
+	fileFlag(cmd, &f.config, "config", "operate.yaml with rules, allow-list and limits", "yaml", "yml")
+	cmd.Flags().StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
+	required(cmd, name)
 }
 
 // load reads the configuration, nil without one, and takes its namespaces unless
@@ -70,7 +65,7 @@ func (f *queueFlags) load() (*data.Operate, error) {
 
 func newJobs(a *app) *cobra.Command {
 	var from queueFlags
-	var out string
+	var out format
 	cmd := &cobra.Command{
 		Use:   "jobs --from SCHEDULER",
 		Short: "List every job of a scheduler, as jobs.yaml",
@@ -84,53 +79,39 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 		Example: `  knee jobs --from slurm -o table
   knee jobs --from slurm --config operate.yaml > jobs.yaml
   knee jobs --from kubernetes --namespace team-a,team-b -o json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains([]string{"yaml", "json", "table", "csv", "markdown"}, out) {
-				return usageError("-o %q: want yaml, json, table, csv or markdown", out)
-			}
 			view := queue.View{Now: time.Now()}
 			var tenants []data.Tenant
 			c, err := from.load()
-			if err != nil {
-				return err
-			}
-			if c != nil {
+			if err == nil && c != nil {
 				tenants = c.Tenants
-				if view.Rules, err = operate.Rules(c); err != nil {
-					return err
-				}
-				if view.Movable, err = operate.Movable(c, view.Now); err != nil {
-					return err
-				}
+				view.Rules, err = operate.Rules(c)
 			}
-			rows, snap, err := a.jobRows(cmd.Context(), from, view)
+			if err == nil && c != nil {
+				view.Movable, err = operate.Movable(c, view.Now)
+			}
 			if err != nil {
 				return err
 			}
+			s, err := openQueue(from.scheduler, from.namespaces, nil)
+			if err != nil {
+				return err
+			}
+			snap, err := s.Read(cmd.Context())
+			if err != nil {
+				return err
+			}
+			rows, warnings := view.Rows(cmd.Context(), s, snap)
+			a.warn(append(snap.Warnings, warnings...)...)
 			if out == "yaml" {
 				return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
 			}
-			return format(out).print(a.stdout, rows, jobsTable(rows, format(out)))
+			return out.print(a.stdout, rows, jobsTable(rows, out))
 		},
 	}
 	from.add(cmd, "from")
-	cmd.Flags().StringVarP(&out, "output", "o", "yaml", "output format: yaml, json, table, csv, markdown")
+	formatFlag(cmd, &out, "yaml")
 	return cmd
-}
-
-func (a *app) jobRows(ctx context.Context, from queueFlags, view queue.View) ([]queue.Row, *queue.Snapshot, error) {
-	s, err := openQueue(from.scheduler, from.namespaces, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	snap, err := s.Read(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows, warnings := view.Rows(ctx, s, snap)
-	a.warn(append(snap.Warnings, warnings...)...)
-	return rows, snap, nil
 }
 
 func jobsTable(rows []queue.Row, f format) table {
@@ -140,23 +121,30 @@ func jobsTable(rows []queue.Row, f format) table {
 		}
 		return f.figures()(v)
 	}
-	t := table{columns: []string{"id", "name", "namespace", "user", "state", "requested", "nodes", "gpu_type", "since", "queue", "priority",
-		"requeue", "model", "step", "step_time_s", "fixed"}}
+	t := newTable("id,name,namespace,user,state,requested,nodes,gpu_type,since,queue,priority,requeue,model,step,step_time_s,fixed")
 	for _, r := range rows {
-		var nodes []string
-		for _, n := range r.Nodes {
-			nodes = append(nodes, fmt.Sprintf("%s:%d", n.Node, n.Workers))
-		}
-		since := ""
+		since, state := "", string(r.State)
 		if at := cmp.Or(r.Started, r.Submitted); !at.IsZero() {
 			since = at.UTC().Format(time.RFC3339)
 		}
-		state := string(r.State)
 		if r.Held {
 			state = "held"
 		}
-		t.add(r.ID, r.Name, r.Namespace, r.User, state, write(float64(r.Requested)), strings.Join(nodes, " "), r.GPUType, since,
-			strings.Trim(r.Partition+" "+r.Queue, " "), write(r.Priority), fmt.Sprint(r.Requeue), r.Model, write(r.Step), write(r.StepTime), r.Fixed)
+		t.add(r.ID, r.Name, r.Namespace, r.User, state, write(float64(r.Requested)), nodesText(r.Nodes), r.GPUType, since,
+			strings.Trim(r.Partition+" "+r.Queue, " "), write(r.Priority), r.Requeue, r.Model, write(r.Step), write(r.StepTime), r.Fixed)
 	}
 	return t
+}
+
+// nodesText writes shares of nodes: n1:4 n2:2+1ps.
+func nodesText(shares []data.NodeShare) string {
+	var parts []string
+	for _, s := range shares {
+		text := fmt.Sprintf("%s:%d", s.Node, s.Workers)
+		if s.PS > 0 {
+			text += fmt.Sprintf("+%dps", s.PS)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
 }

@@ -13,8 +13,20 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"knee/allocate/plan"
+	"knee/data"
+	"knee/predict"
 )
 
 func main() {
@@ -31,4 +43,143 @@ func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	return root.ExecuteContext(ctx)
+}
+
+// Exit codes, as documented in docs/formats.md.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitBadInput    = 2
+	exitThreshold   = 3
+	exitInfeasible  = 4
+	exitInterrupted = 130
+)
+
+// exitError is an error with the exit code of the command.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// usageError is the error of a command line that cannot be understood.
+func usageError(format string, args ...any) error {
+	return exitError{fmt.Errorf(format, args...), exitBadInput}
+}
+
+// errInterrupted ends a command that the user stopped and that can continue.
+var errInterrupted = errors.New("interrupted")
+
+// exitCode prints an error and returns its exit code.
+func exitCode(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	said := err.Error()
+	if errors.Is(err, context.Canceled) {
+		said = errInterrupted.Error() // instead of the library's message
+	}
+	for line := range strings.SplitSeq(said, "\n") {
+		fmt.Fprintln(stderr, "knee:", data.Visible(line, 4000))
+	}
+	var coded exitError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.As(err, &coded):
+		return coded.code
+	case is[*plan.Infeasible](err), is[*predict.NoneFitsError](err), is[*predict.NoLayoutError](err):
+		return exitInfeasible
+	case is[*data.InputError](err), is[*data.UnknownError](err), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
+		return exitBadInput
+	}
+	return exitFailed
+}
+
+// is reports whether an error, or one that it wraps, is of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// isCobraUsage recognises cobra's own errors about a wrong command line by their
+// text, as they have no type.
+func isCobraUsage(err error) bool {
+	for _, start := range []string{"unknown command", "accepts ", "requires at least", "required flag",
+		"if any flags in the group", "at least one of the flags"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return true
+		}
+	}
+	return false
+}
+
+// interrupts ends a command on signals. A command that can be drained finishes
+// its running work at the first signal and aborts at the second; every other
+// command ends at the first.
+type interrupts struct {
+	cancel  context.CancelFunc
+	stderr  io.Writer
+	signals chan os.Signal
+
+	mu      sync.Mutex
+	drain   chan struct{} // nil unless a command can be drained
+	drained bool
+	asked   time.Time // when SIGTERM came last
+}
+
+// echo is the time within which a second SIGTERM counts as the same one:
+// timeout(1) sends it to its command and then to the process group.
+const echo = 200 * time.Millisecond
+
+func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *interrupts) {
+	ctx, cancel := context.WithCancel(ctx)
+	i := &interrupts{cancel: cancel, stderr: stderr, signals: make(chan os.Signal, 2)}
+	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for s := range i.signals {
+			i.hear(s, time.Now())
+		}
+	}()
+	return ctx, i
+}
+
+// hear handles one signal.
+func (i *interrupts) hear(s os.Signal, at time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if s == syscall.SIGTERM {
+		last := i.asked
+		i.asked = at
+		if at.Sub(last) < echo {
+			return
+		}
+	}
+	if i.drain == nil || i.drained {
+		if i.drained {
+			fmt.Fprintln(i.stderr, "\nknee: stopping now; what was measured is kept")
+		}
+		i.cancel()
+		return
+	}
+	i.drained = true
+	fmt.Fprintln(i.stderr, "\nknee: finishing the running trials; interrupt again to stop them")
+	close(i.drain)
+}
+
+// drainable returns a channel that the first interrupt closes.
+func (i *interrupts) drainable() <-chan struct{} {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.drain == nil {
+		i.drain = make(chan struct{})
+	}
+	return i.drain
+}
+
+func (i *interrupts) close() {
+	signal.Stop(i.signals)
+	close(i.signals)
+	i.cancel()
 }

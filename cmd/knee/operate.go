@@ -28,15 +28,10 @@ func newOperate(a *app) *cobra.Command {
 		Long: `operate reads the jobs of a scheduler, plans as knee allocate does, and says what
 it would change, turn after turn; --confirm makes the changes.
 
-CONFIG.yaml says which jobs may be changed (allow), by which models they are
-planned (rules), how many changes a turn makes, how long a job is left alone
-after one, and when nothing is changed (maintenance, a pause file). A running job
-is changed only if it may be requeued and its rule says checkpoint: true. A
-configuration that lets every job be changed needs --i-know.
-
-A job measured outside the interval of its model gets a model of its own.
-Stragglers and slow jobs are named, not changed. Jobs whose rule has no model
-run as submitted until their logs show their speed.
+CONFIG.yaml says which jobs may be changed, by which models they are planned, how
+many changes a turn makes, and when nothing is changed. A configuration that lets
+every job be changed needs --i-know. A job measured outside the interval of its
+model gets a model of its own. Stragglers and slow jobs are named, not changed.
 
 Every turn leaves its inputs, plan and outcome in a folder, and a line in
 audit.jsonl for each command with its answer. operate may be killed at any time
@@ -44,7 +39,6 @@ and started again.`,
 		Example: `  knee operate operate.yaml --once
   knee operate operate.yaml --confirm
   knee operate operate.yaml --release --confirm`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := data.LoadOperate(args[0])
 			if err != nil {
@@ -89,11 +83,15 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 	}
 	if c.Metrics != "" {
 		loop.Metrics = operate.NewMetrics()
-		stop, err := serve(c.Metrics, loop.Metrics.Handler())
+		l, err := net.Listen("tcp", c.Metrics)
 		if err != nil {
-			return err
+			return fmt.Errorf("serve /metrics: %w", err)
 		}
-		defer stop()
+		mux := http.NewServeMux()
+		mux.Handle("/metrics", loop.Metrics.Handler())
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+		defer server.Close()
+		go func() { _ = server.Serve(l) }() // ends with Close
 	}
 	failed := false
 	err = loop.Run(ctx, once, func(out *operate.Outcome) { failed = a.tell(out) })
@@ -101,18 +99,6 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 		return errors.New("not every change of the turn was made")
 	}
 	return err
-}
-
-func serve(address string, metrics http.Handler) (stop func(), err error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("serve /metrics: %w", err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", metrics)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(l) }() // ends with Close
-	return func() { _ = server.Close() }, nil
 }
 
 // tell prints the outcome of a turn, and reports whether a change failed.

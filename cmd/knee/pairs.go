@@ -26,7 +26,6 @@ PAIRS.csv has a row for each job of a pair: application, beside, gpu_type, worke
 steps_per_s and alone_steps_per_s; 0 where two do not fit. knee profile --beside
 measures a pair, knee simulate --packed takes the table.`,
 		Example: "  knee pairs pairs.csv\n  knee pairs pairs.csv -o csv",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			rows, warnings, err := interference.Load(args[0])
 			if err != nil {
@@ -38,11 +37,11 @@ measures a pair, knee simulate --packed takes the table.`,
 					c.Rows, 100*c.Error, 100*c.Rival, 100*c.Covered)
 			}
 			res := predictPairs(rows)
-			t := table{columns: []string{"application", "beside", "gpu_type", "workers", "share", "share_lo", "share_hi", "fits"}}
-			t.people = &table{columns: []string{"application", "beside", "gpu_type", "share", "90 %", "fits"}}
+			t, people := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,fits"), newTable("application,beside,gpu_type,share,90 %,fits")
+			t.people = &people
 			for _, p := range res {
-				t.add(p.Application, p.Beside, p.GPUType, fmt.Sprint(p.Workers), exact(p.Share.Mean), exact(p.Share.Lo), exact(p.Share.Hi), exact(p.Fits))
-				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), fmt.Sprintf("%.0f %%", 100*p.Fits))
+				t.add(p.Application, p.Beside, p.GPUType, p.Workers, exact(p.Share.Mean), exact(p.Share.Lo), exact(p.Share.Hi), exact(p.Fits))
+				people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), part(p.Fits))
 			}
 			return out.print(a.stdout, res, t)
 		},

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"knee/fit"
 	"knee/plots"
+	"knee/predict"
 )
 
 func newPlot(a *app) *cobra.Command {
@@ -20,81 +25,54 @@ is its format. Letters that the built-in font lacks, such as Chinese ones, are
 drawn in a font of this machine.`,
 		Example: `  knee plot scalability model.json -f scalability.svg
   knee plot convergence study.curve.csv -f convergence.png`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&a.title, "title", "", "title")
-	cmd.PersistentFlags().StringVar(&a.size, "size", "", "width and height in cm, such as 16x10")
-	cmd.PersistentFlags().StringVar(&a.theme, "theme", "light", "colours: light, dark")
-	completes(cmd, "theme", []string{"light", "dark"})
-	for _, f := range a.figures() {
-		cmd.AddCommand(f.command(a))
-	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&a.title, "title", "", "title")
+	f.StringVar(&a.size, "size", "", "width and height in cm, such as 16x10")
+	themes := []string{"light", "dark"}
+	a.theme = themes[0]
+	f.Var(choice[string]{&a.theme, themes, "string"}, "theme", "colours: light, dark")
+	completes(cmd, "theme", themes)
+	cmd.AddCommand(a.scalabilityPlot(), a.efficiencyPlot(), a.batchPlot(), a.heatMapPlot(), a.speedPlot(), a.whatIfPlot(), a.convergencePlot(),
+		a.searchPlot(), a.residualsPlot(), a.allocationPlot(), a.gainsPlot(), a.valuePlot(), a.simulationPlot())
 	return cmd
 }
 
-// figure is one sub-command of plot. The first word of its use is its name and
-// that of its default file.
-type figure struct {
-	use, short, long, example string
-	files                     cobra.PositionalArgs // cobra.NoArgs if nil
-	flags                     func(*cobra.Command)
-	draw                      func(cmd *cobra.Command, files []string) (plots.Figure, error)
-}
-
-func (a *app) figures() []figure {
-	return []figure{
-		scalabilityPlot(), efficiencyPlot(), batchPlot(), heatMapPlot(), speedPlot(), whatIfPlot(),
-		a.convergencePlot(), a.searchPlot(), a.residualsPlot(),
-		allocationPlot(), gainsPlot(), valuePlot(), simulationPlot(),
-	}
-}
-
-func (f figure) command(a *app) *cobra.Command {
-	name, _, _ := strings.Cut(f.use, " ")
+// plot returns a sub-command of plot that draws what it loads. The first word of its
+// use is its name and that of its default file.
+func plot[T any, F plots.Figure](a *app, use, short, long, example string, load func(files []string) (T, error), draw func(T) (F, error)) *cobra.Command {
 	var file string
-	cmd := &cobra.Command{Use: f.use, Short: f.short, Long: f.long, Example: f.example, Args: f.files,
-		RunE: func(cmd *cobra.Command, files []string) error {
-			fig, err := f.draw(cmd, files)
+	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example,
+		RunE: func(_ *cobra.Command, files []string) error {
+			loaded, err := load(files)
+			if err != nil {
+				return err
+			}
+			fig, err := draw(loaded)
 			if err != nil {
 				return err
 			}
 			return a.save(file, fig)
 		}}
-	if f.files == nil {
-		cmd.Args = cobra.NoArgs
-	}
+	name, _, _ := strings.Cut(use, " ")
 	cmd.Flags().StringVarP(&file, "file", "f", name+".svg", ".svg, .png or .pdf file")
 	_ = cmd.MarkFlagFilename("file", plots.Formats()...)
-	f.flags(cmd)
 	return cmd
-}
-
-// drawing makes a figure from its description, or returns the error of that.
-func drawing[S any, F plots.Figure](draw func(S) (F, error)) func(S, error) (plots.Figure, error) {
-	return func(s S, err error) (plots.Figure, error) {
-		if err != nil {
-			return nil, err
-		}
-		return draw(s)
-	}
 }
 
 // save draws a figure, prints its path, and warns of letters without a font.
 func (a *app) save(file string, fig plots.Figure) error {
-	switch a.theme {
-	case "light":
-	case "dark":
+	if a.theme == "dark" {
 		fig = plots.Dark(fig)
-	default:
-		return usageError("--theme: found %q, want light or dark", a.theme)
 	}
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
-		var err error
-		if options.Width, options.Height, err = parseSize(a.size); err != nil {
-			return err
+		if _, err := fmt.Sscanf(a.size, "%gx%g", &options.Width, &options.Height); err != nil {
+			return usageError("--size %q: want width and height in cm, such as 16x10", a.size)
 		}
+		options.Width *= vg.Centimeter
+		options.Height *= vg.Centimeter
 	}
 	if err := options.Apply(fig); err != nil {
 		return err
@@ -109,12 +87,165 @@ func (a *app) save(file string, fig plots.Figure) error {
 	return nil
 }
 
-func parseSize(s string) (width, height vg.Length, err error) {
-	w, h, _ := strings.Cut(s, "x")
-	x, errX := strconv.ParseFloat(w, 64)
-	y, errY := strconv.ParseFloat(h, 64)
-	if errX != nil || errY != nil {
-		return 0, 0, usageError("--size %q: want width and height in cm, such as 16x10", s)
+// conditionFlags say which curves over workers a figure shows: every combination
+// of what they list.
+type conditionFlags struct {
+	gpuTypes, modes []string
+	local, global   []float64
+	by, workers     string
+	knobs           knobFlag
+	price           priceFlag
+}
+
+func (f *conditionFlags) add(cmd *cobra.Command) {
+	f.knobs = knobFlag{}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.gpuTypes, "gpu-type", nil, "GPU types, a curve for each (default: all)")
+	fl.StringSliceVar(&f.modes, "mode", nil, "modes, a curve for each (default: all)")
+	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve for each (default: measured most)")
+	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, a curve for each")
+	fl.StringVar(&f.by, "by", "", "local_batch, ps or a knob such as x_width: a curve for each measured value")
+	fl.Var(f.knobs, "knob", "values of a knob, a curve for each (default: measured most)")
+	fl.StringVar(&f.workers, "workers", "", workersUsage)
+}
+
+func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
+	workers, err := counts("workers", f.workers)
+	if err != nil {
+		return nil, err
 	}
-	return vg.Length(x) * vg.Centimeter, vg.Length(y) * vg.Centimeter, nil
+	var out []plots.Condition
+	var kinds []string
+	for _, path := range paths {
+		m, err := fit.ReadModel(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.knobs.check(m); err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, measuredKinds(m))
+		all, err := plots.Conditions(&predict.Predictor{Model: m, Price: f.price})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range all {
+			if len(f.gpuTypes) > 0 && !slices.Contains(f.gpuTypes, c.Base.GPUType) || len(f.modes) > 0 && !slices.Contains(f.modes, string(c.Base.ModeOrDefault())) {
+				continue
+			}
+			c.Workers = workers
+			more, err := f.variants(c)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, more...)
+		}
+	}
+	for _, gpu := range f.gpuTypes {
+		if !slices.ContainsFunc(out, func(c plots.Condition) bool { return c.Base.GPUType == gpu }) {
+			return nil, usageError("no measurement of --gpu-type %q; there is %s", gpu, strings.Join(kinds, "; "))
+		}
+	}
+	if len(out) == 0 {
+		return nil, usageError("no measurement of --mode %s; there is %s", strings.Join(f.modes, ","), strings.Join(kinds, "; "))
+	}
+	return out, nil
+}
+
+// variants returns a condition with every batch, knob and number of ps requested,
+// or measured in place of that of --by.
+func (f *conditionFlags) variants(c plots.Condition) ([]plots.Condition, error) {
+	m, gpu, mode := c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault()
+	knobs, local, servers := maps.Clone(f.knobs), f.local, []int{c.Base.PS}
+	switch f.by {
+	case "":
+	case "ps":
+		_, servers = predict.Sizes(m, gpu, mode)
+	case "local_batch":
+		all, _ := m.LocalBatches(gpu, mode)
+		local = slices.Compact(slices.Sorted(slices.Values(slices.Concat(local, all))))
+	default:
+		names, by := []string{"local_batch", "ps"}, "x_"+strings.TrimPrefix(f.by, "x_")
+		for _, k := range m.Knobs(gpu, mode) {
+			if names = append(names, "x_"+k.Name); "x_"+k.Name == by {
+				knobs[k.Name] = slices.SortedFunc(slices.Values(k.Values), byValue)
+			}
+		}
+		if !slices.Contains(names, by) {
+			return nil, usageError("--by %s: want one of %s", f.by, strings.Join(names, ", "))
+		}
+	}
+	batches := []plots.Condition{c}
+	if len(local)+len(f.global) > 0 {
+		batches = nil
+	}
+	for _, b := range local {
+		c.Base.LocalBatch, c.GlobalBatch = b, 0
+		batches = append(batches, c)
+	}
+	for _, b := range f.global {
+		c.GlobalBatch = b
+		batches = append(batches, c)
+	}
+	var out []plots.Condition
+	for _, c := range batches {
+		for _, c.Base.Extra = range knobs.settings() {
+			for _, ps := range servers {
+				at, err := c, error(nil)
+				if at.Base.PS = ps; f.by != "ps" {
+					at, err = c.WithBestPS()
+				}
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, at)
+			}
+		}
+	}
+	return out, nil
+}
+
+// byValue sorts numbers by value, before other values as text.
+func byValue(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX == nil && errY == nil && x != y {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(a, b)
+}
+
+// baseFlags select the single curve of a model that a figure shows.
+type baseFlags struct {
+	gpuType, mode string
+	localBatch    float64
+}
+
+func (b *baseFlags) add(cmd *cobra.Command) {
+	b.addCurve(cmd)
+	cmd.Flags().StringVar(&b.mode, "mode", "", "mode (default: the first)")
+}
+
+func (b *baseFlags) addCurve(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first)")
+	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: measured most)")
+}
+
+// open reads the model and returns the configuration that the flags select.
+func (b *baseFlags) open(files []string) (plots.Condition, error) {
+	var f conditionFlags
+	if b.gpuType != "" {
+		f.gpuTypes = []string{b.gpuType}
+	}
+	if b.mode != "" {
+		f.modes = []string{b.mode}
+	}
+	if b.localBatch > 0 {
+		f.local = []float64{b.localBatch}
+	}
+	all, err := f.conditions(files)
+	if err != nil {
+		return plots.Condition{}, err
+	}
+	return all[0], nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/plots"
 	"knee/predict"
 )
 
@@ -28,7 +29,7 @@ type predictFlags struct {
 }
 
 func newPredict(a *app) *cobra.Command {
-	f := predictFlags{price: priceFlag{}, knobs: knobFlag{}}
+	f := predictFlags{knobs: knobFlag{}}
 	var out format
 	cmd := &cobra.Command{
 		Use:   "predict [MODEL.json]",
@@ -42,33 +43,22 @@ to reach it. Predictions outside the measured range are marked.
   --deadline, --budget   the best configuration within them, or the nearest
   --best                 the fastest layouts (tp × pp × dp, micro-batch, sharding,
                          recomputation) that fit in memory, and why others lose
+  --what-if              the speedup of a change: a link twice as fast
+                         (inter_node=0.5x), perfect overlap (overlap=max), reduction
+                         inside nodes first (hierarchical), a faster GPU (compute=0.5x)
+  --model                the size of a transformer: with MODEL.json of other sizes for
+                         its speed, without for its memory alone
 
 Each configuration gets the batch of the highest goodput unless --local-batch is
-given. --accumulation allows gradient accumulation up to --max-batch. A knob of
-the study has the value measured most unless --knob lists others.
-
---what-if predicts the speedup of a change, with its interval: a
-link twice as fast (inter_node=0.5x), perfect overlap of communication and
-computation (overlap=max), reduction inside nodes first (hierarchical), a faster
-GPU (compute=0.5x).
-
---model gives the size of a transformer (parameters, layers, hidden, heads,
-seq_len, vocab): with MODEL.json of other sizes for its speed, without for its
-memory alone.`,
+given. A knob of the study has the value measured most unless --knob lists others.`,
 		Example: `  knee predict model.json --workers 1..64*2
-  knee predict model.json --workers 1..8 --mode ps-sync --ps 1,2,4 --local-batch 32
   knee predict model.json --at configs.csv -o csv
-  knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation
-  knee predict model.json --workers 1..16*2 --knob width=96,128 --knob optimizer=adam
+  knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation --knob width=96,128
   knee predict model.json --workers 1..64*2 --what-if inter_node=0.5x,overlap=max
   knee predict model.json --workers 64,256 --best
   knee predict --model llama-70b.yaml --gpu-type h100 --workers 64
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
-		Args: cobra.RangeArgs(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
 			if len(args) == 0 {
 				if f.size == "" {
 					return usageError("want a MODEL.json, or --model FILE with the size of a model")
@@ -107,14 +97,10 @@ memory alone.`,
 			if n := m.NoiseScale(); n == nil && f.localBatch == 0 {
 				a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
 			}
-			if f.whatIf != "" {
-				answers, err := p.AtAll(configs)
-				if err != nil {
-					return err
-				}
-				return a.whatIf(m, f.whatIf, answers, out)
-			}
-			if f.deadline != "" || f.budget > 0 {
+			switch {
+			case f.whatIf != "":
+				return a.whatIf(p, f, configs, out)
+			case f.deadline != "" || f.budget > 0:
 				return a.predictBest(p, f, configs, out)
 			}
 			return a.predictSweep(p, f, configs, out)
@@ -122,19 +108,19 @@ memory alone.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.at, "at", "", "CSV of configurations, columns as in measurements.csv")
-	fl.StringVar(&f.workers, "workers", "", "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: up to twice the most measured)")
+	fl.StringVar(&f.workers, "workers", "", workersUsage)
 	fl.StringVar(&f.ps, "ps", "", "parameter servers (default: those measured)")
 	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: all measured)")
 	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: all measured)")
-	fl.Float64Var(&f.localBatch, "local-batch", 0, "samples per worker (default: the best)")
-	fl.Float64Var(&f.initial, "initial-batch", 0, "global batch at efficiency 1 (default: the model's)")
-	fl.Float64Var(&f.maxBatch, "max-batch", 0, "largest global batch allowed (default: the model's)")
-	fl.Float64Var(&f.steps, "steps", 0, "goal: optimizer steps at the initial batch")
-	fl.Float64Var(&f.target, "target-loss", 0, "goal: training loss to reach")
-	fl.Float64Var(&f.delta, "delta", 0, "goal: three epochs whose decrease is below this share of the largest loss")
+	bounded(cmd, &f.localBatch, "local-batch", "samples per worker (default: the best)", positive("samples per worker"))
+	bounded(cmd, &f.initial, "initial-batch", "global batch at efficiency 1 (default: the model's)", positive("samples"))
+	bounded(cmd, &f.maxBatch, "max-batch", "largest global batch allowed (default: the model's)", positive("samples"))
+	bounded(cmd, &f.steps, "steps", "goal: optimizer steps at the initial batch", positive("steps"))
+	bounded(cmd, &f.target, "target-loss", "goal: training loss to reach", data.Any("a finite number"))
+	bounded(cmd, &f.delta, "delta", "goal: three epochs whose decrease is below this share of the largest loss", positive("a share"))
 	fl.BoolVar(&f.accumulation, "accumulation", false, "allow gradient accumulation")
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
-	fl.Float64Var(&f.budget, "budget", 0, "US$ to reach the goal with")
+	bounded(cmd, &f.budget, "budget", "US$ to reach the goal with", positive("US$"))
 	fl.BoolVar(&f.confident, "confident", false, "meet deadline and budget at the bad end of the interval")
 	fl.Var(f.knobs, "knob", "values of a knob (default: measured most); may be repeated")
 	fl.StringVar(&f.whatIf, "what-if", "", "changes: NAME=FACTORx of "+strings.Join(changeNames(), ", ")+"; overlap=max; hierarchical")
@@ -143,7 +129,7 @@ memory alone.`,
 	fl.Float64Var(&f.globalBatch, "global-batch", 0, "samples per step of layouts (default: measured most)")
 	fl.IntVar(&f.perNode, "per-node", 0, "GPUs per node (default: the most measured)")
 	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
-	fl.Var(f.price, "price", "US$ per worker-hour, such as a100=3.2")
+	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
 	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
@@ -160,10 +146,18 @@ memory alone.`,
 func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	if f.mode != "" {
 		if _, err := data.ParseMode(f.mode); err != nil {
-			return nil, exitError{err, exitBadInput}
+			return nil, usageError("%w", err)
 		}
 	}
 	if err := f.knobs.check(m); err != nil {
+		return nil, err
+	}
+	workersGiven, err := counts("workers", f.workers)
+	if err != nil {
+		return nil, err
+	}
+	psGiven, err := counts("ps", f.ps)
+	if err != nil {
 		return nil, err
 	}
 	var all []data.Config
@@ -172,9 +166,12 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 			if f.gpuType != "" && f.gpuType != gpu || f.mode != "" && f.mode != string(mode) {
 				continue
 			}
-			workers, servers, err := f.sizes(m, gpu, mode)
-			if err != nil {
-				return nil, err
+			workers, servers := predict.Sizes(m, gpu, mode)
+			if workersGiven != nil {
+				workers = workersGiven
+			}
+			if mode.UsesPS() && psGiven != nil {
+				servers = psGiven
 			}
 			for _, ps := range servers {
 				for _, knobs := range f.knobs.settings() {
@@ -204,23 +201,6 @@ func measuredKinds(m *fit.Model) string {
 	return strings.Join(kinds, ", ")
 }
 
-// sizes returns the numbers of workers and ps to predict for one GPU type
-// and mode.
-func (f predictFlags) sizes(m *fit.Model, gpu string, mode data.Mode) (workers, servers []int, err error) {
-	workers, servers = predict.Sizes(m, gpu, mode)
-	if f.workers != "" {
-		if workers, err = counts("workers", f.workers); err != nil {
-			return nil, nil, err
-		}
-	}
-	if f.ps != "" && mode.UsesPS() {
-		if servers, err = counts("ps", f.ps); err != nil {
-			return nil, nil, err
-		}
-	}
-	return workers, servers, nil
-}
-
 func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
 	configs, warnings, err := data.LoadConfigs(f.at)
 	if err != nil {
@@ -235,8 +215,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 		}
 	}
 	answers, err := p.AtAll(cs)
-	var row *predict.RowError
-	if errors.As(err, &row) {
+	if row, ok := errors.AsType[*predict.RowError](err); ok {
 		return fmt.Errorf("%s: %w", configs[row.Row].Source, row.Err)
 	}
 	if err != nil {
@@ -292,7 +271,7 @@ func kneeLine(k predict.Answer, last bool) string {
 	if k.Extrapolated {
 		beyond = "extrapolated (" + k.Why + "): " + beyond
 	}
-	return fmt.Sprintf("%s %d worker%s, %s: %s samples/s; %s", which, k.Config.Workers, plural(k.Config.Workers), kindWords(k.Config), between(k.Goodput, number), beyond)
+	return fmt.Sprintf("%s %s, %s: %s samples/s; %s", which, plots.Counted(k.Config.Workers, "worker"), kindWords(k.Config), between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.
@@ -306,10 +285,6 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 		limits.Deadline = d
 	}
 	best, err := predict.Best(p, configs, limits)
-	var none *predict.NoneFitsError
-	if errors.As(err, &none) {
-		return exitError{err, exitInfeasible}
-	}
 	if err != nil {
 		return err
 	}
@@ -318,4 +293,54 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	}
 	a.adviseRate(p.Model, best)
 	return nil
+}
+
+// goal turns the flags into the remaining work, and prints what the convergence
+// model predicts for a target loss.
+func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
+	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
+	c := m.Convergence()
+	if c == nil && f.delta != 0 {
+		return g, usageError("--delta: the model has no training curve; give knee fit --curve")
+	}
+	if c == nil || f.delta == 0 && !g.HasTarget {
+		return g, nil
+	}
+	unit := map[bool]string{true: "epochs", false: "steps at the initial batch"}[c.Epochs]
+	if f.delta != 0 {
+		e, err := c.StepsToConvergence(f.delta)
+		if err != nil {
+			return g, err
+		}
+		g.Steps = e.Mean
+		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s %s", f.delta, between(e, number), unit)
+	} else {
+		t, err := c.Target(f.target)
+		if err != nil {
+			return g, err
+		}
+		a.note("reaches %g with probability %.0f %%, after %s %s (%s); %s", f.target, 100*t.Chance, between(t.Steps, number), unit, t.Method, c.Reach.Meaning())
+		a.warn(t.Notes...)
+	}
+	if c.Epochs {
+		return g, fit.ErrEpochs
+	}
+	return g, nil
+}
+
+// adviseRate prints the usual scalings of the learning rate, if the batch of a
+// prediction is not the initial one.
+func (a *app) adviseRate(m *fit.Model, p predict.Answer) {
+	n := m.NoiseScale()
+	batch := p.Config.GlobalBatch()
+	if n == nil || batch <= 0 || batch == n.InitialBatch {
+		return
+	}
+	var rules []string
+	for _, r := range n.LearningRates(batch) {
+		rules = append(rules, fmt.Sprintf("%s ×%s", r.Name, number(r.Factor)))
+	}
+	if len(rules) > 0 {
+		a.note("learning rate at global batch %s instead of %s: %s; these rules of thumb disagree, so try them", number(batch), number(n.InitialBatch), strings.Join(rules, ", "))
+	}
 }

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/term"
 	"knee/profile"
 	"knee/profile/space"
 	"knee/profile/store"
@@ -30,12 +34,8 @@ not pay or the budget is spent.
 
 Everything is kept in a journal beside the study. Run the same command again to
 continue after an interrupt, a kill or a crash. One Ctrl-C lets the running
-trials finish, a second one stops them.
-
-With storage: sqlite:FILE, postgres://… or mysql://… in the study, any number of
-profiles on any number of hosts share it: no configuration is measured twice,
-budgets are shared, and each writes all measurements. Trials of a profile that
-died are taken over.
+trials finish, a second one stops them. With storage: sqlite:FILE, postgres://… or
+mysql://… in the study, any number of profiles on any number of hosts share it.
 
 Written beside the study, named after it:
   NAME.measurements.csv   one row per trial, for knee fit
@@ -43,15 +43,12 @@ Written beside the study, named after it:
   NAME.journal.jsonl      the journal; not if the storage is a database
   NAME.logs/              what each trial printed
 
-With --beside a pair is measured: on every GPU type and number of workers that
-both studies have, the first configuration of each alone and while the other runs
-on the same devices. The rows go to NAME.beside-OTHER.pairs.csv, for knee pairs and
-knee simulate --packed.`,
+With --beside a pair is measured, each alone and while the other runs on the same
+devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.`,
 		Example: `  knee profile study.yaml
   knee profile study.yaml --strategy random --dir /tmp/comparison
   knee profile study.yaml --beside other.yaml
   knee profile study.yaml -o json | jq '.[] | select(.status == "ok") | .step_time_s'`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			study, err := data.LoadStudy(args[0])
 			if err != nil {
@@ -60,16 +57,19 @@ knee simulate --packed.`,
 			if lease <= 0 {
 				return usageError("--lease: found %s, want a time > 0 such as 1m", lease)
 			}
-			search, err := how.search()
-			if err != nil {
+			if err := how.load(); err != nil {
 				return err
 			}
 			if other != "" {
 				return a.profileBeside(cmd.Context(), study, other, dir, out)
 			}
-			a.noteContention(study)
+			if candidates, err := space.Candidates(study); err == nil { // else the run says why not
+				if what := space.Contention(study, candidates, runtime.NumCPU()); what != "" {
+					a.note("warning: %s", what)
+				}
+			}
 			files := profile.FilesBeside(args[0], dir)
-			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: search, Restart: restart, Lease: lease})
+			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: how.Search, Restart: restart, Lease: lease})
 			if err != nil {
 				return err
 			}
@@ -92,18 +92,6 @@ knee simulate --packed.`,
 	return cmd
 }
 
-// noteContention warns of trials with more workers than this machine has cores.
-// An invalid space is reported later, when it is used.
-func (a *app) noteContention(s *data.Study) {
-	candidates, err := space.Candidates(s)
-	if err != nil {
-		return
-	}
-	if what := space.Contention(s, candidates, runtime.NumCPU()); what != "" {
-		a.note("warning: %s", what)
-	}
-}
-
 // anySuccess fails if not one trial succeeded, with the reason of the last.
 func anySuccess(ms []data.Measurement, logs string) error {
 	for _, m := range ms {
@@ -118,14 +106,23 @@ func anySuccess(ms []data.Measurement, logs string) error {
 	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; their output is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
+// settings completes the settings of a run.
+func (a *app) settings(s profile.Settings) (profile.Settings, error) {
+	var err error
+	if s.Self, err = os.Executable(); err != nil {
+		return s, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+	}
+	s.Drain = a.interrupts.drainable()
+	return s, nil
+}
+
 func (a *app) measure(ctx context.Context, study *data.Study, files profile.Files, o profile.Settings) (profile.Result, error) {
-	self, err := os.Executable()
+	o, err := a.settings(o)
 	if err != nil {
-		return profile.Result{}, fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+		return profile.Result{}, err
 	}
 	show := a.newTrialProgress()
 	defer show.bar.Close()
-	o.Self, o.Drain = self, a.interrupts.drainable()
 	o.Notify = func(e profile.Event) {
 		switch e.Kind {
 		case profile.StudyOpened:
@@ -148,18 +145,18 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	settings, err := a.settings(profile.Settings{})
 	if err != nil {
-		return fmt.Errorf("find this program, to start its trainer and watchdog: %w", err)
+		return err
 	}
-	rows, file, err := profile.Beside(ctx, study, other, dir, profile.Settings{Self: self, Drain: a.interrupts.drainable()})
+	rows, file, err := profile.Beside(ctx, study, other, dir, settings)
 	if err != nil {
 		return err
 	}
 	a.note("%d rows in %s", len(rows), file)
-	t := table{columns: []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s"}}
+	t := newTable("application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s")
 	for _, r := range rows {
-		t.add(r.Job, r.Beside, r.GPUType, fmt.Sprint(r.Workers), exact(r.Share), exact(r.StepTime), exact(r.Alone))
+		t.add(r.Job, r.Beside, r.GPUType, r.Workers, exact(r.Share), exact(r.StepTime), exact(r.Alone))
 	}
 	return out.print(a.stdout, rows, t)
 }
@@ -176,16 +173,115 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 }
 
 func measurementTable(ms []data.Measurement) table {
-	t := table{columns: []string{"config", "status", "step_time_s", "step_time_se_s", "step_time_sd_s", "steps", "samples_per_s", "start_seconds", "wall_s", "error"}}
-	t.people = &table{columns: []string{"config", "status", "step_time ± 2 se", "samples/s", "start", "took", "error"}}
+	t := newTable("config,status,step_time_s,step_time_se_s,step_time_sd_s,steps,samples_per_s,start_seconds,wall_s,error")
+	people := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
+	t.people = &people
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config.String(), string(m.Status), exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), fmt.Sprint(m.Steps), exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
-			t.people.add(m.Config.String(), string(m.Status), seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
+			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
+			people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
 		} else {
-			t.add(m.Config.String(), string(m.Status), "", "", "", "", "", "", exact(m.Wall), m.Error)
-			t.people.add(m.Config.String(), string(m.Status), "", "", "", seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
+			people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t
+}
+
+// stepTime is a measured step time with two standard errors.
+func stepTime(m data.Measurement) string {
+	return seconds(m.StepTime) + " ± " + seconds(2*m.StepTimeSE)
+}
+
+// trialProgress shows a running profile: on a terminal a bar with the ended
+// trials above it, else a log line per event, and per 10 s of a trial.
+type trialProgress struct {
+	bar  *term.Progress
+	log  *slog.Logger // nil on a terminal
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (a *app) newTrialProgress() *trialProgress {
+	p := &trialProgress{bar: a.progress()}
+	if !term.Is(a.stderr) {
+		p.log = a.logger()
+	}
+	return p
+}
+
+// signOfLife is the time between log lines of a running trial.
+const signOfLife = 10 * time.Second
+
+// configWidth is the width of a configuration in a list of trials: of 80 columns,
+// those that the result leaves free.
+const configWidth = 36
+
+func (p *trialProgress) event(e profile.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log == nil {
+		name, line := lineOf(e, configWidth)
+		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
+			p.bar.Say("  " + line)
+		}
+		p.bar.At(e.Progress.Done, e.Progress.Total, fmt.Sprintf("%.36s, %s", e.Trial.Config, dollars(e.Progress.Spent)))
+		return
+	}
+	name, line := lineOf(e, 0)
+	if name == "" || e.Kind == profile.TrialStepped && time.Since(p.last) < signOfLife {
+		return
+	}
+	p.last = time.Now()
+	p.log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
+}
+
+// lineOf names an event and puts it into one line, the configuration of a result
+// padded to width so that results line up. Both are empty for events that are not
+// shown.
+func lineOf(e profile.Event, width int) (name, line string) {
+	trial := fmt.Sprintf("trial %d, %s: ", e.Trial.ID, e.Trial.Config)
+	switch e.Kind {
+	case profile.TrialStarted:
+		config := e.Trial.Config.String() + ": "
+		return "trial started", config + strings.TrimPrefix(e.Suggestion.Reason, config)
+	case profile.TrialStepped:
+		return "measuring", trial + fmt.Sprintf("%d steps", e.Steps)
+	case profile.TrialRetried:
+		return "trial failed", trial + e.Measurement.Error + "; trying again"
+	case profile.TrialEnded:
+		return "trial ended", fmt.Sprintf("%-*s  ", width, e.Measurement.Config) + resultOf(e)
+	case profile.TrialAdopted:
+		return "trial taken over", trial + e.Suggestion.Reason
+	case profile.TrialTaken:
+		return "trial given up", trial + "another profile has taken it over"
+	case profile.TrialQueued:
+		return "trial submitted", trial + "submitted as " + e.Trial.Handle
+	case profile.TrialQuiet:
+		if line = trial + fmt.Sprintf("no step seen for %s%s", e.Quiet, e.Unread); e.Trial.Log != "" {
+			line += "; what it prints is in " + e.Trial.Log
+		}
+		return "no step yet", line
+	case profile.StorageLost:
+		return "storage lost", fmt.Sprintf("%v; trying again, what is measured meanwhile is kept", e.Err)
+	case profile.StorageBack:
+		return "storage back", "the database answers again"
+	}
+	return "", ""
+}
+
+// resultOf is the result of a trial.
+func resultOf(e profile.Event) string {
+	m := e.Measurement
+	if m.Status != data.OK {
+		return fmt.Sprintf("%s: %s", m.Status, m.Error)
+	}
+	result := fmt.Sprintf("%s/step ± %s", seconds(m.StepTime), seconds(2*m.StepTimeSE))
+	if t := m.Throughput(); t > 0 {
+		result += fmt.Sprintf(", %s samples/s", number(t))
+	}
+	if e.Queued > 0 {
+		result += fmt.Sprintf(", after %s in the queue", e.Queued.Round(time.Second))
+	}
+	return result
 }

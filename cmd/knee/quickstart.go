@@ -1,32 +1,36 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/term"
+	"knee/plots"
 	"knee/predict"
 	"knee/profile"
 	"knee/profile/space"
-
-	"github.com/spf13/cobra"
 )
 
 func newQuickstart(a *app) *cobra.Command {
-	q := quickstart{app: a}
+	q := quickstart{app: a, trials: 8, trialSeconds: 2}
 	cmd := &cobra.Command{
 		Use:   "quickstart",
 		Short: "Measure, model and share two real training jobs on this machine, in about a minute",
@@ -37,12 +41,11 @@ exports, figures and a report to a folder.
 
 Run it again to continue after an interrupt; a finished one begins anew.`,
 		Example: "  knee quickstart\n  knee quickstart --dir /tmp/quick --trials 6",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
-	cmd.Flags().IntVar(&q.trials, "trials", 8, "trials per job")
-	cmd.Flags().Float64Var(&q.trialSeconds, "trial-seconds", 2, "longest trial")
+	bounded(cmd, &q.trials, "trials", "trials per job", atLeast(4))
+	bounded(cmd, &q.trialSeconds, "trial-seconds", "longest trial", data.PositiveSeconds())
 	cmd.Flags().Int64Var(&q.seed, "seed", 1, "seed of random draws")
 	return cmd
 }
@@ -55,9 +58,7 @@ type quickstart struct {
 	seed         int64
 
 	begun   time.Time
-	cluster *data.Cluster
 	jobs    []*quickJob
-	problem plan.Problem
 	plan    *data.Plan
 	even    *data.Plan
 	exports []string
@@ -65,35 +66,28 @@ type quickstart struct {
 
 // quickJob is one of the two jobs and its results so far.
 type quickJob struct {
-	name, about string
+	Name, About string
 	study       *data.Study
-	files       profile.Files
-	result      profile.Result
-	model       *fit.Model
+	Result      profile.Result
 	predictor   *predict.Predictor
-	workers     []int            // of the study, ascending
-	curve       []predict.Answer // the scalability curve of its best mode
-	knee        predict.Answer
-	best        predict.Answer   // the best of all candidates
-	checked     predict.Answer   // predicted, and not measured before
-	check       data.Measurement // its measurement
-	again       float64          // step time of the first trial measured again, over the first; 0 if it failed
+	workers     []int // of the study, ascending
+	Knee        predict.Answer
+	Best        predict.Answer   // the best of all candidates
+	Checked     predict.Answer   // predicted, and not measured before
+	Check       data.Measurement // its measurement
+	Again       data.Measurement // the first trial measured again
 }
 
-// quickInitialBatch is the global batch both jobs start from.
-const quickInitialBatch = 32
+// quickFiles are the studies, the cluster and the jobs of the quick start.
+//
+//go:embed quickstart
+var quickFiles embed.FS
 
 // run takes every step in order; each writes its files.
 func (q *quickstart) run(ctx context.Context) error {
 	q.begun = time.Now()
-	if q.trials < 4 || q.trialSeconds <= 0 {
-		return usageError("--trials %d --trial-seconds %g: want at least 4 trials of positive length", q.trials, q.trialSeconds)
-	}
-	if err := os.MkdirAll(q.dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
-	}
 	for _, step := range []func(context.Context) error{
-		q.describe, q.measure, q.model, q.checkPredictions, q.share, q.draw, q.summarize,
+		q.describe, q.measure, q.model, q.checkPredictions, q.share, q.show, q.summarize,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -106,75 +100,53 @@ func (q *quickstart) path(name string) string { return filepath.Join(q.dir, name
 
 func (q *quickstart) say(format string, args ...any) { q.app.note("\n"+format, args...) }
 
-// describe writes the studies of the two jobs and this machine as a cluster.
+// describe writes the studies of the two jobs, the jobs, and this machine as a cluster.
 func (q *quickstart) describe(context.Context) error {
 	node, err := machineOfCores() // the built-in trainer does not use GPUs
 	if err != nil {
 		return err
 	}
-	q.cluster = &data.Cluster{Nodes: []data.Node{node}}
-	// The workers of both jobs wait for their input about half of the time, so
-	// that two of them share a core.
-	q.cluster.Nodes[0].GPUs *= 2
-	q.cluster.Nodes[0].PricePerHour = 0.05 * float64(q.cluster.Nodes[0].GPUs)
-	if err := data.WriteFile(q.path("cluster.yaml"), func(w io.Writer) error { return data.WriteCluster(w, q.cluster) }); err != nil {
+	most := max(4, min(8, 2*node.GPUs)) // workers of a trial: beyond the cores, where the curve bends
+	values := map[string]any{"MOST": most, "BATCH": 256 * most, "SECONDS": q.trialSeconds, "TRIALS": q.trials, "SEED": q.seed,
+		"HOST": node.Name, "CORES": node.GPUs, "SLOTS": 2 * node.GPUs, "PRICE": 0.05 * 2 * float64(node.GPUs)}
+	folder, err := fs.Sub(quickFiles, "quickstart")
+	if err != nil {
+		return err
+	}
+	files, err := filesOf(folder)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		files[i].Data = []byte(os.Expand(string(f.Data), func(name string) string { return fmt.Sprint(values[name]) }))
+	}
+	if err := saveFiles(q.dir, files, io.Discard); err != nil {
 		return err
 	}
 	q.jobs = []*quickJob{
-		{name: "vision", about: "much arithmetic, few parameters, averaged by all-reduce"},
-		{name: "language", about: "little arithmetic, many parameters, kept by parameter servers"},
-	}
-	args := map[string][]string{
-		"vision":   {"--model", "large", "--input-rate", "4000"},
-		"language": {"--model", "small", "--message-bytes", "2Mi", "--input-rate", "12000"},
-	}
-	modes := map[string][]data.Knob{
-		"vision":   {{Name: "mode", Values: []string{string(data.AllReduce)}}},
-		"language": {{Name: "mode", Values: []string{string(data.PSSync)}}, {Name: "ps", Values: []string{"1", "2"}}},
+		{Name: "vision", About: "much arithmetic, few parameters, averaged by all-reduce"},
+		{Name: "language", About: "little arithmetic, many parameters, kept by parameter servers"},
 	}
 	for _, j := range q.jobs {
-		file := q.path(j.name + ".yaml")
-		j.files = profile.FilesBeside(file, "")
-		j.study = q.study(j.name, append([]string{"knee", "train"}, args[j.name]...), modes[j.name])
-		if err := data.WriteFile(file, func(w io.Writer) error { return data.WriteStudy(w, j.study) }); err != nil {
-			return err
-		}
-		// Read from the file, which a user may have edited.
-		if j.study, err = data.LoadStudy(file); err != nil {
+		if j.study, err = data.LoadStudy(q.path(j.Name + ".yaml")); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (q *quickstart) study(name string, command []string, modes []data.Knob) *data.Study {
-	most := max(4, min(8, 2*runtime.NumCPU())) // beyond the cores, where the curve bends
-	return &data.Study{
-		Job: name, Command: command, Launcher: data.LauncherSpec{Local: &data.LocalSpec{Ranks: true}},
-		Space: append(modes,
-			data.Knob{Name: "workers", Range: &data.Range{Min: 1, Max: float64(most), Scale: "linear"}},
-			data.Knob{Name: "local_batch", Values: []string{"32", "64", "128", "256"}}),
-		Objective: data.Objective{Maximize: "goodput"}, Metrics: data.Metrics{JSONL: true},
-		Batch: data.Batch{Initial: quickInitialBatch, Max: 256 * float64(most), Adapt: true},
-		Trial: data.TrialSettings{Warmup: -1, MinSteps: 30, MaxSeconds: q.trialSeconds, RelPrecision: 0.03,
-			Timeout: 30 * time.Second, Retries: 1},
-		Budget: data.Budget{Trials: q.trials}, Parallel: 1,
-		PricePerHour: map[string]float64{"cpu": 0.05}, Seed: q.seed,
-	}
-}
-
 func (q *quickstart) measure(ctx context.Context) error {
 	_, err := os.Stat(q.path("summary.txt"))
 	finished := err == nil
 	for _, j := range q.jobs {
-		q.say("Measuring %s (%s): %d configurations of this machine, chosen one by one", j.name, j.about, q.trials)
-		if j.result, err = q.app.measure(ctx, j.study, j.files, profile.Settings{Restart: finished}); err != nil {
+		q.say("Measuring %s (%s): %d configurations of this machine, chosen one by one", j.Name, j.About, q.trials)
+		if j.Result, err = q.app.measure(ctx, j.study, profile.FilesBeside(q.path(j.Name+".yaml"), ""), profile.Settings{Restart: finished}); err != nil {
 			return err
 		}
-		if j.result.Drained {
+		if j.Result.Drained {
 			return fmt.Errorf("%w: run knee quickstart again to continue", errInterrupted)
 		}
-		q.app.note("%s", j.result.Stopped)
+		q.app.note("%s", j.Result.Stopped)
 	}
 	return nil
 }
@@ -182,22 +154,22 @@ func (q *quickstart) measure(ctx context.Context) error {
 func (q *quickstart) model(context.Context) error {
 	q.say("Fitting")
 	for _, j := range q.jobs {
-		var err error
-		if j.model, err = fit.Fit(j.result.Measurements, fit.Settings{Seed: q.seed}); err != nil {
-			return fmt.Errorf("fit %s: %w", j.name, err)
+		m, err := fit.Fit(j.Result.Measurements, fit.Settings{Seed: q.seed})
+		if err != nil {
+			return fmt.Errorf("fit %s: %w", j.Name, err)
 		}
-		if err := j.model.AddCurve(j.result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
-			q.app.warn(fmt.Sprintf("%s: %v", j.name, err))
+		if err := m.AddCurve(j.Result.Curves, j.study.Batch, convergence.Settings{}); err != nil {
+			q.app.warn(fmt.Sprintf("%s: %v", j.Name, err))
 		}
-		if err := fit.WriteModel(q.path(j.name+".model.json"), j.model); err != nil {
+		if err := fit.WriteModel(q.path(j.Name+".model.json"), m); err != nil {
 			return err
 		}
-		for _, w := range j.model.Warnings() {
-			q.app.warn(j.name + ": " + w)
+		for _, w := range m.Warnings() {
+			q.app.warn(j.Name + ": " + w)
 		}
-		j.predictor = &predict.Predictor{Model: j.model, Batch: j.study.Batch, Price: j.study.PricePerHour}
+		j.predictor = &predict.Predictor{Model: m, Batch: j.study.Batch, Price: j.study.PricePerHour}
 		if err := j.predict(); err != nil {
-			return fmt.Errorf("predict %s: %w", j.name, err)
+			return fmt.Errorf("predict %s: %w", j.Name, err)
 		}
 	}
 	return nil
@@ -210,108 +182,162 @@ func (j *quickJob) predict() error {
 	if err != nil {
 		return err
 	}
-	if j.best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
+	if j.Best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
 		return err
 	}
 	// The most promising of those never measured puts the model to the test.
-	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.result.Measurements))
-	if j.checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
+	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.Result.Measurements))
+	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
 		return err
 	}
-	base := j.best.Config
 	// Only sizes of the study: beyond the cores the curve bends in ways that
 	// smaller sizes do not show.
-	j.workers = studyWorkers(candidates)
-	if j.curve, err = predict.Sweep(j.predictor, base, j.workers); err != nil {
+	for _, c := range candidates {
+		j.workers = append(j.workers, c.Workers)
+	}
+	slices.Sort(j.workers)
+	j.workers = slices.Compact(j.workers)
+	curve, err := predict.Sweep(j.predictor, j.Best.Config, j.workers)
+	if err != nil {
 		return err
 	}
-	j.knee = j.curve[max(predict.Knee(j.curve), 0)]
+	j.Knee = curve[max(predict.Knee(curve), 0)]
 	return nil
-}
-
-// studyWorkers lists the numbers of workers among candidates, ascending.
-func studyWorkers(candidates []data.Config) []int {
-	seen := map[int]bool{}
-	for _, c := range candidates {
-		seen[c.Workers] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 // checkPredictions measures, for each job, a configuration that was only
 // predicted, and the first trial again, which shows the noise of the machine.
 func (q *quickstart) checkPredictions(ctx context.Context) error {
 	for _, j := range q.jobs {
-		q.say("Checking %s: %s was not measured; the model says %s per step", j.name, j.checked.Config, between(j.checked.StepTime, seconds))
-		files := profile.FilesBeside(q.path(j.name+"-check.yaml"), "")
-		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.checked.Config, j.result.Measurements[0].Config}})
+		q.say("Checking %s: %s was not measured; the model says %s per step", j.Name, j.Checked.Config, between(j.Checked.StepTime, seconds))
+		files := profile.FilesBeside(q.path(j.Name+"-check.yaml"), "")
+		res, err := q.app.measure(ctx, j.study, files, profile.Settings{Restart: true, Only: []data.Config{j.Checked.Config, j.Result.Measurements[0].Config}})
 		if err != nil {
 			return err
 		}
 		if len(res.Measurements) == 0 {
 			return fmt.Errorf("%w: run knee quickstart again to continue", errInterrupted)
 		}
-		j.check = res.Measurements[0]
-		if then := j.result.Measurements[0]; len(res.Measurements) > 1 && res.Measurements[1].Status == data.OK && then.Status == data.OK {
-			j.again = res.Measurements[1].StepTime / then.StepTime
+		j.Check, j.Again = res.Measurements[0], res.Measurements[len(res.Measurements)-1]
+		if len(res.Measurements) == 1 || j.First().Status != data.OK || j.Again.Status != data.OK {
+			j.Again = data.Measurement{}
 		}
 	}
 	return nil
 }
 
-// share divides this machine between the jobs and exports the plan.
+// share divides this machine between the jobs.
 func (q *quickstart) share(context.Context) error {
 	q.say("Sharing this machine")
-	jobs := make([]data.Job, len(q.jobs))
-	for i, j := range q.jobs {
-		jobs[i] = data.Job{
-			Name: j.name, Model: j.name + ".model.json", Remaining: data.Remaining{Steps: 200_000}, Weight: 1,
-			Workers: data.IntRange{Min: 1, Max: q.cluster.Nodes[0].GPUs}, GPUTypes: []string{"cpu"}, Batch: j.study.Batch,
-			Resources: data.Resources{Worker: data.Need{CPUs: 0.5}},
-			Template:  data.Template{Image: "registry.example.com/knee:latest", Command: j.study.Command},
-		}
-	}
-	err := data.WriteFile(q.path("jobs.yaml"), func(w io.Writer) error { return data.WriteJobs(w, &data.JobsFile{Jobs: jobs}) })
-	if err != nil {
-		return err
-	}
 	problem, err := plan.Load(q.path("cluster.yaml"), q.path("jobs.yaml"))
 	if err != nil {
 		return err
 	}
 	problem.Seed, problem.Risk = q.seed, cautious
-	q.problem = problem
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}
-	even := problem
-	even.Policy = "even"
-	if q.even, err = policy.Solve(even); err != nil {
+	problem.Policy = "even"
+	if q.even, err = policy.Solve(problem); err != nil {
 		return err
 	}
-	if err := data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) }); err != nil {
-		return err
-	}
-	return q.export()
+	return data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) })
 }
 
-// export writes the plan for the schedulers that can express it.
-func (q *quickstart) export() error {
-	q.exports = nil
-	var refused []string
+// show writes the plan for the schedulers that can express it, the figures and the
+// report, as the commands for that do.
+func (q *quickstart) show(ctx context.Context) error {
+	q.say("Drawing")
+	var refused []error
 	for _, target := range []string{"slurm", "pytorchjob", "tfjob"} {
-		files, err := exportPlan(q.plan, target)
-		if err != nil {
-			refused = append(refused, fmt.Sprintf("%s: %v", target, err))
+		if err := q.knee(ctx, "export", q.path("plan.json"), "--to", target, "-d", q.path(target)); err != nil {
+			refused = append(refused, err)
 			continue
 		}
-		if err := saveFiles(q.path(target), files, io.Discard); err != nil {
-			return err
-		}
-		q.exports = append(q.exports, target)
+		q.exports = append(q.exports, target+"/")
 	}
 	if len(q.exports) == 0 {
-		return errors.New("no exporter could express the plan: " + strings.Join(refused, "; "))
+		return fmt.Errorf("no exporter could express the plan: %w", errors.Join(refused...))
 	}
-	return nil
+	var err error
+	for _, ext := range []string{".svg", ".png"} {
+		for _, j := range q.jobs {
+			workers := fmt.Sprintf("%d..%d", j.workers[0], j.workers[len(j.workers)-1])
+			err = cmp.Or(err, q.knee(ctx, "plot", "scalability", q.path(j.Name+".model.json"), "--workers", workers, "-f", q.path(j.Name+"-scalability"+ext)))
+		}
+		err = cmp.Or(err, q.knee(ctx, "plot", "allocation", q.path("plan.json"), "--cluster", q.path("cluster.yaml"), "--title", "This machine, shared", "-f", q.path("allocation"+ext)))
+	}
+	return cmp.Or(err, q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}))
+}
+
+// knee runs a command, whose output is not shown.
+func (q *quickstart) knee(ctx context.Context, args ...string) error {
+	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard})
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+//go:embed quickstart.tmpl
+var quickSummary string
+
+// summarize prints the results and writes them to summary.txt.
+func (q *quickstart) summarize(context.Context) error {
+	config := func(c data.Config) string { // the knobs that the quick start varies
+		ps := ""
+		if c.PS > 0 {
+			ps = fmt.Sprintf(", %d ps", c.PS)
+		}
+		return plots.Counted(c.Workers, "worker") + ps + ", batch " + number(c.LocalBatch)
+	}
+	t := template.Must(template.New("").Funcs(template.FuncMap{
+		"seconds": seconds, "config": config,
+		"time":   func(e data.Estimate) string { return between(e, seconds) },
+		"rate":   func(e data.Estimate) string { return between(e, number) + " samples/s" },
+		"change": func(now, then float64) string { return percent(now/then - 1) },
+		"planned": func(j data.PlannedJob) string {
+			return config(data.Config{Workers: j.Workers, PS: j.PS, LocalBatch: j.LocalBatch})
+		},
+	}).Parse(quickSummary))
+	var b strings.Builder
+	finish, even := meanFinish(q.plan), meanFinish(q.even)
+	if even == 0 {
+		finish = 0
+	}
+	if err := t.Execute(&b, map[string]any{"Jobs": q.jobs, "Plan": q.plan, "Finish": finish, "EvenFinish": even, "Dir": q.dir,
+		"Exports": strings.Join(q.exports, ", "), "Took": time.Since(q.begun).Round(time.Second)}); err != nil {
+		return err
+	}
+	if err := data.WriteFile(q.path("summary.txt"), func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err }); err != nil {
+		return err
+	}
+	q.app.note("")
+	_, err := fmt.Fprintln(q.app.stdout, term.Hanging(q.app.stdout, strings.TrimSuffix(b.String(), "\n")))
+	return err
+}
+
+// Measured counts the trials that gave a measurement.
+func (j *quickJob) Measured() int {
+	failed := func(m data.Measurement) bool { return m.Status != data.OK }
+	return len(slices.DeleteFunc(slices.Clone(j.Result.Measurements), failed))
+}
+
+// Inside reports whether the check lies in the interval that was predicted.
+func (j *quickJob) Inside() bool {
+	return j.Check.StepTime >= j.Checked.StepTime.Lo && j.Check.StepTime <= j.Checked.StepTime.Hi
+}
+
+// First is the first trial, and Most the most workers of the study.
+func (j *quickJob) First() data.Measurement { return j.Result.Measurements[0] }
+func (j *quickJob) Most() int               { return slices.Max(j.workers) }
+
+// meanFinish is the mean predicted completion time in seconds, 0 if some job waits.
+func meanFinish(p *data.Plan) float64 {
+	var sum float64
+	for _, j := range p.Jobs {
+		if !(j.Finish.Mean > 0) {
+			return 0
+		}
+		sum += j.Finish.Mean
+	}
+	return sum / float64(len(p.Jobs))
 }

@@ -5,21 +5,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/plots"
 	"knee/plots/report"
 )
 
 func newReport(a *app) *cobra.Command {
 	var out string
 	var watch time.Duration
-	price := priceFlag{}
+	var price priceFlag
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
 		Short: "Write one HTML page of a study: answers, figures, tables",
@@ -35,7 +34,6 @@ itself, until Ctrl-C: to follow a running profile.`,
   knee report knee-quickstart -f report.html
   knee report study.measurements.csv --watch 5s -f live.html
   knee report turns --watch 1m -f queue.html`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
 			if cmd.Flags().Changed("watch") && watch < time.Second {
@@ -49,7 +47,7 @@ itself, until Ctrl-C: to follow a running profile.`,
 	}
 	cmd.Flags().StringVarP(&out, "file", "f", "report.html", "page to write; - for standard output")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
-	cmd.Flags().Var(price, "price", "US$ per worker-hour, such as a100=3.2")
+	priced(cmd, &price)
 	_ = cmd.MarkFlagFilename("file", "html")
 	return cmd
 }
@@ -64,14 +62,8 @@ type page struct {
 func (a *app) writeReport(ctx context.Context, p page) error {
 	in := report.Inputs{PricePerHour: p.price}
 	for _, path := range p.files {
-		files, err := reportFiles(path)
-		if err != nil {
+		if err := in.Read(path); err != nil {
 			return err
-		}
-		for _, f := range files {
-			if err := in.Read(f); err != nil {
-				return err
-			}
 		}
 	}
 	r, err := in.Report(ctx)
@@ -86,52 +78,8 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 	if err := data.WriteFile(p.out, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
 		return err
 	}
-	a.note("wrote %s: %d section%s from %d file%s", p.out, len(r.Sections), plural(len(r.Sections)), len(r.Inputs), plural(len(r.Inputs)))
+	a.note("wrote %s: %s from %s", p.out, plots.Counted(len(r.Sections), "section"), plots.Counted(len(r.Inputs), "file"))
 	return nil
-}
-
-// reportFiles returns the file, or those of a folder that a report can show; of
-// a folder of turns those of the last one with a plan.
-func reportFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, nil // opening it gives the error
-	}
-	var files []string
-	entries, err := os.ReadDir(path)
-	for _, e := range entries {
-		if !e.IsDir() && shows(e.Name()) {
-			files = append(files, filepath.Join(path, e.Name()))
-		}
-	}
-	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(files) == 0 && len(turns) > 0 {
-		return reportFiles(filepath.Dir(slices.Max(turns))) // the last turn of knee operate
-	}
-	files = withStudies(files)
-	slices.Sort(files)
-	if err == nil && len(files) == 0 {
-		err = &data.InputError{Source: data.Source{File: path}, Found: "no file of ours", Want: "a folder with measurements, models, curves or plans"}
-	}
-	return files, err
-}
-
-// withStudies adds the studies that lie beside measurements of their name.
-func withStudies(files []string) []string {
-	out := files
-	for _, f := range files {
-		if base, ok := strings.CutSuffix(f, ".measurements.csv"); ok {
-			if _, err := os.Stat(base + ".yaml"); err == nil && !slices.Contains(files, base+".yaml") {
-				out = append(out, base+".yaml")
-			}
-		}
-	}
-	return out
-}
-
-// shows reports by its name whether a file of a folder is for the report.
-func shows(name string) bool {
-	kinds := []string{"measurements.csv", "curve.csv", "model.json", "plan.json", "cluster.yaml", "simulation.csv", "usage.csv"}
-	return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(name, kind) })
 }
 
 // watchReport writes the page whenever a file has changed, until ctx ends. A
@@ -158,8 +106,7 @@ func (a *app) watchReport(ctx context.Context, p page, every time.Duration) erro
 func stamp(paths []string) string {
 	var b strings.Builder
 	for _, path := range paths {
-		files, _ := reportFiles(path)
-		for _, f := range files {
+		for _, f := range report.Files(path) {
 			if info, err := os.Stat(f); err == nil {
 				fmt.Fprintln(&b, f, info.Size(), info.ModTime().UnixNano())
 			}

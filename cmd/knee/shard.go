@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"knee/allocate/shard"
@@ -22,7 +20,6 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 64x3x7x7, or a number of elements.`,
 		Example: `  knee shard resnet50.csv --ps 10
   knee shard resnet50.csv --ps 10 -o json    # with what each server holds`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			tensors, err := shard.Load(args[0])
 			if err != nil {
@@ -30,13 +27,17 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 			}
 			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
 			if res.Assignments, err = shard.Compare(tensors, servers); err != nil {
-				return exitError{err, exitBadInput}
+				return usageError("%w", err)
 			}
-			return out.print(a.stdout, res, res.table())
+			t := newTable("method,ps,largest_elements,size_spread,request_spread,requests")
+			for _, a := range res.Assignments {
+				t.add(a.Method, len(a.Servers), a.Largest, a.SizeSpread, a.RequestSpread, a.Requests)
+			}
+			return out.print(a.stdout, res, t)
 		},
 	}
 	cmd.Flags().IntVar(&servers, "ps", 0, "number of parameter servers")
-	_ = cmd.MarkFlagRequired("ps")
+	required(cmd, "ps")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -45,12 +46,4 @@ type shardResult struct {
 	Tensors     int                `json:"tensors"`
 	Elements    int64              `json:"elements"`
 	Assignments []shard.Assignment `json:"assignments"`
-}
-
-func (r shardResult) table() table {
-	t := table{columns: []string{"method", "ps", "largest_elements", "size_spread", "request_spread", "requests"}}
-	for _, a := range r.Assignments {
-		t.add(a.Method, fmt.Sprint(len(a.Servers)), fmt.Sprint(a.Largest), fmt.Sprint(a.SizeSpread), fmt.Sprint(a.RequestSpread), fmt.Sprint(a.Requests))
-	}
-	return t
 }

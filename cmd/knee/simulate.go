@@ -1,9 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,14 +18,18 @@ import (
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/compare"
+	"knee/allocate/simulate/measured"
+	"knee/allocate/simulate/modelled"
+	"knee/allocate/simulate/tiresias"
 	"knee/data"
+	"knee/fit/interference"
 )
 
 type simulateFlags struct {
 	cluster, profiles, models, measurements, service, packed string
 	jobsOut, usageOut, tenantsOut, scaling                   string
 	workloads                                                []string
-	loads, sizes                                             []float64
+	loads                                                    []float64
 	oracle                                                   bool
 	compare.Settings
 }
@@ -38,40 +48,27 @@ completion times, utilisation and fairness. How fast jobs advance:
   none of them      for the duration in the workload, on the GPUs requested
 
 Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba are recognised, and
-any CSV with a column submit_s. Columns elastic, workers_min and workers_max say
-how a job may be resized; status, ends_at, declared and cancel_after_s that it
-fails, is cancelled or never converges. --survival weighs declared work by how far
-earlier jobs came. --semantics pollux and tiresias follow the simulators of those
-papers to the second.
+any CSV with a column submit_s. --semantics pollux and tiresias follow the
+simulators of those papers to the second.
 
 ftf is finish-time fairness: completion time over that with an equal share of the
 cluster; worse_than_share is the share of jobs above 1. slowdown is completion
-time over that alone on the GPUs requested.
+time over that alone on the GPUs requested. wall_s, decision_mean_ms and
+decision_p99_ms are measured and differ from run to run; nothing else does.`
 
-wall_s, decision_mean_ms and decision_p99_ms are measured and differ from run to
-run; nothing else does.`
-
-const simulateExample = `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
-  knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
-  knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia,fifo
-  knee simulate --cluster cluster.yaml --workload w.csv --policy srtf --load 0.5,1,2 --jobs-out jobs.csv -o csv
-  knee simulate generate --jobs 160 --seed 1 > workload.csv`
-
-// What a change of size costs a job.
-const (
-	stopResume = "stop-resume"
-	stopFree   = "stop-free"
-)
+// stopFree is the scaling of jobs that change their size without a restart.
+const stopFree = "stop-free"
 
 func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:     "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
-		Short:   "Replay a workload under several policies and compare them",
-		Long:    simulateLong,
-		Example: simulateExample,
-		Args:    cobra.NoArgs,
+		Use:   "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
+		Short: "Replay a workload under several policies and compare them",
+		Long:  simulateLong,
+		Example: `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
+  knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
+  knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia --load 0.5,1,2 --jobs-out jobs.csv -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := in.load(cmd.Context(), a); err != nil {
 				return err
@@ -98,7 +95,7 @@ func newSimulate(a *app) *cobra.Command {
 
 func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&in.cluster, "cluster", "", "cluster.yaml, or a CSV of Tiresias")
+	fileFlag(cmd, &in.cluster, "cluster", "cluster.yaml", "yaml", "yml", "csv")
 	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
@@ -108,33 +105,29 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the application")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare, as in knee allocate")
-	f.StringVar(&in.Semantics, "semantics", compare.Native, "rules of the replay: "+strings.Join(compare.AllSemantics(), ", "))
+	completesList(cmd, "policy", policy.Names())
+	named(cmd, &in.Semantics, "semantics", compare.Native, "rules of the replay", compare.AllSemantics())
 	f.StringVar(&in.jobsOut, "jobs-out", "", "CSV of jobs to write")
 	f.StringVar(&in.usageOut, "usage-out", "", "CSV of GPUs in use to write")
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV of tenants to write")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
-	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
-	f.Float64Var(&in.Interval, "interval", 0, "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute")
-	f.Float64Var(&in.Restart, "restart", 0, "seconds lost when a job starts or changes (native); 0: as measured, else 30")
-	f.StringVar(&in.scaling, "scaling", stopResume, "what a change of size costs (native): "+stopResume+" (a restart), "+stopFree+" (--rescale-seconds)")
-	f.Float64Var(&in.Rescale, "rescale-seconds", 1, "seconds lost under --scaling stop-free")
-	f.Float64Var(&in.NodeMTBF, "node-mtbf", 0, "mean seconds between failures of a node (native)")
-	f.Float64Var(&in.NodeRepair, "node-repair", 3600, "seconds until a failed node is back (native)")
-	f.Float64Var(&in.CheckpointEvery, "checkpoint-every", 600, "seconds between checkpoints (native)")
+	in.Rescale, in.NodeRepair, in.CheckpointEvery = 1, 3600, 600
+	bounded(cmd, &in.Interval, "interval", "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute", data.Seconds())
+	bounded(cmd, &in.Restart, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30", data.Seconds())
+	oneOf(cmd, &in.scaling, "scaling", "what a change of size costs (native), a restart or --rescale-seconds", "stop-resume", stopFree)
+	bounded(cmd, &in.Rescale, "rescale-seconds", "seconds lost under --scaling stop-free", data.Seconds())
+	bounded(cmd, &in.NodeMTBF, "node-mtbf", "mean seconds between failures of a node (native)", data.Seconds())
+	bounded(cmd, &in.NodeRepair, "node-repair", "seconds until a failed node is back (native)", data.PositiveSeconds())
+	bounded(cmd, &in.CheckpointEvery, "checkpoint-every", "seconds between checkpoints (native)", data.Seconds())
 	f.StringVar(&in.service, "service-times", "", "GPU-seconds of jobs for the Gittins index (CSV, tiresias)")
-	for _, name := range []string{"cluster", "workload", "policy"} {
-		_ = cmd.MarkFlagRequired(name)
-	}
-	_ = cmd.MarkFlagFilename("cluster", "yaml", "yml", "csv")
+	required(cmd, "cluster", "workload", "policy")
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
 	_ = cmd.MarkFlagDirname("profiles")
 	_ = cmd.MarkFlagDirname("models")
 	cmd.MarkFlagsMutuallyExclusive("profiles", "models")
 	cmd.MarkFlagsMutuallyExclusive("profiles", "measurements")
-	completesList(cmd, "policy", policy.Names())
-	completes(cmd, "semantics", compare.AllSemantics())
 }
 
 // writeDetails writes the files of --jobs-out, --usage-out and --tenants-out.
@@ -176,19 +169,176 @@ func writeTenants(w io.Writer, rows []compare.Row) error {
 	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
 }
 
-// simulationColumns are those of the results as CSV.
-const simulationColumns = "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours"
-
 func simulationTable(rows []compare.Row) table {
-	t := table{columns: strings.Split(simulationColumns, ",")}
-	t.people = &table{columns: []string{"policy", "jct_mean", "median", "p99", "queue", "makespan", "in_use", "restarts", "ftf", "worse"}}
+	t := newTable("policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s," +
+		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours")
+	people := newTable("policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
+	t.people = &people
 	for _, r := range rows {
-		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
-			seconds(r.QueueMean), seconds(r.Makespan), fmt.Sprintf("%.0f %%", 100*r.Utilization), fmt.Sprint(r.Restarts), number(r.FTFMean), fmt.Sprintf("%.0f %%", 100*r.Worse))
-		t.add(r.Policy, r.Workload, fmt.Sprint(r.Jobs), exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
-			exact(r.GPUHours), exact(r.Utilization), fmt.Sprint(r.Restarts), exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
+		people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
+			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, number(r.FTFMean), part(r.Worse))
+		t.add(r.Policy, r.Workload, r.Jobs, exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
+			exact(r.GPUHours), exact(r.Utilization), r.Restarts, exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
 			exact(r.QueueMean), exact(r.DecisionMean), exact(r.DecisionP99),
-			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), fmt.Sprint(r.Useful), exact(r.Wasted))
+			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), r.Useful, exact(r.Wasted))
 	}
 	return t
+}
+
+func (in *simulateFlags) load(ctx context.Context, a *app) error {
+	for _, v := range in.loads {
+		if !(v > 0) || v > 1e6 {
+			return usageError("--load %v: want factors > 0", in.loads)
+		}
+	}
+	if in.StopFree = in.scaling == stopFree; !in.StopFree {
+		in.Rescale = 0
+	}
+	cluster, err := data.LoadCluster(in.cluster)
+	if err != nil {
+		return err
+	}
+	if in.profiles != "" && in.Semantics != compare.Tiresias {
+		if in.Profiles, err = measured.Load(in.profiles); err != nil {
+			return err
+		}
+		a.warn(in.Profiles.Warnings...)
+	}
+	if err := in.loadModels(ctx, a); err != nil {
+		return err
+	}
+	if err := in.loadPairs(a); err != nil {
+		return err
+	}
+	for _, file := range in.workloads {
+		jobs, warnings, err := simulate.LoadWorkload(file)
+		if err != nil {
+			return err
+		}
+		a.warn(warnings...)
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
+		for _, load := range in.loads {
+			in.Cases = append(in.Cases, compare.Case{Name: name, Jobs: jobs, Cluster: cluster}.AtLoad(load))
+		}
+	}
+	return in.loadService(a)
+}
+
+func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
+	if in.oracle && (in.models == "" || in.measurements == "") {
+		return usageError("--oracle: want --models and --measurements")
+	}
+	switch {
+	case in.models != "":
+		if in.Models, err = modelled.Load(in.models, in.Seed); err == nil && in.measurements != "" {
+			warnings, measureErr := in.Models.Measure(in.measurements, in.oracle)
+			a.warn(warnings...)
+			return measureErr
+		}
+	case in.measurements != "":
+		var warnings []string
+		in.Models, warnings, err = modelled.Fit(ctx, in.measurements, in.Seed)
+		a.warn(warnings...)
+	}
+	return err
+}
+
+func (in *simulateFlags) loadPairs(a *app) error {
+	if in.packed == "" {
+		return nil
+	}
+	alone := func(name string) bool { // whether a policy gives GPUs to one job only
+		p, err := policy.New(name)
+		_, packs := p.(simulate.Packer)
+		return err != nil || !packs
+	}
+	if len(slices.DeleteFunc(slices.Clone(in.Policies), alone)) == 0 {
+		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), alone), ", "))
+	}
+	rows, warnings, err := interference.Load(in.packed)
+	if err != nil {
+		return err
+	}
+	a.warn(warnings...)
+	in.Packed = simulate.NewPairs(rows, nil, in.Seed)
+	return nil
+}
+
+// loadService reads the distribution of service times where a policy needs one:
+// from --service-times, else from the published simulator's file beside the
+// workload or in the profiles.
+func (in *simulateFlags) loadService(a *app) error {
+	gittins := func(policy string) bool {
+		name, _ := tiresias.Canonical(policy)
+		return name == "dlas-gpu-gittins"
+	}
+	if in.Semantics != compare.Tiresias || !slices.ContainsFunc(in.Policies, gittins) {
+		return nil
+	}
+	candidates := []string{in.service}
+	if in.service == "" {
+		const published = "yarn-gput1000.csv"
+		candidates = []string{filepath.Join(filepath.Dir(in.workloads[0]), published)}
+		if in.profiles != "" {
+			candidates = append(candidates, filepath.Join(in.profiles, published), filepath.Join(in.profiles, "workloads", "tiresias", published))
+		}
+	}
+	for _, file := range candidates {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && in.service == "" {
+			continue
+		}
+		service, err := simulate.LoadServiceTimes(file)
+		if err != nil {
+			return err
+		}
+		if in.service == "" {
+			a.note("service times for the Gittins index from %s", file)
+		}
+		in.Service = service
+		return nil
+	}
+	return usageError("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))
+}
+
+func newSimulateGenerate(a *app) *cobra.Command {
+	var g simulate.Generator
+	var mix, gpus []string
+	cmd := &cobra.Command{
+		Use:   "generate",
+		Short: "Write a workload: random arrivals, heavy-tailed durations, a mix of jobs",
+		Long: `generate draws a workload: Poisson arrivals, whose rate can swing over the day,
+log-normal durations with a Pareto tail, applications and sizes by weight.`,
+		Example: `  knee simulate generate --jobs 160 --hours 8 --seed 1 > workload.csv
+  knee simulate generate --jobs 1000 --hours 72 --diurnal 0.8 --gpus 1=6,2=2,8=1
+  knee simulate generate --jobs 160 --mix cifar10=4,bert=1
+  knee simulate generate --jobs 400 --failing 0.3 --unconverged 0.2 --tenants 8`,
+		RunE: func(*cobra.Command, []string) error {
+			var err error
+			if g.Mix, err = simulate.ParseWeights(mix); err != nil {
+				return usageError("--mix %s: %w", strings.Join(mix, ","), err)
+			}
+			if g.GPUs, err = simulate.ParseWeights(gpus); err != nil {
+				return usageError("--gpus %s: %w", strings.Join(gpus, ","), err)
+			}
+			jobs, err := g.Jobs()
+			if err != nil {
+				return usageError("%w", err)
+			}
+			return simulate.WriteWorkload(a.stdout, jobs)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&g.Count, "jobs", 160, "number of jobs")
+	f.Float64Var(&g.Hours, "hours", 8, "hours over which jobs arrive")
+	f.Float64Var(&g.Diurnal, "diurnal", 0, "daily swing of the rate of arrival, 0 to 1")
+	f.Float64Var(&g.MedianSeconds, "median", 900, "median duration in seconds")
+	f.Float64Var(&g.Sigma, "sigma", 1.2, "spread of the logarithm of durations")
+	f.Float64Var(&g.TailShare, "tail", 0.05, "share of jobs in the heavy tail")
+	f.Float64Var(&g.Failing, "failing", 0, "share of jobs that fail")
+	f.Float64Var(&g.Unconverged, "unconverged", 0, "share of jobs that do not converge")
+	f.IntVar(&g.Tenants, "tenants", 0, "number of tenants")
+	f.StringSliceVar(&mix, "mix", []string{"job=1"}, "applications and their weights")
+	f.StringSliceVar(&gpus, "gpus", []string{"1=5", "2=2", "4=2", "8=1"}, "sizes and their weights")
+	f.Int64Var(&g.Seed, "seed", 1, "seed of random draws")
+	return cmd
 }

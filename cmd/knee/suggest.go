@@ -27,7 +27,7 @@ type suggestion struct {
 func newSuggest(a *app) *cobra.Command {
 	var history, curve string
 	var how searchFlags
-	var n int
+	n := 1
 	var out format
 	cmd := &cobra.Command{
 		Use:   "suggest STUDY.yaml",
@@ -40,11 +40,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 'choice' is the best there so far.`,
 		Example: `  knee suggest study.yaml
   knee suggest study.yaml --history measurements.csv -n 4 -o json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if n < 1 {
-				return usageError("-n is %d, want at least 1", n)
-			}
 			study, err := data.LoadStudy(args[0])
 			if err != nil {
 				return err
@@ -59,11 +55,10 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			if err != nil {
 				return err
 			}
-			search, err := how.search()
-			if err != nil {
+			if err := how.load(); err != nil {
 				return err
 			}
-			next, err := profile.Suggest(study, search, ms, points, n)
+			next, err := profile.Suggest(study, how.Search, ms, points, n)
 			if err != nil {
 				return err
 			}
@@ -73,7 +68,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 	cmd.Flags().StringVar(&history, "history", "", "measurements so far (CSV)")
 	cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
 	how.add(cmd)
-	cmd.Flags().IntVarP(&n, "number", "n", 1, "how many to suggest")
+	cmd.Flags().VarP(numberFlag[int]{&n, atLeast(1)}, "number", "n", "how many to suggest")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -91,7 +86,7 @@ func unit(s *data.Study) string {
 }
 
 func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion) error {
-	t := table{columns: []string{"config", "expected", "unit", "p_feasible", "cost_usd", "reason"}}
+	t := newTable("config,expected,unit,p_feasible,cost_usd,reason")
 	list := []suggestion{}
 	for _, s := range next {
 		var choice any
@@ -105,11 +100,7 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 		}
 		list = append(list, suggestion{Config: s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
-		expected := "" // nothing is expected before the first trials
-		if s.Expected != (data.Estimate{}) {
-			expected = between(s.Expected, number)
-		}
-		t.add(s.Config.String(), expected, unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
+		t.add(s.Config, between(s.Expected, number), unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
 	}
 	return out.print(a.stdout, list, t)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"knee/profile/launch"
 	"knee/profile/trainer"
 )
 
@@ -23,14 +24,23 @@ its rank; without them it trains alone.`,
 		Example: "  knee train --model small --steps 100\n" +
 			"  command: [knee, train, --model, large]        # in a study with launcher: {local: {ranks: true}}",
 		Hidden: true,
-		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if envErr != nil {
-				return exitError{envErr, exitBadInput}
+				return usageError("%w", envErr)
 			}
 			return trainer.Run(cmd.Context(), opts, a.stdout, a.stderr)
 		},
 	}
 	cmd.Flags().AddGoFlagSet(&flags)
 	return cmd
+}
+
+// newGuard is the watchdog that a profiling knee starts beside itself.
+func newGuard() *cobra.Command {
+	return &cobra.Command{
+		Use:    "guard",
+		Short:  "End the trials of a knee that has died (started by knee itself)",
+		Hidden: true,
+		RunE:   func(*cobra.Command, []string) error { return launch.Guard(os.Stdin) },
+	}
 }

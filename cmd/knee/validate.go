@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ type validateFlags struct {
 func (v *validateFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&v.test, "test", "", "predict the measurements of this file from the others")
-	f.IntVar(&v.folds, "folds", 0, fmt.Sprintf("folds (default %d, or the number of configurations)", predict.DefaultFolds))
+	bounded(cmd, &v.folds, "folds", fmt.Sprintf("folds (default %d, or the number of configurations)", predict.DefaultFolds), atLeast(2))
 	f.BoolVar(&v.loo, "leave-one-out", false, "predict each configuration from the others")
 	f.BoolVar(&v.forward, "forward", false, "predict the larger worker counts from the smaller half")
 	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare, as in knee fit")
@@ -45,9 +44,6 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 	s := predict.ValidationSettings{Families: v.families, Seed: v.seed, Folds: v.folds, Progress: func(done, total int) { bar.At(done, total, "fits") }}
 	if cmd.Flags().Changed("folds") {
 		s.Method = predict.KFold
-		if v.folds < 2 {
-			return nil, usageError("--folds %d: want at least 2", v.folds)
-		}
 	}
 	var test []data.Measurement
 	switch {
@@ -61,12 +57,11 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 			return nil, err
 		}
 		if len(test) == 0 {
-			return nil, &data.InputError{Source: data.Source{File: v.test}, Found: "no rows", Want: "measurements to predict"}
+			return nil, badFile(v.test, "no rows", "measurements to predict")
 		}
 	}
 	val, err := predict.Validate(cmd.Context(), ms, test, s)
-	var input *data.InputError
-	if errors.As(err, &input) && input.File == "" {
+	if input, ok := errors.AsType[*data.InputError](err); ok && input.File == "" {
 		input.File = strings.Join(files, ", ")
 	}
 	if err != nil {
@@ -96,7 +91,6 @@ larger than any measured are predicted.`,
 		Example: `  knee validate study.measurements.csv
   knee validate study.measurements.csv --forward --family auto,pollux,amdahl
   knee validate small.csv --test large.csv`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			val, err := v.run(a, cmd, args)
 			if err != nil {
@@ -123,14 +117,14 @@ type validateResult struct {
 
 // table lists groups, distances and totals, named in the first column.
 func (r validateResult) table() table {
-	t := table{columns: []string{"scope", "job", "gpu_type", "mode", "distance", "family", "n", "mape", "median", "p90", "coverage", "half_width"}}
-	percentage := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+	t := newTable("scope,job,gpu_type,mode,distance,family,n,mape,median,p90,coverage,half_width")
+	percentage := func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	for _, part := range []struct {
 		scope string
 		rows  []predict.Summary
 	}{{"group", r.Groups}, {"distance", r.Distances}, {"total", r.Total}} {
 		for _, s := range part.rows {
-			t.add(part.scope, s.Job, s.GPUType, string(s.Mode), s.Distance, s.Family, strconv.Itoa(s.N),
+			t.add(part.scope, s.Job, s.GPUType, s.Mode, s.Distance, s.Family, s.N,
 				percentage(s.MAPE), percentage(s.Median), percentage(s.P90), percentage(s.Coverage), percentage(s.HalfWidth))
 		}
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -24,15 +26,14 @@ func newVersion(a *app) *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version of this build, and what it was built from",
 		Example: "  knee version\n  knee version -o json",
-		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if out == "table" {
 				_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
 				return err
 			}
-			t := table{columns: []string{"version", "revision", "time", "modified", "go", "platform", "module"}}
-			t.add(b.Version, b.Revision, b.Time, fmt.Sprint(b.Modified), b.Go, b.Platform, b.Module)
+			t := newTable("version,revision,time,modified,go,platform,module")
+			t.add(b.Version, b.Revision, b.Time, b.Modified, b.Go, b.Platform, b.Module)
 			return out.print(a.stdout, b, t)
 		},
 	}
@@ -47,27 +48,17 @@ func thisBuild() build {
 	if !ok {
 		return b
 	}
-	if b.Module = info.Main.Path; info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
+	b.Module, b.Version = info.Main.Path, cmp.Or(info.Main.Version, b.Version)
+	of := map[string]string{}
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.time":
-			b.Time = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
+		of[s.Key] = s.Value
 	}
+	b.Revision, b.Time, b.Modified = of["vcs.revision"], of["vcs.time"], of["vcs.modified"] == "true"
 	return b
 }
 
 // version names this build: its version, and the revision where that is known.
 func version() string {
 	b := thisBuild()
-	if b.Revision == "" {
-		return b.Version
-	}
-	return b.Version + " " + b.Revision
+	return strings.TrimSpace(b.Version + " " + b.Revision)
 }

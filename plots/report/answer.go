@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"knee/data"
 	"knee/plots"
@@ -161,11 +160,11 @@ func (c choice) speed() string {
 	at := c.at()
 	switch {
 	case !(at.Goodput.Mean > 0):
-		return interval(at.StepTime.Per(1), plots.Plain) + " steps/s"
+		return plots.Interval(at.StepTime.Per(1), plots.Plain) + " steps/s"
 	case c.what() == "goodput":
-		return fmt.Sprintf("goodput %s samples/s; throughput %s", interval(at.Goodput, plots.Plain), plots.Plain(at.Throughput.Mean))
+		return fmt.Sprintf("goodput %s samples/s; throughput %s", plots.Interval(at.Goodput, plots.Plain), plots.Plain(at.Throughput.Mean))
 	}
-	return interval(at.Throughput, plots.Plain) + " samples/s"
+	return plots.Interval(at.Throughput, plots.Plain) + " samples/s"
 }
 
 // cost is that of a million samples, at initial-batch worth where that differs;
@@ -180,9 +179,9 @@ func (c choice) cost() string {
 		work += " at the efficiency of the initial batch"
 	}
 	if priced := c.price() > 0; priced {
-		return strings.Replace(interval(c.million(priced)), "–$", "–", 1) + work
+		return plots.Interval(c.million(priced)) + work
 	}
-	return interval(c.million(false)) + " worker-hours" + work
+	return plots.Interval(c.million(false)) + " worker-hours" + work
 }
 
 // price is that of a worker-hour in US$, 0 if it is not known.
@@ -217,7 +216,7 @@ func (c choice) batch() string {
 	if m.NoiseScale() == nil {
 		return s + "; statistical efficiency is not known: it needs a training curve with grad_sqr and grad_var"
 	}
-	return s + fmt.Sprintf("; statistical efficiency %s %% of the initial batch's", interval(at.Efficiency.Scale(100), func(v float64) string { return fmt.Sprintf("%.0f", v) }))
+	return s + fmt.Sprintf("; statistical efficiency %s %% of the initial batch's", plots.Interval(at.Efficiency.Scale(100), func(v float64) string { return fmt.Sprintf("%.0f", v) }))
 }
 
 // layout names the fastest layout, its memory and where its time goes.
@@ -231,7 +230,7 @@ func (c choice) layout() string {
 	s := fmt.Sprintf("%s, micro-batches of %s", c.layoutName(), plots.Plain(best.Config.LocalBatch))
 	if m := best.Memory; m != nil {
 		const gib = 1 << 30
-		s += "; " + interval(m.Peak.Scale(1./gib), plots.Plain) + " GiB"
+		s += "; " + plots.Interval(m.Peak.Scale(1./gib), plots.Plain) + " GiB"
 	}
 	bubble, communication := best.Shares()
 	return s + fmt.Sprintf("; the bubble takes %.0f %%, communication %.0f %%", 100*bubble, 100*communication)
@@ -281,7 +280,7 @@ func conditionTable(all []choice) *Table {
 		for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
 			most = max(most, m.Workers)
 		}
-		goodput, cost := text(""), text("")
+		var goodput, cost Cell
 		if at.Goodput.Mean > 0 {
 			goodput, cost = estimate(at.Goodput, plots.Plain), estimate(c.million(priced))
 		}
@@ -289,15 +288,7 @@ func conditionTable(all []choice) *Table {
 		if at.Config.PS > 0 {
 			kind += fmt.Sprintf(", %d ps", at.Config.PS)
 		}
-		t.row(text(kind), count(at.Config.Workers), figures(at.Config.LocalBatch), goodput, cost, figures(math.Round(c.linear())), count(most), text(c.doubling()))
+		t.row(kind, at.Config.Workers, at.Config.LocalBatch, goodput, cost, math.Round(c.linear()), most, c.doubling())
 	}
 	return t
-}
-
-// interval writes an estimate with its 90 % interval.
-func interval(e data.Estimate, f func(float64) string) string {
-	if math.IsNaN(e.Lo) || e.Hi <= e.Lo {
-		return f(e.Mean)
-	}
-	return fmt.Sprintf("%s (%s–%s)", f(e.Mean), f(e.Lo), f(e.Hi))
 }

@@ -39,5 +39,5 @@ func Example() {
 		return
 	}
 	fmt.Println(r.Findings[0])
-	// Output: On tuesday marginal-gain has the smallest mean completion time, 1 h; fifo has 2 h.
+	// Output: On tuesday marginal-gain has the smallest mean completion time, 1h; fifo has 2h.
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,29 +42,66 @@ type Results struct {
 	Replayed []simulate.Replayed
 }
 
-// Read adds a file to the inputs. Its kind is recognised by its contents: the keys
-// of JSON and YAML, the columns of CSV. It fails if it is of no known kind, and as
-// the reader of its kind does.
-func (in *Inputs) Read(path string) error {
-	content, err := data.ReadFile(path)
+// Files returns the file, or those of a folder that may be inputs by their extension;
+// of a folder of turns of knee operate those of the last one with a plan.
+func Files(path string) []string {
+	entries, err := os.ReadDir(path)
 	if err != nil {
-		return err
+		return []string{path} // opening it gives the error
 	}
-	sum := sha256.Sum256(content)
-	in.Files = append(in.Files, data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])})
+	if turns, _ := filepath.Glob(filepath.Join(path, "*", "plan.json")); len(turns) > 0 {
+		if _, err := os.Stat(filepath.Join(path, "audit.jsonl")); err == nil {
+			return Files(filepath.Dir(slices.Max(turns)))
+		}
+	}
+	var files []string
+	for _, e := range entries {
+		switch filepath.Ext(strings.TrimSuffix(e.Name(), ".gz")) {
+		case ".csv", ".json", ".yaml", ".yml":
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	return files
+}
+
+// Read adds a file, or the files of a folder that are of a known kind. The kind is
+// recognised by the contents: the keys of JSON and YAML, the columns of CSV. It fails
+// if nothing is of a known kind, and as the reader of its kind does.
+func (in *Inputs) Read(path string) error {
+	files, before := Files(path), len(in.Files)
+	unknown := &data.InputError{Source: data.Source{File: path}, Found: "no file of ours", Want: "a folder with measurements, models, curves or plans"}
+	for _, file := range files {
+		content, err := data.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if k := slices.IndexFunc(kinds(), func(k kind) bool { return k.is(content) }); k >= 0 {
+			sum := sha256.Sum256(content)
+			in.Files = append(in.Files, data.Input{Path: file, SHA256: hex.EncodeToString(sum[:])})
+			if err := kinds()[k].read(in, content, file); err != nil {
+				return err
+			}
+		} else if file == path {
+			unknown = unknownKind(path, content)
+		}
+	}
+	if len(in.Files) == before {
+		return unknown
+	}
+	return nil
+}
+
+// unknownKind is the error of a file that is no input.
+func unknownKind(path string, content []byte) *data.InputError {
 	var names []string
 	for _, k := range kinds() {
-		if k.is(content) {
-			return k.read(in, content, path)
-		}
 		names = append(names, k.name)
 	}
 	found := "an empty file"
 	if first, _, _ := strings.Cut(strings.TrimSpace(string(content)), "\n"); first != "" {
 		found = fmt.Sprintf("%.60q", first)
 	}
-	return &data.InputError{Source: data.Source{File: path, Line: 1}, Found: found,
-		Want: "one of: " + strings.Join(names, ", ")}
+	return &data.InputError{Source: data.Source{File: path, Line: 1}, Found: found, Want: "one of: " + strings.Join(names, ", ")}
 }
 
 // kind is one kind of input: how its contents are recognised, and read.
@@ -82,7 +121,7 @@ func kinds() []kind {
 		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "submit_s", "jct_s"), readResults("jobs")},
 		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), reads(simulate.ReadUsage, func(in *Inputs, u []simulate.Used) { in.Used = append(in.Used, u...) })},
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
-		{"a training curve (CSV with loss, metric or grad_sqr)", csvWithAny("loss", "metric", "grad_sqr"), warned(data.ReadCurve, func(in *Inputs, c []data.CurvePoint) { in.Curves = append(in.Curves, c...) })},
+		{"a training curve (CSV with loss, metric or grad_sqr)", csvWith("loss|metric|grad_sqr"), warned(data.ReadCurve, func(in *Inputs, c []data.CurvePoint) { in.Curves = append(in.Curves, c...) })},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},
 		{"a study (study.yaml)", yamlWith("job:"), reads(data.ReadStudy, func(in *Inputs, s *data.Study) { in.Studies = append(in.Studies, s) })},
 	}
@@ -92,35 +131,17 @@ func kinds() []kind {
 func jsonWith(keys ...string) func([]byte) bool {
 	return func(content []byte) bool {
 		var o map[string]json.RawMessage
-		if json.Unmarshal(bytes.TrimPrefix(content, []byte("\ufeff")), &o) != nil {
-			return false
-		}
-		return !slices.ContainsFunc(keys, func(k string) bool { _, ok := o[k]; return !ok })
+		err := json.Unmarshal(bytes.TrimPrefix(content, []byte("\ufeff")), &o)
+		return err == nil && !slices.ContainsFunc(keys, func(k string) bool { return o[k] == nil })
 	}
 }
 
-// header returns the names in the first row of a CSV, nil if there is none.
-func header(content []byte) []string {
-	t, err := data.NewTable(bytes.NewReader(content), "")
-	if err != nil {
-		return nil
-	}
-	return t.Header
-}
-
-// csvWith recognises a CSV that has all of the columns.
+// csvWith recognises a CSV that has all of the columns; of names with | between them
+// any will do.
 func csvWith(names ...string) func([]byte) bool {
 	return func(content []byte) bool {
-		h := header(content)
-		return !slices.ContainsFunc(names, func(n string) bool { return !slices.Contains(h, n) })
-	}
-}
-
-// csvWithAny recognises a CSV that has one of the columns.
-func csvWithAny(names ...string) func([]byte) bool {
-	return func(content []byte) bool {
-		h := header(content)
-		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h, n) })
+		t, err := data.NewTable(bytes.NewReader(content), "")
+		return err == nil && !slices.ContainsFunc(names, func(n string) bool { return !t.Has(strings.Split(n, "|")...) })
 	}
 }
 

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
+	"strings"
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/convergence"
 	"knee/plots"
 	"knee/predict"
 )
@@ -69,51 +70,49 @@ func (s *Section) curves(conditions []plots.Condition, best choice) {
 			spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
 		}
 	}
-	fig, err := draw(spec, err, plots.NewScalability)
+	if err != nil {
+		s.figure(nil, err, "")
+		return
+	}
+	fig, err := plots.NewScalability(spec)
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
 	if spec.Quantity != plots.Throughput {
 		return // without a batch there are no samples to pay for
 	}
-	costs, err := plots.EfficiencyOf(conditions)
-	both, err := draw(costs, err, plots.NewEfficiency)
+	both, err := plots.NewEfficiency(conditions)
 	s.panel(both, 1, "What does it cost?", err, "For the same number of samples, ignoring statistical efficiency.")
-}
-
-// draw draws a figure from its description, unless err is the error of that.
-func draw[S, F any](spec S, err error, figure func(S) (F, error)) (out F, _ error) {
-	if err != nil {
-		return out, err
-	}
-	return figure(spec)
 }
 
 // panel adds one of several panels as a figure.
 func (s *Section) panel(p *plots.Panels, i int, title string, err error, caption string) {
-	if err != nil {
-		s.figure(nil, err, caption)
-		return
+	var c *plots.Chart
+	if err == nil {
+		c = p.Charts[i]
+		c.Subtitle, c.Width = p.Subtitle, plots.DefaultWidth
 	}
-	c := p.Charts[i]
-	c.Title, c.Subtitle, c.Width = title, p.Subtitle, plots.DefaultWidth
-	s.figure(c, nil, caption)
+	s.chart(title, c, err, caption)
+}
+
+// chart adds a chart under a title of the page.
+func (s *Section) chart(title string, c *plots.Chart, err error, caption string) {
+	if err == nil {
+		c.Title = title
+	}
+	s.figure(c, err, caption)
 }
 
 // batch adds the figure that the batch, or the layout, is chosen by.
 func (s *Section) batch(c choice) {
 	at := c.at().Config
 	if c.Layout {
-		heat, err := plots.LayoutHeat(c.Predictor, predict.LayoutQuestion{GPUType: at.GPUType, Workers: at.Workers})
-		heat.Title = "Which layout?"
-		fig, err := draw(heat, err, plots.NewHeatMap)
-		s.figure(fig, err, "Each pair with its best micro-batch, sharding and recomputation; crossed where it does not fit.")
+		fig, err := plots.NewHeatMap(c.Predictor, predict.LayoutQuestion{GPUType: at.GPUType, Workers: at.Workers})
+		s.chart("Which layout?", fig, err, "Each pair with its best micro-batch, sharding and recomputation; crossed where it does not fit.")
 		return
 	}
 	if lo, hi := c.Predictor.Model.BatchRange(at.GPUType, at.ModeOrDefault()); !(hi > lo) || c.GlobalBatch > 0 {
 		return
 	}
-	spec, err := plots.BatchOf(c.Predictor, at, at.LocalBatch)
-	spec.Note = "the answer above"
-	both, err := draw(spec, err, plots.NewBatch)
+	both, err := plots.NewBatch(c.Predictor, at, at.LocalBatch, "the answer above")
 	s.panel(both, 0, "Which batch?", err, "Goodput is throughput times statistical efficiency.")
 }
 
@@ -173,17 +172,89 @@ func parameterTable(m *fit.Model) *Table {
 		for _, mode := range m.Modes(gpu) {
 			family, params := m.Parameters(gpu, mode)
 			for _, p := range params {
-				t.row(text(gpu), text(string(mode)), text(family), text(p.Name), figures(p.Value.Mean), figures(p.Value.Lo), figures(p.Value.Hi), text(p.Unit))
+				t.row(gpu, mode, family, p.Name, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
 			}
 		}
 	}
 	return t
 }
 
-// figures is a number in a table.
-func figures(v float64) Cell {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return amount(v, "–")
+// fewestPoints is how many recorded points make a curve worth drawing.
+const fewestPoints = 4
+
+// reportCurve adds the training curve of a job with its fit.
+func (j *job) reportCurve(s *Section) {
+	if len(plots.LossPoints(j.curve)) < fewestPoints {
+		return
 	}
-	return amount(v, plots.Plain(v))
+	points, initial, about := j.curve, 0., "The loss of all runs, and its expected course if training continues."
+	if batches := batchesOf(points); len(batches) > 1 {
+		by := "by step as recorded"
+		if j.model != nil && j.model.NoiseScale() != nil {
+			by, initial = "by statistically equal steps", j.model.NoiseScale().InitialBatch
+			points, _ = j.model.NoiseScale().WithProgress(points, nil)
+		}
+		about = fmt.Sprintf("The loss of all runs, with batches of %s to %s samples, %s, and its expected course if training continues.",
+			plots.Number(slices.Min(batches)), plots.Number(slices.Max(batches)), by)
+	}
+	c, err := convergence.Fit(points, initial, convergence.Settings{})
+	if err != nil {
+		s.Text = append(s.Text, "The training curve could not be fitted: "+err.Error())
+		return
+	}
+	fig, _, err := plots.NewConvergence(c, points, initial, nil)
+	s.chart("How far is the training?", fig, err, about)
+}
+
+// batchesOf returns the global batches of a curve, each once.
+func batchesOf(curve []data.CurvePoint) []float64 {
+	var all []float64
+	for _, p := range curve {
+		if p.GlobalBatch > 0 && !slices.Contains(all, p.GlobalBatch) {
+			all = append(all, p.GlobalBatch)
+		}
+	}
+	return all
+}
+
+// reportTrials adds the progress of the search and the table of everything
+// that was measured, and says what failed and why.
+func (j *job) reportTrials(r *Report, s *Section) {
+	if len(j.measurements) == 0 {
+		return
+	}
+	count := map[data.Status]int{}
+	for _, m := range j.measurements {
+		count[m.Status]++
+	}
+	ok := count[data.OK]
+	var failed []string
+	for _, st := range data.Statuses() {
+		if n := count[st]; n > 0 && st != data.OK {
+			failed = append(failed, fmt.Sprintf("%d %s", n, st))
+		}
+	}
+	if len(failed) > 0 {
+		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
+			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(failed, ", ")))
+	}
+	if ok == 0 {
+		s.Text = append(s.Text, "No trial gave a measurement.")
+	} else if len(j.measurements) > 2 {
+		fig, err := plots.NewSearch("What was tried", j.measurements)
+		s.figure(fig, err, "All trials in order, and the best so far.")
+	}
+	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
+}
+
+func trialTable(ms []data.Measurement) *Table {
+	t := newTable("#trial", "GPU type", "mode", "#workers", "#ps", "#local batch", "#accumulation", "#step time (s)", "#samples/s", "status", "error")
+	for i, m := range ms[:min(len(ms), mostRows)] {
+		var step, rate any = "", ""
+		if m.Status == data.OK {
+			step, rate = m.StepTime, m.Throughput()
+		}
+		t.row(i+1, m.GPUType, m.ModeOrDefault(), m.Workers, m.PS, m.LocalBatch, m.AccumSteps, step, rate, m.Status, m.Error)
+	}
+	return t
 }

@@ -179,7 +179,7 @@ func TestToldApartByContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(r.Findings, "\n"); !strings.Contains(all, "knee has the smallest mean completion time, 1 min; fifo has 1.67 min") {
+	if all := strings.Join(r.Findings, "\n"); !strings.Contains(all, "knee has the smallest mean completion time, 1m; fifo has 1m40s") {
 		t.Errorf("the simulation's winner is not named:\n%s", all)
 	}
 	if err := in.Read(write("f", "x,y\n1,2\n")); err == nil || !strings.Contains(err.Error(), "measurements (CSV with step_time_s)") {

@@ -1,0 +1,275 @@
+package bayesopt
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+const (
+	// averageDraws is the number of draws from the prior: with a dozen
+	// measurements a single best set of hyperparameters is overconfident. While
+	// the effective number of draws is below enoughDraws, more follow, up to
+	// drawRounds times as many.
+	averageDraws = 192
+	drawRounds   = 8
+	enoughDraws  = 16
+	// averageKeep bounds the draws kept for prediction; averageCutoff is the
+	// weight, relative to the largest, below which a draw cannot change a
+	// decision.
+	averageKeep   = 64
+	averageCutoff = 2e-3
+)
+
+// Posterior is a mixture of Gaussian processes with different hyperparameters
+// and weights that sum to one. It is immutable.
+type Posterior struct {
+	members []*GP
+	weights []float64
+	form    []int // index of the prior mean of each member
+	record  record
+	width   float64 // factor on the members' predictive standard deviations
+
+	fair []weighted // equally weighted resample of all draws, including unlikely ones
+}
+
+// AverageGP averages over hyperparameters: draws of ln ℓ and ln ν from the
+// prior, the same for the same seed, weighted by the marginal likelihood with
+// σ² integrated out. At most keep members remain; keep ≤ 0 means 64. Empty,
+// ragged or non-finite observations are errors.
+func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
+	if err := checkObservations(x, y); err != nil {
+		return nil, err
+	}
+	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
+}
+
+// response is one set of responses to the same inputs: the residuals of one
+// prior mean. charge is subtracted from its log evidence.
+type response struct {
+	y      []float64
+	charge float64
+}
+
+// averageOver averages over hyperparameters and several sets of responses,
+// equally likely a priori except for their charges. They share inputs and
+// factorised kernel matrices. noise, if not nil, is the known measurement
+// variance of each response; it is divided by an estimate of σ² without
+// correlation. excess is for [newRecord].
+func averageOver(x [][]float64, responses []response, noise, excess []float64, p Prior, keep int, seed int64) (*Posterior, error) {
+	if keep <= 0 {
+		keep = averageKeep
+	}
+	rng := NewRand(seed, 0)
+	d := len(x[0])
+	var extra []float64
+	if noise != nil {
+		n := float64(len(noise))
+		sigma2 := (sigmaScale + 0.5*n*stat.PopVariance(responses[0].y, nil)) / (sigmaShape + 0.5*n)
+		extra = slices.Clone(noise)
+		floats.Scale(1/sigma2, extra)
+	}
+	var draws []weighted
+	for n := 0; n < averageDraws || n < drawRounds*averageDraws && effective(draws) < enoughDraws; n += averageDraws {
+		for range averageDraws {
+			// skip draws whose matrix cannot be factorised
+			if g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng)); err == nil {
+				draws = append(draws, g.weighted(responses)...)
+			}
+		}
+	}
+	if len(draws) == 0 {
+		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
+	}
+	post := normalised(draws, keep)
+	post.record = newRecord(draws, excess)
+	return post, nil
+}
+
+// weighted returns the process conditioned on each set of responses; it is
+// already conditioned on the first.
+func (g *GP) weighted(responses []response) []weighted {
+	var out []weighted
+	for k, r := range responses {
+		member := g
+		if k > 0 {
+			member = g.responding(r.y, stat.Mean(r.y, nil))
+		}
+		w := member.marginalised()
+		w.form, w.prior = k, -r.charge
+		w.logged -= r.charge
+		out = append(out, w)
+	}
+	return out
+}
+
+// effective returns the effective number of weighted draws, (Σw)²/Σw² (Kong
+// 1992).
+func effective(draws []weighted) float64 {
+	top := math.Inf(-1)
+	for _, d := range draws {
+		top = max(top, d.logged)
+	}
+	var sum, squares float64
+	for _, d := range draws {
+		w := math.Exp(d.logged - top)
+		sum, squares = sum+w, squares+w*w
+	}
+	return sum * sum / squares
+}
+
+type weighted struct {
+	gp     *GP
+	logged float64 // ln weight, up to a constant
+	prior  float64 // ln weight before the first trial
+	form   int
+}
+
+// marginalised sets σ² to (scale + ½·quad)/(shape + ½·n), near its posterior
+// mode, and returns the process with its log marginal likelihood with σ²
+// integrated out, a multivariate t density up to a constant.
+func (g *GP) marginalised() weighted {
+	shape := sigmaShape + 0.5*float64(len(g.y))
+	scale := sigmaScale + 0.5*g.quad
+	g.sigma2 = scale / shape
+	g.hyper.LogSigma2 = math.Log(g.sigma2)
+	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.factor.LogDet()}
+}
+
+// fairSample resamples sorted draws systematically (Kitagawa 1996, appendix).
+// Draws too light for the members together determine the probability of a
+// surprise.
+func fairSample(draws []weighted, size int) []weighted {
+	var sum, passed float64
+	for _, w := range draws {
+		sum += math.Exp(w.logged - draws[0].logged)
+	}
+	var out []weighted
+	for _, w := range draws {
+		passed += float64(size) * math.Exp(w.logged-draws[0].logged) / sum
+		for len(out) < min(int(passed+0.5), size) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// normalised returns the posterior of the draws with the largest weights.
+func normalised(draws []weighted, keep int) *Posterior {
+	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
+	p := &Posterior{width: 1, fair: fairSample(draws, keep)}
+	var sum float64
+	for _, w := range draws[:min(keep, len(draws))] {
+		share := math.Exp(w.logged - draws[0].logged)
+		if share < averageCutoff {
+			break
+		}
+		p.members, p.weights, p.form = append(p.members, w.gp), append(p.weights, share), append(p.form, w.form)
+		sum += share
+	}
+	for i := range p.weights {
+		p.weights[i] /= sum
+	}
+	return p
+}
+
+// Predict returns the posterior of the noise-free response at x.
+func (p *Posterior) Predict(x []float64) Predictive {
+	return p.predictor()(x)
+}
+
+// NoiseSD returns the standard deviation of one observation about the response,
+// averaged over members.
+func (p *Posterior) NoiseSD() float64 {
+	var v float64
+	for i, g := range p.members {
+		v += p.weights[i] * g.NoiseVariance()
+	}
+	return math.Sqrt(v)
+}
+
+// predictor returns a prediction at many points without allocating. Every
+// result overwrites the previous one; it is not safe for concurrent use.
+func (p *Posterior) predictor() func(x []float64) Predictive {
+	var scratch []float64
+	m := len(p.members)
+	out := Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights}
+	return func(x []float64) Predictive {
+		for i, g := range p.members {
+			if need := g.scratch(); len(scratch) < need {
+				scratch = make([]float64, need)
+			}
+			m, v := g.predict(x, scratch)
+			out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
+		}
+		return out
+	}
+}
+
+// record holds the standard normal scores of every trial after the first
+// recordFrom, predicted from those before it. Scores of about one mean that
+// predicted standard deviations are correct.
+type record []float64
+
+// recordFrom is the number of first trials left out: the first has no
+// prediction, the second hardly one.
+const recordFrom = 2
+
+// width returns the factor on standard deviations that makes the past scores
+// standard normal.
+func (r record) width(trust float64) float64 {
+	sum := trust
+	for _, z := range r {
+		sum += z * z
+	}
+	return math.Sqrt(sum / (trust + float64(len(r))))
+}
+
+// newRecord computes the scores; excess, if not nil, is by how much each response
+// exceeds the lower bound that is all that is known of it, 0 for a measured one. A bound
+// above which the prediction lies is no score, as it confirms too little. The Cholesky factor of the first k trials is
+// the leading block of that of all, so predictions from earlier trials need no
+// further factorisation; the weights of the draws are those at that trial.
+func newRecord(draws []weighted, excess []float64) record {
+	n := len(draws[0].gp.y)
+	if excess == nil {
+		excess = make([]float64, n)
+	}
+	type course struct{ v, logged, scale float64 }
+	steps := make([][]course, len(draws)) // per draw and trial
+	for k, d := range draws {
+		v := d.gp.white
+		steps[k] = make([]course, n)
+		scale, logDet := sigmaScale, 0.0
+		for i := range n {
+			shape := sigmaShape + 0.5*float64(i)
+			steps[k][i] = course{v[i] - excess[i]*math.Exp(-d.gp.factor.LogDiagonal(i)), d.prior - shape*math.Log(scale) - logDet, scale}
+			scale += 0.5 * v[i] * v[i]
+			logDet += d.gp.factor.LogDiagonal(i)
+		}
+	}
+	var r record
+	for i := recordFrom; i < n; i++ {
+		shape := sigmaShape + 0.5*float64(i)
+		top := math.Inf(-1)
+		for k := range steps {
+			top = max(top, steps[k][i].logged)
+		}
+		var below, sum float64
+		for k := range steps {
+			s := steps[k][i]
+			w := math.Exp(s.logged - top)
+			below += w * distuv.StudentsT{Sigma: 1, Nu: 2 * shape}.CDF(s.v/math.Sqrt(s.scale/shape))
+			sum += w
+		}
+		if z := distuv.UnitNormal.Quantile(min(below/sum, 1)); z > 0 || excess[i] == 0 {
+			r = append(r, min(max(z, -8), 8))
+		}
+	}
+	return r
+}

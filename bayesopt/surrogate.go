@@ -1,0 +1,195 @@
+package bayesopt
+
+import (
+	"math"
+	"slices"
+
+	"knee/data"
+)
+
+// MeanForm fits a parametric form of the step time, such as a speed family of
+// package fit, to measurements with status ok. It returns ln step time (s) and
+// the number of parameters estimated; nil if there are too few measurements.
+// The Gaussian process models its residuals.
+type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
+
+// priorMean is one prior mean of ln step time.
+type priorMean struct {
+	at     []float64 // value at every candidate
+	of     func(data.Config) (float64, bool)
+	charge float64 // subtracted from its log evidence
+}
+
+// setPriorMeans collects the prior means that compete for the data. Each is
+// weighted by its evidence, the marginal likelihood of the residuals; a form
+// fitted to the same data is charged for its parameters as in the Bayesian
+// information criterion (Schwarz 1978). A mean undefined for some candidate is
+// left out, as it would add a step.
+//
+// For times of whole jobs there are three means without parameters, from no
+// scaling to perfect scaling: time is constant, falls with the square root of
+// the total cores, or falls such that the cost is constant.
+func (p *Problem) setPriorMeans() {
+	p.addMean(func(data.Config) (float64, bool) { return 0, true }, 0, true)
+	if p.Options.JobTime {
+		p.addMean(rootOfCores, 0, false)
+	}
+	if p.Options.JobTime && p.priced {
+		p.addMean(func(c data.Config) (float64, bool) {
+			price := p.Options.Price(c)
+			return -math.Log(price), positive(price)
+		}, 0, false)
+	}
+	usable := p.succeeded()
+	for _, form := range p.Options.Forms {
+		// The other means suffice if a form cannot be fitted.
+		if of, parameters, err := form(usable); err == nil && of != nil {
+			p.addMean(of, 0.5*float64(parameters)*math.Log(float64(len(usable))), true)
+		}
+	}
+}
+
+// addMean adds a prior mean if it is defined for every candidate, one that does
+// not vary only if constant is set.
+func (p *Problem) addMean(of func(data.Config) (float64, bool), charge float64, constant bool) {
+	t := priorMean{of: of, charge: charge}
+	for _, c := range p.cands {
+		m, ok := of(c)
+		if !ok || !finite(m) {
+			return
+		}
+		t.at = append(t.at, m)
+	}
+	if constant || slices.Min(t.at) < slices.Max(t.at) {
+		p.priorMeans = append(p.priorMeans, t)
+	}
+}
+
+// rootOfCores is −½·ln(total cores), of workers if cores are unknown.
+func rootOfCores(c data.Config) (float64, bool) {
+	cores := float64(c.Workers)
+	if v := knob(c, coresKnob); v > 0 {
+		cores *= v
+	}
+	return -0.5 * math.Log(cores), positive(cores)
+}
+
+// residuals returns the residuals of the observations from each prior mean, and
+// the variance of each observation, nil if all are unknown.
+func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
+	responses = make([]response, len(p.priorMeans))
+	for k, t := range p.priorMeans {
+		responses[k].charge = t.charge
+	}
+	known := 0.0
+	for _, o := range p.observations {
+		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
+		for k := range p.priorMeans {
+			responses[k].y = append(responses[k].y, o.logTime-o.priorMeans[k])
+		}
+	}
+	if known == 0 {
+		noise = nil
+	}
+	return x, responses, noise
+}
+
+// shift converts the prediction of residuals into that of the response of
+// candidate i, written into dst.
+func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive) Predictive {
+	dst.Mean = dst.Mean[:0]
+	for k, m := range raw.Mean {
+		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+p.offset[i])
+	}
+	dst.SD, dst.Weight = raw.SD, raw.Weight
+	return *dst
+}
+
+// learn fits the model to the measurements, and then also to the running trials
+// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
+// Carraro 2010, section 4.2). It returns nil if there are no usable
+// measurements.
+func (p *Problem) learn() (*Posterior, error) {
+	if len(p.observations) == 0 {
+		return nil, nil
+	}
+	fit := func() (*Posterior, error) {
+		x, responses, noise := p.residuals()
+		return averageOver(x, responses, noise, p.excess(), Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
+	}
+	post, err := fit()
+	if err != nil {
+		return nil, err
+	}
+	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
+		p.impute(post)
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
+	record := post.record
+	if len(p.running) > 0 {
+		for _, i := range p.running {
+			o, _ := p.observation(p.cands[i])
+			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
+			p.observations = append(p.observations, o)
+		}
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
+	// The record never narrows predictions. Trials are where the search expects
+	// much: that it predicts those well does not tell that it predicts the others
+	// well, which narrower widths predict worse (BenchmarkTails).
+	post.record, post.width = record, max(1, record.width(p.Options.Constants.RecordTrust))
+	return post, nil
+}
+
+// censoredExcess is the assumed excess, in nats, of a trial over its time limit
+// before the first fit.
+const censoredExcess = 0.5
+
+// excess returns by how much the time of each observation exceeds its bound, 0
+// for a measured one.
+func (p *Problem) excess() []float64 {
+	out := make([]float64, len(p.observations))
+	for k, o := range p.observations {
+		if !o.feasible {
+			out[k] = o.logTime - o.bound
+		}
+	}
+	return out
+}
+
+// impute sets the times of trials that met their time limit to their
+// expectation given that bound and all other observations: the mean of a
+// truncated normal distribution (one step of the expectation-maximisation of
+// Schmee and Hahn, "A simple method for regression analysis with censored
+// data", 1979).
+func (p *Problem) impute(post *Posterior) {
+	expected := make([]float64, len(p.observations))
+	for m, g := range post.members {
+		miss, sd := g.factor.LeaveOneOut(g.y)
+		for k, o := range p.observations {
+			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
+			u := (o.bound - mean) / sd
+			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+		}
+	}
+	for k := range p.observations {
+		if o := &p.observations[k]; !o.feasible {
+			o.logTime = max(o.bound, expected[k])
+		}
+	}
+}
+
+// expected returns the posterior mean of the response of candidate i.
+func (p *Problem) expected(post *Posterior, i int) float64 {
+	m, _ := p.belief(post, i).Moments()
+	return m
+}
+
+// belief returns the posterior of the response of candidate i.
+func (p *Problem) belief(post *Posterior, i int) Predictive {
+	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
+}

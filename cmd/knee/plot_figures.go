@@ -1,0 +1,381 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"knee/allocate/objective"
+	"knee/allocate/plan"
+	"knee/allocate/policy"
+	"knee/allocate/simulate"
+	"knee/data"
+	"knee/fit"
+	"knee/fit/convergence"
+	"knee/fit/gradnoise"
+	"knee/plots"
+	"knee/predict"
+)
+
+// The figures of a model.
+
+func (a *app) scalabilityPlot() *cobra.Command {
+	var f conditionFlags
+	var x, y string
+	var goodput bool
+	cmd := plot(a, "scalability MODEL.json...", "Throughput against workers: measured, predicted with its 90 % band, ideal, and the knee",
+		`scalability draws a curve for every GPU type and mode of the models, at the batch
+measured most. Lists draw more: --gpu-type a100,v100, --local-batch 32,64,
+--by x_width. A curve is named by what it differs in; the subtitle says what all
+share. Where a global batch was measured on more numbers of workers than any local
+batch, it is divided among the workers.`,
+		`  knee plot scalability model.json -f scalability.svg
+  knee plot scalability model.json --by local_batch -f batches.svg
+  knee plot scalability model.json --gpu-type a100 --global-batch 512 --workers 1..64*2 -f a100.png`,
+		f.conditions, func(all []plots.Condition) (*plots.Chart, error) {
+			quantity := map[bool]plots.Quantity{false: plots.Throughput, true: plots.Goodput}[goodput]
+			spec, err := plots.ScalabilityOf(all, quantity)
+			if err != nil {
+				return nil, err
+			}
+			spec.X, spec.Y = plots.Scale(slices.Index(plots.Scales(), x)), plots.Scale(slices.Index(plots.Scales(), y))
+			return plots.NewScalability(spec)
+		})
+	f.add(cmd)
+	oneOf(cmd, &x, "x-axis", "scale", plots.Scales()...)
+	oneOf(cmd, &y, "y-axis", "scale", plots.Scales()...)
+	cmd.Flags().BoolVar(&goodput, "goodput", false, "draw predicted goodput")
+	return cmd
+}
+
+func (a *app) efficiencyPlot() *cobra.Command {
+	var f conditionFlags
+	cmd := plot(a, "efficiency MODEL.json...", "Scaling efficiency and cost against workers", "",
+		`  knee plot efficiency model.json -f efficiency.svg
+  knee plot efficiency model.json --price a100=3.2 -f cost.png`,
+		f.conditions, plots.NewEfficiency)
+	f.add(cmd)
+	priced(cmd, &f.price)
+	return cmd
+}
+
+func (a *app) batchPlot() *cobra.Command {
+	var workers int
+	var base baseFlags
+	cmd := plot(a, "batch MODEL.json", "Throughput, goodput and statistical efficiency against the batch", "",
+		`  knee plot batch model.json -f batch.svg
+  knee plot batch model.json --workers 8 -f batch.png`,
+		base.open, func(c plots.Condition) (*plots.Panels, error) {
+			if c.Base.Workers = workers; workers < 1 {
+				answers, err := c.Answers()
+				if err != nil {
+					return nil, err
+				}
+				c.Base = answers[max(0, predict.Knee(answers))].Config
+			}
+			return plots.NewBatch(c.Predictor, c.Base, 0, "")
+		})
+	base.add(cmd)
+	cmd.Flags().IntVar(&workers, "workers", 0, "workers (default: at the knee)")
+	return cmd
+}
+
+func (a *app) heatMapPlot() *cobra.Command {
+	var base baseFlags
+	var workers int
+	cmd := plot(a, "heatmap MODEL.json", "Throughput over tensor- and pipeline-parallel degrees", "", "  knee plot heatmap model.json -f heatmap.svg",
+		base.open, func(on plots.Condition) (*plots.Chart, error) {
+			gpu := on.Base.GPUType
+			measured := on.Predictor.Model.Layouts(gpu)
+			if measured == nil {
+				return nil, usageError("the model of %s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", on.Base.Job)
+			}
+			if workers == 0 {
+				workers = slices.Max(predict.LayoutSizes(measured))
+			}
+			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: workers})
+		})
+	base.add(cmd)
+	cmd.Flags().IntVar(&workers, "workers", 0, "GPUs (default: the most measured)")
+	return cmd
+}
+
+func (a *app) speedPlot() *cobra.Command {
+	var base baseFlags
+	var over string
+	cmd := plot(a, "speed MODEL.json", "Speed with parameter servers, against workers or ps", "",
+		`  knee plot speed model.json --over workers -f workers.svg
+  knee plot speed model.json --over ps --mode ps-async -f ps.svg`,
+		base.open, func(c plots.Condition) (*plots.Chart, error) { return plots.NewSpeed(c, over == "ps") })
+	base.addCurve(cmd)
+	oneOf(cmd, &base.mode, "mode", "mode", string(data.PSSync), string(data.PSAsync))
+	oneOf(cmd, &over, "over", "horizontal axis", "workers", "ps")
+	return cmd
+}
+
+func (a *app) whatIfPlot() *cobra.Command {
+	var base baseFlags
+	var workers string
+	var changes []string
+	cmd := plot(a, "what-if MODEL.json", "What a faster link or better overlap would bring",
+		`what-if draws the speed against workers as it is and under each change, and by
+how much each makes a step faster, with 90 % intervals. Without --change it asks
+for links that take half as long and for perfect overlap.`,
+		`  knee plot what-if model.json -f what-if.svg
+  knee plot what-if model.json --change inter_node=0.5x --change inter_node=0.5x,overlap=max -f links.svg`,
+		base.open, func(c plots.Condition) (*plots.Panels, error) {
+			var err error
+			if c.Workers, err = counts("workers", workers); err != nil {
+				return nil, err
+			}
+			only := *c.Predictor.Model
+			only.Model = only.Only(c.Base.GPUType, c.Base.ModeOrDefault())
+			c.Predictor.Model = &only
+			changed, err := changedModels(&only, changes)
+			if err != nil {
+				return nil, err
+			}
+			return plots.NewWhatIf(c, changed)
+		})
+	base.add(cmd)
+	cmd.Flags().StringArrayVar(&changes, "change", nil, "as --what-if of knee predict; may be repeated")
+	cmd.Flags().StringVar(&workers, "workers", "", workersUsage)
+	return cmd
+}
+
+// changedModels applies each change. Default changes of parameters that the model
+// lacks are left out.
+func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed error) {
+	names := map[string]string{}
+	asked := len(changes) > 0
+	if !asked {
+		names = map[string]string{"inter_node=0.5x": "network between nodes twice as fast", "intra_node=0.5x": "links within a node twice as fast",
+			"transfer=0.5x": "parameter servers twice as fast", "overlap=max": "perfect overlap"}
+		changes = []string{"inter_node=0.5x", "intra_node=0.5x", "transfer=0.5x", "overlap=max"}
+	}
+	for _, text := range changes {
+		parsed, err := parseChanges(text)
+		if err != nil {
+			return nil, err
+		}
+		changed := *m
+		if changed.Model, err = m.WhatIf(parsed); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		out = append(out, plots.Changed{Name: cmp.Or(names[text], text), Model: &changed})
+	}
+	if !asked && len(out) > 0 {
+		failed = nil
+	}
+	return out, failed
+}
+
+// The figures of what was measured.
+
+func (a *app) convergencePlot() *cobra.Command {
+	var job, file string
+	var target float64
+	var run curveFlags
+	var cmd *cobra.Command
+	cmd = plot(a, "convergence CURVE.csv", "Loss against step, the fitted curve with its band, and when a target is reached", "",
+		`  knee plot convergence study.curve.csv -f convergence.svg
+  knee plot convergence study.curve.csv --target-loss 0.2 -f convergence.png`,
+		func(files []string) ([]data.CurvePoint, error) { file = files[0]; return a.curves(file) },
+		func(points []data.CurvePoint) (*plots.Chart, error) {
+			points = slices.DeleteFunc(points, func(p data.CurvePoint) bool { return job != "" && p.Job != job })
+			settings, err := run.settings(a)
+			if err != nil {
+				return nil, err
+			}
+			if noise, err := gradnoise.Fit(points, run.initialBatch); err == nil {
+				points, settings.Templates = noise.WithProgress(points, settings.Templates)
+			}
+			c, err := convergence.Fit(points, run.initialBatch, settings)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			var goal *float64
+			if cmd.Flags().Changed("target-loss") {
+				goal = &target
+			}
+			fig, warnings, err := plots.NewConvergence(c, points, run.initialBatch, goal)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			a.warn(warnings...)
+			return fig, nil
+		})
+	cmd.Flags().StringVar(&job, "job", "", "which of several jobs")
+	cmd.Flags().Float64Var(&target, "target-loss", 0, "loss whose time to mark")
+	cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch to count steps at (default: as recorded)")
+	run.registerRun(cmd)
+	return cmd
+}
+
+func (a *app) searchPlot() *cobra.Command {
+	var study, curve, along string
+	cmd := plot(a, "search MEASUREMENTS.csv", "Progress of a search, or its prediction along one knob",
+		`search draws every trial and the best throughput so far.
+
+With --study and --along it draws what the search predicts along one knob, all
+else as in the best configuration so far: the objective with its 90 % band, the
+measured points, and below the expected gain, by which the next trial is chosen.`,
+		`  knee plot search study.measurements.csv -f search.svg
+  knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg`,
+		func(files []string) ([]data.Measurement, error) { return a.rows(data.Import{}, "", files[0]) },
+		func(ms []data.Measurement) (plots.Figure, error) {
+			if (study == "") != (along == "") || curve != "" && study == "" {
+				return nil, usageError("--study, --along and --curve: want --study and --along, or none")
+			}
+			points, err := a.curves(curve)
+			if err != nil {
+				return nil, err
+			}
+			if along == "" {
+				return plots.NewSearch("", ms)
+			}
+			s, err := data.LoadStudy(study)
+			if err != nil {
+				return nil, err
+			}
+			return plots.NewSurrogate(s, ms, points, along)
+		})
+	cmd.Flags().StringVar(&study, "study", "", "study that was searched")
+	cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
+	cmd.Flags().StringVar(&along, "along", "", "knob on the horizontal axis")
+	return cmd
+}
+
+func (a *app) residualsPlot() *cobra.Command {
+	var v validateFlags
+	var cmd *cobra.Command
+	cmd = plot(a, "residuals MEASUREMENTS.csv...", "Errors of predictions of held-out measurements, as knee validate makes them", "",
+		`  knee plot residuals study.measurements.csv -f residuals.svg
+  knee plot residuals study.measurements.csv --forward -f forward.png`,
+		func(files []string) (*predict.Validation, error) { return v.run(a, cmd, files) },
+		func(val *predict.Validation) (*plots.Chart, error) {
+			jobs := map[string]bool{}
+			for _, r := range val.Residuals {
+				jobs[r.Measured.Job] = true
+			}
+			title := "Residuals of " + val.Residuals[0].Measured.Job
+			if len(jobs) > 1 {
+				title = fmt.Sprintf("Residuals of %d jobs", len(jobs))
+			}
+			return plots.NewResiduals(title, val)
+		})
+	v.add(cmd)
+	return cmd
+}
+
+// The figures of a cluster and its jobs.
+
+func (a *app) allocationPlot() *cobra.Command {
+	var cluster string
+	cmd := plot(a, "allocation PLAN.json", "Who gets which GPUs: one bar per node, one colour per job", "",
+		"  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
+		func(files []string) (*data.Plan, error) { return data.LoadPlan(files[0]) },
+		func(plan *data.Plan) (*plots.Chart, error) {
+			c, err := data.LoadCluster(cluster)
+			if err != nil {
+				return nil, err
+			}
+			return plots.NewAllocation(plots.Allocation{Title: "Allocation", Subtitle: planSummary(plan), Cluster: c, Plan: plan})
+		})
+	fileFlag(cmd, &cluster, "cluster", "cluster.yaml (required)", "yaml", "yml")
+	required(cmd, "cluster")
+	return cmd
+}
+
+func (a *app) gainsPlot() *cobra.Command {
+	var gpuType string
+	var f sharingFlags
+	cmd := plot(a, "gains --cluster CLUSTER.yaml --jobs JOBS.yaml", "What each further worker gains, and where the allocation stopped",
+		`gains plans as knee allocate does and draws what each further worker adds to the
+objective, in the order of the gain: filled if it was given, hollow if not. A
+figure shows one GPU type.`,
+		"  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
+		func([]string) (plan.Problem, error) { return f.load() },
+		func(pr plan.Problem) (*plots.Chart, error) {
+			made, err := policy.Solve(pr)
+			if err != nil {
+				return nil, err
+			}
+			stairs, err := plan.Staircases(pr, made)
+			if err != nil {
+				return nil, err
+			}
+			return plots.NewGains(stairs, made, pr.Cluster, gpuType)
+		})
+	f.addShared(cmd)
+	cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the most given)")
+	return cmd
+}
+
+func (a *app) valuePlot() *cobra.Command {
+	var f sharingFlags
+	cmd := plot(a, "value --cluster CLUSTER.yaml --jobs JOBS.yaml", "What clusters of other sizes are worth, and what the next node adds", "",
+		"  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
+		func([]string) (plan.Problem, error) { return f.load() },
+		func(pr plan.Problem) (*plots.Panels, error) {
+			points, err := plan.Curve(pr, policy.Solve)
+			if err != nil {
+				return nil, err
+			}
+			about := fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), cmp.Or(f.objective, objective.Default), f.policy)
+			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
+		})
+	f.addShared(cmd)
+	return cmd
+}
+
+func (a *app) simulationPlot() *cobra.Command {
+	var workload, file string
+	cmd := plot(a, "simulation JOBS.csv | USAGE.csv", "Policies compared: how soon jobs are done, how full the cluster is",
+		`simulation draws what knee simulate --jobs-out wrote: the share of jobs that are
+done within a time, one line per policy. Of what --usage-out wrote it draws the
+GPUs in use over time, one row per policy, and below how many jobs wait, stopped
+ones included.`,
+		`  knee plot simulation jobs.csv -f jct.svg
+  knee plot simulation usage.csv -f usage.svg`,
+		func(files []string) ([]byte, error) { file = files[0]; return data.ReadFile(file) },
+		func(content []byte) (plots.Figure, error) {
+			if header, _, _ := bytes.Cut(content, []byte("\n")); bytes.Contains(header, []byte("gpus_used")) {
+				used, err := simulate.ReadUsage(bytes.NewReader(content), file)
+				runs, err := chosen(used, err, file, workload, func(u simulate.Used) string { return u.Workload })
+				if err != nil {
+					return nil, err
+				}
+				return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
+			}
+			jobs, err := simulate.ReadOutcomes(bytes.NewReader(content), file)
+			runs, err := chosen(jobs, err, file, workload, func(r simulate.Replayed) string { return r.Workload })
+			if err != nil {
+				return nil, err
+			}
+			return plots.NewSimulation("Job completion times", runs)
+		})
+	cmd.Flags().StringVar(&workload, "workload", "", "which of several workloads (default: the first)")
+	return cmd
+}
+
+// chosen returns the elements of one workload, by default that of the first, unless
+// err is the error of reading them.
+func chosen[T any](all []T, err error, file, workload string, of func(T) string) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	if workload == "" && len(all) > 0 {
+		workload = of(all[0])
+	}
+	out := slices.DeleteFunc(all, func(r T) bool { return of(r) != workload })
+	if len(out) == 0 {
+		return nil, badFile(file, fmt.Sprintf("nothing of workload %q", workload), "a workload of the file")
+	}
+	return out, nil
+}

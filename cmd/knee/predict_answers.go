@@ -1,0 +1,447 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"knee/data"
+	"knee/fit"
+	"knee/fit/speed"
+	"knee/predict"
+)
+
+type answerRow struct {
+	Config       data.Config    `json:"config"`
+	StepTime     data.Estimate  `json:"step_time_s"`
+	Throughput   data.Estimate  `json:"throughput"`
+	Efficiency   data.Estimate  `json:"efficiency"`
+	Goodput      data.Estimate  `json:"goodput"`
+	GlobalBatch  float64        `json:"global_batch,omitempty"`
+	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
+	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
+	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
+	PricePerHour float64        `json:"price_per_hour,omitempty"`
+	Extrapolated bool           `json:"extrapolated"`
+	Why          string         `json:"why,omitempty"`
+	Support      int            `json:"support"`
+	PeakMemory   *data.Estimate `json:"peak_memory_bytes,omitempty"`
+	GPUMemory    float64        `json:"gpu_memory_bytes,omitempty"`
+	Fits         *float64       `json:"p_fits,omitempty"`
+}
+
+func rowsOf(answers []predict.Answer) []answerRow {
+	rows := make([]answerRow, len(answers))
+	for i, p := range answers {
+		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput, GlobalBatch: p.Config.GlobalBatch(),
+			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support}
+		if p.TimeToTarget.Mean > 0 {
+			hours := predict.GPUHours(p)
+			rows[i].TimeToTarget, rows[i].GPUHours = &p.TimeToTarget, &hours
+		}
+		if p.CostToTarget.Mean > 0 {
+			rows[i].CostToTarget = &p.CostToTarget
+		}
+		if m := p.Memory; m != nil {
+			if rows[i].PeakMemory = &m.Peak; !math.IsInf(m.Capacity, 1) {
+				rows[i].GPUMemory, rows[i].Fits = m.Capacity, &m.Fits
+			}
+		}
+	}
+	return rows
+}
+
+// answerTable is the table of predictions: in CSV every figure in its own column,
+// else estimates with their intervals.
+func answerTable(answers []predict.Answer, f predictFlags) table {
+	t := answerCSV(answers)
+	t.people = answersForPeople(answers, f)
+	return t
+}
+
+// answersForPeople is the table for a terminal: heads give GPU type and mode;
+// with a goal, time and US$ (or GPU-hours) to it replace the speed; the knobs
+// outside the measured range are named.
+func answersForPeople(answers []predict.Answer, f predictFlags) *table {
+	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
+	t := newTable("workers,batch,step_time,samples/s,goodput,extrap.")
+	if goal {
+		t = newTable("workers,batch,step_time,goodput,time_to_target,takes,extrap.")
+	}
+	if f.accumulation {
+		t.columns = slices.Insert(t.columns, 2, "global_batch")
+	}
+	for _, p := range answers {
+		workers := fmt.Sprint(p.Config.Workers)
+		if len(p.Config.Placement) > 1 {
+			workers = p.Config.Placement.String()
+		}
+		batch := number(p.Config.LocalBatch)
+		if p.Config.LocalBatch == 0 {
+			batch = "–" // not known
+		}
+		if f.accumulation || p.Config.AccumSteps > 0 {
+			batch += fmt.Sprintf(" ×%d", p.Config.AccumSteps+1)
+		}
+		cells := []any{workers, batch, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number)}
+		if goal {
+			takes := between(predict.GPUHours(p), number) + " GPU-h"
+			if p.CostToTarget.Mean > 0 {
+				takes = between(p.CostToTarget, dollars)
+			}
+			cells = []any{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
+		}
+		if f.accumulation {
+			cells = slices.Insert(cells, 2, any(number(p.Config.GlobalBatch())))
+		}
+		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
+	}
+	return &t
+}
+
+// kindWords names what the configurations of a curve share.
+func kindWords(c data.Config) string {
+	words := string(c.ModeOrDefault())
+	if c.GPUType != "" {
+		words = c.GPUType + ", " + words
+	}
+	if c.PS > 0 {
+		words += fmt.Sprintf(", %d ps", c.PS)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Extra)) {
+		words += fmt.Sprintf(", %s %s", name, c.Extra[name])
+	}
+	return words
+}
+
+// beyond names the extrapolated knobs: the first word of each part of the reason.
+func beyond(p predict.Answer) string {
+	if !p.Extrapolated {
+		return ""
+	}
+	var knobs []string
+	for part := range strings.SplitSeq(p.Why, "; ") {
+		knob, _, _ := strings.Cut(part, " ")
+		knobs = append(knobs, knob)
+	}
+	return strings.Join(knobs, ", ")
+}
+
+// orEmpty writes an exact figure, or an empty cell for one that does not exist,
+// such as the time to a goal without a goal.
+func orEmpty(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return exact(v)
+}
+
+func answerCSV(answers []predict.Answer) table {
+	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
+		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target")
+	knobs := map[string]string{}
+	memory, layouts := false, false
+	for _, p := range answers {
+		c := p.Config
+		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
+			exact(c.LocalBatch), c.AccumSteps, exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
+			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
+			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean))
+		maps.Copy(knobs, c.Extra)
+		memory, layouts = memory || p.Memory != nil, layouts || !c.Plain()
+	}
+	more := func(name string, cell func(predict.Answer) string) {
+		t.columns = append(t.columns, name)
+		for i, p := range answers {
+			t.rows[i] = append(t.rows[i], cell(p))
+		}
+	}
+	peak := func(of func(data.Estimate) float64) func(predict.Answer) string {
+		return func(p predict.Answer) string {
+			if p.Memory == nil {
+				return ""
+			}
+			return exact(math.Round(of(p.Memory.Peak)))
+		}
+	}
+	if memory {
+		more("peak_memory_bytes", peak(func(e data.Estimate) float64 { return e.Mean }))
+		more("peak_memory_lo_bytes", peak(func(e data.Estimate) float64 { return e.Lo }))
+		more("peak_memory_hi_bytes", peak(func(e data.Estimate) float64 { return e.Hi }))
+		more("p_fits", fitsWords)
+	}
+	for _, name := range data.LayoutNames() {
+		if layouts {
+			more(name, func(p predict.Answer) string { return p.Config.Get(name) })
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(knobs)) {
+		more("x_"+name, func(p predict.Answer) string { return p.Config.Extra[name] })
+	}
+	return t
+}
+
+type layoutRow struct {
+	answerRow
+	Bubble        float64 `json:"bubble_share"`
+	Communication float64 `json:"communication_share"`
+	Loses         string  `json:"loses,omitempty"`
+}
+
+// layouts reports whether layouts are requested: by --best, or by a sweep over
+// workers of a model with measured layouts, which gives the fastest of each size.
+func (f *predictFlags) layouts(m *fit.Model) bool {
+	if f.best || f.at != "" || f.whatIf != "" || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
+		return f.best
+	}
+	gpu := cmp.Or(f.gpuType, m.GPUTypes()[0])
+	if m.Layouts(gpu) == nil {
+		return false
+	}
+	if f.top = 1; f.workers == "" {
+		f.workers = strings.Trim(strings.ReplaceAll(fmt.Sprint(predict.LayoutSizes(m.Layouts(gpu))), " ", ","), "[]")
+	}
+	return true
+}
+
+// predictLayouts lists the fastest layouts that fit, for every number of workers.
+func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) error {
+	if f.workers == "" {
+		return usageError("--best: want --workers, the GPUs to spread the model over")
+	}
+	measured := p.Model.GPUTypes()
+	if f.gpuType == "" && len(measured) > 1 {
+		return usageError("--gpu-type: want one of %v", measured)
+	}
+	gpu := cmp.Or(f.gpuType, measured[0])
+	if p.Model.Memory() == nil {
+		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
+	}
+	speed := func(l, _ predict.LayoutAnswer) []any {
+		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}
+	}
+	return a.listLayouts(f, out, "step_time,samples/s", speed, func(k int) ([]predict.LayoutAnswer, error) {
+		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
+		if len(all) > 1 && f.best && all[0].StepTime.Hi > all[1].StepTime.Lo {
+			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= all[0].StepTime.Hi })
+			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
+		}
+		return all, err
+	})
+}
+
+// predictMemory answers from the size of a model alone: which layouts fit.
+func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) error {
+	if f.workers == "" || f.gpuType == "" {
+		return usageError("without MODEL.json: want --workers and --gpu-type, besides --model, to say what fits")
+	}
+	if _, ok := data.FindGPU(f.gpuType); !ok {
+		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
+	}
+	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
+	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
+	relative := func(l, best predict.LayoutAnswer) []any { return []any{fmt.Sprintf("%.2f", l.Expected/best.Expected)} }
+	return a.listLayouts(f, out, "relative time", relative, func(k int) ([]predict.LayoutAnswer, error) {
+		return predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch), nil
+	})
+}
+
+// listLayouts lists the first layouts of every number of workers, with columns on
+// their speed. It fails with the last error if there is none.
+func (a *app) listLayouts(f predictFlags, out format, columns string, speed func(l, best predict.LayoutAnswer) []any, layouts func(k int) ([]predict.LayoutAnswer, error)) error {
+	workers, err := counts("workers", f.workers)
+	if err != nil {
+		return err
+	}
+	t := newTable("workers,layout," + columns + ",memory,fits,bubble,communication,loses by")
+	var rows []layoutRow
+	for _, k := range workers {
+		var all []predict.LayoutAnswer
+		if all, err = layouts(k); err != nil && len(workers) > 1 {
+			a.note("%d workers: %v", k, err)
+		}
+		for _, l := range all[:min(f.top, len(all))] {
+			bubble, communication := l.Shares()
+			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
+			t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
+			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
+		}
+	}
+	if len(rows) == 0 {
+		return err
+	}
+	return out.print(a.stdout, rows, t)
+}
+
+func layoutWords(c data.Config) string {
+	words := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batch %s × %d", max(c.TP, 1), max(c.PP, 1), c.Replicas(), number(c.LocalBatch), c.AccumSteps+1)
+	rest := c.Layout
+	rest.TP, rest.PP = 0, 0
+	if s := rest.String(); s != "" {
+		words += ", " + s
+	}
+	return words
+}
+
+func memoryWords(p predict.Answer) string {
+	if p.Memory == nil {
+		return ""
+	}
+	return between(p.Memory.Peak.Scale(1./(1<<30)), number) + " GiB"
+}
+
+func fitsWords(p predict.Answer) string {
+	if p.Memory == nil || math.IsInf(p.Memory.Capacity, 1) {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", p.Memory.Fits)
+}
+
+// sized returns the model with the size of the transformer in a file.
+func sized(m *fit.Model, path string) (*fit.Model, error) {
+	if path == "" {
+		return m, nil
+	}
+	arch, err := data.LoadArchitecture(path)
+	if err != nil {
+		return nil, err
+	}
+	return m.For(arch), nil
+}
+
+// knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
+type knobFlag map[string][]string
+
+func (k knobFlag) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(k)) {
+		parts = append(parts, name+"="+strings.Join(k[name], ","))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (k knobFlag) Set(text string) error {
+	name, values, ok := strings.Cut(text, "=")
+	name = strings.TrimPrefix(strings.TrimSpace(name), "x_")
+	if !ok || name == "" || values == "" {
+		return fmt.Errorf("want NAME=VALUE,VALUE, such as width=96,128")
+	}
+	for v := range strings.SplitSeq(values, ",") {
+		k[name] = append(k[name], strings.TrimSpace(v))
+	}
+	return nil
+}
+
+func (k knobFlag) Type() string { return "NAME=VALUES" }
+
+// check refuses knobs that the model does not have.
+func (k knobFlag) check(m *fit.Model) error {
+	known := map[string]bool{}
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			for _, knob := range m.Knobs(gpu, mode) {
+				known[knob.Name] = true
+			}
+		}
+	}
+	for name := range k {
+		switch {
+		case len(known) == 0:
+			return usageError("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)
+		case !known[name]:
+			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return nil
+}
+
+// settings returns every combination of the knobs' values, one empty one if
+// there are none.
+func (k knobFlag) settings() []map[string]string {
+	all := []map[string]string{nil}
+	for _, name := range slices.Sorted(maps.Keys(k)) {
+		var next []map[string]string
+		for _, s := range all {
+			for _, v := range k[name] {
+				with := map[string]string{name: v}
+				maps.Copy(with, s)
+				next = append(next, with)
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// parseChanges reads --what-if, such as inter_node=0.5x,overlap=max.
+func parseChanges(text string) ([]speed.Change, error) {
+	var all []speed.Change
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		bad := usageError("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
+		c := speed.Change{Parameter: name, Factor: 1}
+		switch {
+		case name == "hierarchical" && (value == "" || value == "yes"), name == "overlap" && value == "max":
+		case name == "overlap" || name == "hierarchical" || name == "":
+			return nil, bad
+		default:
+			f, err := strconv.ParseFloat(strings.TrimSuffix(value, "x"), 64)
+			if err != nil || !(f > 0 && f < 1e6) {
+				return nil, bad
+			}
+			c.Factor = f
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// whatIf predicts the speedup that changes bring to some configurations.
+func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
+	answers, err := p.AtAll(configs)
+	if err != nil {
+		return err
+	}
+	changes, err := parseChanges(f.whatIf)
+	if err != nil {
+		return err
+	}
+	changed, err := p.Model.WhatIf(changes)
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Config   data.Config   `json:"config"`
+		Before   data.Estimate `json:"step_time_s"`
+		After    data.Estimate `json:"step_time_then_s"`
+		Speedup  data.Estimate `json:"speedup"`
+		Extended bool          `json:"extrapolated"`
+	}
+	var rows []row
+	t, people := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated"), newTable("workers,batch,step_time,then,speedup,extrap.")
+	t.people = &people
+	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
+	for _, at := range answers {
+		then, err := changed.Predict(at.Config)
+		if err != nil {
+			return err
+		}
+		faster, err := p.Model.Speedup(changed, at.Config)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{at.Config, at.StepTime, then.StepTime, faster, at.Extrapolated})
+		t.add(at.Config, exact(at.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), at.Extrapolated)
+		people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
+	}
+	return out.print(a.stdout, rows, t)
+}
+
+// changeNames lists the parameters that --what-if scales.
+func changeNames() []string {
+	return []string{"compute", "fixed", "per_batch", "intra_node", "inter_node", "transfer"}
+}
