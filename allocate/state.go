@@ -61,30 +61,20 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
 	}
-	cap := NewCapacity(s.Cluster)
-	for i, c := range a.Choice {
-		if c >= 0 {
-			cap.Dims(s.Jobs[i].Options[c].Use.GPUType) // with a dimension, whether a node has it or not
-		}
-	}
-	used := make([]float64, len(cap.Limit))
-	for i, c := range a.Choice {
-		if c >= 0 {
-			cap.Add(used, &s.Jobs[i].Options[c].Use, 1)
-		}
-	}
-	if d := cap.Exceeded(used); d >= 0 {
-		return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], cap.names[d], cap.Limit[d])
-	}
-	quotas := s.Quotas()
+	capacity, quotas := s.Capacity(), s.Quotas()
+	used := make([]float64, len(capacity.Limit))
 	for i, c := range a.Choice {
 		if c < 0 {
 			continue
 		}
 		use := &s.Jobs[i].Options[c].Use
+		capacity.Add(used, use, 1)
 		if tenant := quotas.Add(i, use, 1); tenant != "" {
 			return fmt.Errorf("assignment gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[use.GPUType], use.GPUType)
 		}
+	}
+	if d := capacity.Exceeded(used); d >= 0 {
+		return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], capacity.names[d], capacity.Limit[d])
 	}
 	return nil
 }

@@ -111,7 +111,8 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, currentShares(job), job.Batch.Initial
 	r := job.Resources
-	out.Template, out.Resources = job.Template, data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
+	out.Resources = data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
+	out.Template = job.Template
 	if out.Range = job.Workers; job.Workers != (data.IntRange{}) {
 		out.Range.Min = max(1, job.Workers.Min)
 	}

@@ -111,7 +111,8 @@ func checkCurrent(j data.Job, slots, widest map[string]int) error {
 			most, known = slots[name]
 		}
 		if known && n > most {
-			return inputError(j, "current.placement", fmt.Sprintf("%s of job %s on %s", english.Plural(n, "worker", ""), j.Name, on), fmt.Sprintf("at most %d, as %s has", most, want))
+			found := fmt.Sprintf("%s of job %s on %s", english.Plural(n, "worker", ""), j.Name, on)
+			return inputError(j, "current.placement", found, fmt.Sprintf("at most %d, as %s has", most, want))
 		}
 	}
 	return nil

@@ -94,7 +94,8 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	p.warnOfNow(ws, i, at)
 	passed := !job.DeadlineAt.IsZero() && !job.DeadlineAt.After(p.Now)
 	if passed {
-		ws.add(job.Name, overdue, fmt.Sprintf("its deadline passed at %s, %s ago", job.DeadlineAt.Format(time.RFC3339), seconds(p.Now.Sub(job.DeadlineAt).Seconds())))
+		ago := seconds(p.Now.Sub(job.DeadlineAt).Seconds())
+		ws.add(job.Name, overdue, fmt.Sprintf("its deadline passed at %s, %s ago", job.DeadlineAt.Format(time.RFC3339), ago))
 	}
 	if at.Choice == allocate.None {
 		return
@@ -141,7 +142,8 @@ func (p *prepared) warnOfTenants() (out []string) {
 			if !slices.Contains(types, gpuType) {
 				src := t.Source
 				src.Column += ".quota." + gpuType
-				out = append(out, fmt.Sprintf("%s: the quota of tenant %s limits nothing: the cluster has no %s, only %s", src, t.Name, gpuType, strings.Join(types, ", ")))
+				out = append(out, fmt.Sprintf("%s: the quota of tenant %s limits nothing: the cluster has no %s, only %s",
+					src, t.Name, gpuType, strings.Join(types, ", ")))
 			}
 		}
 	}

@@ -122,7 +122,8 @@ func TestKueue(t *testing.T) {
 // A custom resource keeps the number that its owner wrote without quotes.
 func TestGPUsAsANumber(t *testing.T) {
 	w := pytorch(t, "")
-	limits := at(w.Spec, []string{"pytorchReplicaSpecs", "Worker", "template", "spec"}).(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"].(map[string]any)["limits"].(map[string]any)
+	path := []string{"pytorchReplicaSpecs", "Worker", "template", "spec", "containers", "0", "resources", "limits"}
+	limits := at(w.Spec, path).(map[string]any)
 	for quantity, want := range map[any]int{2.0: 2, "3": 3} {
 		limits["nvidia.com/gpu"] = quantity
 		if roles, err := w.roles(); err != nil || roles[1].gpus != want {
