@@ -283,6 +283,25 @@ func TestFollowGivesUp(t *testing.T) {
 	}
 }
 
+// A server that goes away is told of, and given up after the outage timeout.
+func TestFollowOutage(t *testing.T) {
+	f := &feed{lists: []string{listJSON("10", podJSON("a", "1", "9"))}}
+	s := server(t, f.serve)
+	downs := 0
+	w := kube.Watch{Path: kube.PodsPath("d"), OutageTimeout: time.Second, Down: func(error) { downs++ }}
+	err := kube.Follow(t.Context(), load(t, kubeconfig(t, s, "")), w, func(kube.Change[kube.Pod]) error {
+		go func() {
+			time.Sleep(100 * time.Millisecond) // the watch is open
+			s.Listener.Close()
+			s.CloseClientConnections()
+		}()
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "no contact for") || downs == 0 {
+		t.Errorf("err = %v, told of %d times; want the outage, told before", err, downs)
+	}
+}
+
 func TestLogs(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 900e6, time.UTC)
 	s := server(t, func(w http.ResponseWriter, r *http.Request) {
