@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -69,23 +70,15 @@ func (s surroundings) at(workers, nodes int) data.Config {
 	return c
 }
 
-// doublings returns the powers of two up to twice the most workers measured,
-// and that number itself.
-func (s surroundings) doublings() []int {
-	most := 2 * s.workers[len(s.workers)-1]
-	var ks []int
-	for k := 1; k < most; k *= 2 {
-		ks = append(ks, k)
-	}
-	return append(ks, most)
-}
-
 // targets returns the configurations whose predictions a measurement is to
-// narrow: the scalability curve at the batch and number of ps measured most,
-// which knee predict shows by default.
+// narrow: the scalability curve at the batch and number of ps measured most, in
+// doublings up to twice the most workers measured, and at that number.
 func (s surroundings) targets() []data.Config {
 	var all []data.Config
-	for _, k := range s.doublings() {
+	most := 2 * s.workers[len(s.workers)-1]
+	sizes := doublings(most)
+	sizes[most] = true
+	for _, k := range slices.Sorted(maps.Keys(sizes)) {
 		all = append(all, s.at(k, 0))
 	}
 	return all

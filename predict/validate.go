@@ -164,6 +164,11 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 	if len(test) > 0 && len(heldJobs) == 0 {
 		return nil, data.Invalid("status", fmt.Sprintf("%d test measurements, none of them ok", len(test)), "at least one with status ok")
 	}
+	for _, job := range heldJobs {
+		if rows[job] == nil {
+			jobs = append(jobs, job)
+		}
+	}
 	var trials []*trial
 	for _, job := range jobs {
 		folds, warnings, err := split(rows[job], s)
@@ -173,17 +178,9 @@ func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]
 		v.Warnings = append(v.Warnings, warnings...)
 		all := slices.Concat(rows[job], held[job])
 		for _, family := range v.Families {
-			refused, others := refusedModes(rows[job], family)
-			v.Untested = append(v.Untested, untested(others, family, "a mode the family does not describe")...)
+			refused := refusedModes(all, family)
 			for _, f := range folds {
 				trials = append(trials, &trial{job: job, family: family, rows: all, held: f, refused: refused})
-			}
-		}
-	}
-	for _, job := range heldJobs {
-		for _, family := range v.Families {
-			if rows[job] == nil {
-				v.Untested = append(v.Untested, untested(held[job], family, "the job was never trained on")...)
 			}
 		}
 	}
@@ -195,17 +192,16 @@ func okRows(ms []data.Measurement) (jobs []string, rows map[string][]data.Measur
 	return grouped.By(ok, func(m data.Measurement) string { return m.Job })
 }
 
-// refusedModes lists the modes of a job that a family does not describe, and
-// their measurements.
-func refusedModes(rows []data.Measurement, family string) (refused []data.Mode, others []data.Measurement) {
+// refusedModes lists the modes of a job that a family does not describe.
+func refusedModes(rows []data.Measurement, family string) (refused []data.Mode) {
 	modes, of := grouped.By(rows, func(m data.Measurement) data.Mode { return m.ModeOrDefault() })
 	for _, mode := range modes {
 		layouts := !of[mode][0].Plain() && family != form.LayoutFamily
 		if family != fit.Auto && (layouts || !slices.Contains(form.Families()[family].Modes, mode)) {
-			refused, others = append(refused, mode), append(others, of[mode]...)
+			refused = append(refused, mode)
 		}
 	}
-	return refused, others
+	return refused
 }
 
 func runAll(ctx context.Context, trials []*trial, s ValidationSettings) error {
@@ -230,27 +226,28 @@ func runAll(ctx context.Context, trials []*trial, s ValidationSettings) error {
 // run fits to the training measurements and predicts the others.
 func (t *trial) run(ctx context.Context, seed int64) error {
 	train, test := t.divide()
-	if len(test) == 0 {
-		return nil
+	_, trained := grouped.By(train, data.Measurement.Kind)
+	var known []data.Measurement
+	for _, r := range test {
+		why := ""
+		switch {
+		case slices.Contains(t.refused, r.ModeOrDefault()):
+			why = "a mode the family does not describe"
+		case trained[r.Kind()] == nil:
+			why = "GPU type and mode were never trained on"
+		default:
+			known = append(known, r)
+			continue
+		}
+		t.untested = append(t.untested, Untested{t.family, r.Job, r.GPUType, r.ModeOrDefault(), 1, why})
 	}
-	if len(train) == 0 {
-		t.untested = untested(test, t.family, "nothing was left to train on")
+	if len(known) == 0 {
 		return nil
 	}
 	m, err := fit.FitContext(ctx, train, fit.Settings{Family: t.family, Seed: seed})
 	if err != nil {
 		return err
 	}
-	_, trained := grouped.By(train, data.Measurement.Kind)
-	var known, strange []data.Measurement
-	for _, m := range test {
-		if trained[m.Kind()] != nil {
-			known = append(known, m)
-		} else {
-			strange = append(strange, m)
-		}
-	}
-	t.untested = untested(strange, t.family, "GPU type and mode were never trained on")
 	for rows := range slices.Chunk(known, testedAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -273,11 +270,9 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 // divide returns the measurements to fit and those to predict.
 func (t *trial) divide() (train, test []data.Measurement) {
 	for i, r := range t.rows {
-		switch {
-		case slices.Contains(t.refused, r.ModeOrDefault()):
-		case t.held(i):
+		if t.held(i) {
 			test = append(test, r)
-		default:
+		} else if !slices.Contains(t.refused, r.ModeOrDefault()) {
 			train = append(train, r)
 		}
 	}
@@ -287,14 +282,6 @@ func (t *trial) divide() (train, test []data.Measurement) {
 // testedAtOnce is the number of measurements predicted together, to share
 // common terms, between checks of ctx.
 const testedAtOnce = 4096
-
-// untested has an entry for every measurement.
-func untested(ms []data.Measurement, family, why string) (all []Untested) {
-	for _, m := range ms {
-		all = append(all, Untested{family, m.Job, m.GPUType, m.ModeOrDefault(), 1, why})
-	}
-	return all
-}
 
 // counted adds up the rows of equal entries.
 func counted(all []Untested) (sums []Untested) {

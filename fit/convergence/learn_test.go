@@ -171,7 +171,7 @@ func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
 
 // TestLearn writes prior.json and the priors with each job left out:
 //
-//	KNEE_BENCH=… go test -run Learn -learn -timeout 1h ./fit/convergence
+//	KNEE_BENCH=… go test ./fit/convergence -run Learn -timeout 1h -learn
 func TestLearn(t *testing.T) {
 	if !*learn {
 		t.Skip("learns for some minutes, with -learn only")

@@ -42,9 +42,9 @@ const (
 	// rhoNodes is the number of autocorrelations, from 0 to below 1.
 	rhoNodes = 4
 	// noiseBefore is the prior's noise, as a share of the range, worth one
-	// observation: without it, records without noise would fit no shape of the
-	// grid. Benchmarks are equal from a thousandth to a fiftieth.
-	noiseBefore = .01
+	// observation: records without noise are of no shape exactly. Recorded runs
+	// are predicted equally well from a thousandth to a hundredth.
+	noiseBefore = .003
 	// mostPatches approximately bounds the patches of a regression, for time. A
 	// patch is divided if it may hold more than one in patchesWorth of the
 	// probability.

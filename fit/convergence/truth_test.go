@@ -95,10 +95,10 @@ func TestLuckyValuesOfALoss(t *testing.T) {
 // range: a target above it is met when the curve does, one under it is not.
 func TestFloorsWithoutNoise(t *testing.T) {
 	for _, tt := range []struct{ floor, way, late, target float64 }{
-		{20, 100, 0, 23}, {6, 100, 0, 10}, {6, 100, 5, 9}, {20, 100, 3, 22.5},
+		{20, 100, 0, 23}, {20, 100, 0, 21}, {6, 100, 0, 10}, {6, 100, 5, 9}, {20, 100, 3, 22.5},
 	} {
 		t.Run(fmt.Sprintf("%g + %g over steps + %g", tt.floor, tt.way, tt.late), func(t *testing.T) {
-			at := tt.way/(tt.target-tt.floor) - tt.late
+			at := math.Ceil(tt.way/(tt.target-tt.floor) - tt.late) // first step
 			for _, share := range []float64{.5, .8} {
 				for _, epochs := range []bool{false, true} {
 					c, err := Fit(lossesOf(func(x float64) float64 { return tt.floor + tt.way/(x+tt.late) }, int(share*at), 0, epochs, 1), 0, Settings{})
