@@ -3,6 +3,7 @@ package plots
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 
@@ -73,17 +74,17 @@ func surrogateOf(study *data.Study, trials []data.Measurement, curves []data.Cur
 
 // objectiveLabel names the objective of a study with its unit.
 func objectiveLabel(study *data.Study) string {
-	switch named := bayesopt.Objective(study.Objective.Maximize + study.Objective.Minimize); {
-	case named == bayesopt.CostToTarget && study.Objective.Samples > 0:
-		return "cost of the job (US$)"
-	case named == bayesopt.CostToTarget:
-		return "cost per sample (US$)"
-	case named == bayesopt.StepTime || study.Objective.Cover:
-		return "step time (s)"
-	case named == bayesopt.Goodput:
+	o, _ := bayesopt.ParseObjective(study.Objective) // which loading has checked
+	name := strings.ReplaceAll(string(o), "_", " ")
+	switch {
+	case o == bayesopt.CostToTarget && study.Objective.Samples == 0:
+		name = "cost per sample"
+	case o == bayesopt.Accuracy:
+		name = "step time"
+	case o == bayesopt.Goodput:
 		return Goodput.label()
 	}
-	return Throughput.label()
+	return fmt.Sprintf("%s (%s)", name, o.Unit())
 }
 
 // surrogate describes what a search predicts along one knob, everything else
