@@ -367,7 +367,7 @@ func (f checkFlags) config(workers int) (data.Config, error) {
 	return c, err
 }
 
-func (r checkResult) table(f format) table {
+func (r checkResult) table(f format) *table {
 	write := f.figures()
 	if len(r.Workers) == 0 && len(r.Drift) > 0 {
 		t := newTable("config,measured_s,predicted_s,lo,hi,change,refit")

@@ -173,17 +173,16 @@ func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapsho
 	}
 }
 
-func measurementTable(ms []data.Measurement) table {
-	t := newTable("config,status,step_time_s,step_time_se_s,step_time_sd_s,steps,samples_per_s,start_seconds,wall_s,error")
-	people := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
-	t.people = &people
+func measurementTable(ms []data.Measurement) *table {
+	t := newTable("config,status,step_time_s,step_time_se_s,step_time_sd_s,steps,samples_per_s,start_seconds,wall_s,error",
+		"config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
 			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
-			people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
+			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
 		} else {
 			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
-			people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
+			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t

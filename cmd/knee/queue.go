@@ -121,7 +121,7 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 	return cmd
 }
 
-func jobsTable(rows []queue.Row, f format) table {
+func jobsTable(rows []queue.Row, f format) *table {
 	write := func(v float64) string { // nothing for what is not known
 		if v == 0 {
 			return ""
@@ -238,7 +238,7 @@ func commandLine(c queue.Command) string {
 	return data.Visible(text, 400)
 }
 
-func changeTable(changes []*apply.Change) table {
+func changeTable(changes []*apply.Change) *table {
 	t := newTable("id,job,action,from,to,status,reason")
 	for _, c := range changes {
 		t.add(c.ID, c.Name, c.Action, nodesText(c.From), nodesText(c.To), c.Status, c.Reason)
