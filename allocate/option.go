@@ -7,10 +7,9 @@ import (
 
 // Option is one allocation a job could get: a row of its option table.
 type Option struct {
-	Config data.Config    // with the placement shape it was predicted for
-	Answer predict.Answer // what the model says about Config
-	Value  float64        // what the objective says about Answer; larger is better
-	Use    Use            // what it takes from the cluster
+	predict.Answer         // what the model says about Config, which has the placement shape it was predicted for
+	Value          float64 // what the objective says about Answer; larger is better
+	Use            Use     // what it takes from the cluster
 
 	// Keeps: the job runs on this option already, so choosing it restarts nothing.
 	Keeps bool

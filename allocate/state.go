@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Policy chooses an option for every job. It neither places nor changes jobs, and
@@ -14,17 +16,13 @@ type Policy interface {
 
 // State is the input of a policy.
 type State struct {
-	Now     float64           // seconds since the start of the workload; 0 for a single plan
-	Cluster *data.Cluster     // capacity
-	Jobs    []JobState        // in order of submission
-	Tenants map[string]Tenant // by name; a tenant not listed has weight 1, no quota and no parent
-}
-
-// Tenant is an owner of jobs.
-type Tenant struct {
-	Weight float64        // its share relative to the other children of its parent
-	Quota  map[string]int // most worker slots by GPU type; a type that is not listed has no limit
-	Parent string         // the tenant whose share and quota it divides with its siblings; empty: none
+	Now     float64       // seconds since the start of the workload; 0 for a single plan
+	Cluster *data.Cluster // capacity
+	Jobs    []JobState    // in order of submission
+	// Tenants are the owners of jobs by name. A child divides the share and the quota of
+	// its parent with its siblings. One that is not listed has weight 1, no quota and no
+	// parent, a GPU type without a quota no limit.
+	Tenants map[string]data.Tenant
 }
 
 // JobState is one job of a State.
@@ -56,7 +54,7 @@ type Assignment struct {
 // resource or quota.
 func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
-		return fmt.Errorf("assignment has %d choices, want one for each of %d jobs", len(a.Choice), len(s.Jobs))
+		return fmt.Errorf("assignment has %s, want one for each of %s", english.Plural(len(a.Choice), "choice", ""), english.Plural(len(s.Jobs), "job", ""))
 	}
 	for i, c := range a.Choice {
 		if c < -1 || c >= len(s.Jobs[i].Options) {

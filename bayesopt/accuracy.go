@@ -24,16 +24,10 @@ const probable = 0.5
 // much and the model fitted to them is a sixth worse.
 func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	var targets []int
-	for i, fits := range p.fits {
-		if fits >= probable {
+	for i := 0; i < len(p.fits); i += 1 + len(p.fits)/accuracyTargets {
+		if p.fits[i] >= probable {
 			targets = append(targets, i)
 		}
-	}
-	if n := len(targets); n > accuracyTargets {
-		for k := range accuracyTargets {
-			targets[k] = targets[k*n/accuracyTargets]
-		}
-		targets = targets[:accuracyTargets]
 	}
 	gain := make([]float64, len(open))
 	for m, g := range post.members {
@@ -50,27 +44,6 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 		gain[k] = math.Log(gain[k])
 	}
 	return gain
-}
-
-// whitened is an input, scaled, and L⁻¹ times its covariance with the
-// observations.
-type whitened struct{ scaled, v []float64 }
-
-// whiten returns the posterior mean at x, and x whitened.
-func (g *GP) whiten(x []float64) (mean float64, at whitened) {
-	scratch := make([]float64, g.scratch())
-	mean, _ = g.predict(x, scratch)
-	d := len(g.inverse)
-	return mean, whitened{scratch[:d:d], scratch[d:]}
-}
-
-// covariance returns the posterior covariance of the response at two inputs.
-func (g *GP) covariance(a, b whitened) float64 {
-	c := g.hyper.prior(distance(a.scaled, b.scaled))
-	for i := range a.v {
-		c -= a.v[i] * b.v[i]
-	}
-	return g.sigma2 * c
 }
 
 // reduction returns the mean reduction of variance at the targets by one

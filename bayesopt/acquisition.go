@@ -1,6 +1,10 @@
 package bayesopt
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // Predictive is the posterior of one candidate's response: a mixture of normal
 // distributions, one per set of hyperparameters. The slices have equal length
@@ -12,18 +16,11 @@ type Predictive struct {
 // Average returns ln of the mixture's mean of e^score, so that improvements and
 // probabilities are averaged, not their logarithms.
 func (p Predictive) Average(score func(mean, sd, best float64) float64, best float64) float64 {
-	top, sum := math.Inf(-1), 0.0
+	scores := make([]float64, len(p.Weight))
 	for i, w := range p.Weight {
-		s := score(p.Mean[i], p.SD[i], best) + math.Log(w)
-		switch {
-		case math.IsInf(s, -1):
-		case s > top:
-			sum, top = sum*math.Exp(top-s)+1, s
-		default:
-			sum += math.Exp(s - top)
-		}
+		scores[i] = score(p.Mean[i], p.SD[i], best) + math.Log(w)
 	}
-	return top + math.Log(max(sum, 1))
+	return floats.LogSumExp(scores)
 }
 
 // Moments returns the mean and standard deviation of the mixture.
@@ -61,4 +58,55 @@ func (p Predictive) Quantile(q float64) float64 {
 		}
 	}
 	return 0.5 * (lo + hi)
+}
+
+// LogEI returns ln E[max(best − y, 0)] for y ~ N(mean, sd²): the log expected
+// improvement of a quantity to minimise (Jones, Schonlau and Welch 1998, eq.
+// 15; in logarithms Ament et al. 2023, eq. 9). It is finite and increasing in
+// best even where the improvement underflows. With sd = 0 it is ln(best −
+// mean), −Inf if that is not positive.
+func LogEI(mean, sd, best float64) float64 {
+	if sd <= 0 {
+		return math.Log(max(best-mean, 0))
+	}
+	return logImprovement((best-mean)/sd) + math.Log(sd)
+}
+
+// logEIWithin is [LogEI] of an improvement that counts only where y ≤ longest:
+// ln E[max(best − y, 0); y ≤ longest].
+func logEIWithin(mean, sd, best, longest float64) float64 {
+	if best <= longest {
+		return LogEI(mean, sd, best)
+	}
+	whole := math.Log(best-longest) + logNormalCDF((longest-mean)/max(sd, 1e-12)) // least gain of every y ≤ longest
+	return floats.LogSumExp([]float64{whole, LogEI(mean, sd, longest)})
+}
+
+// logImprovement returns ln(φ(u) + u·Φ(u)).
+func logImprovement(u float64) float64 {
+	switch {
+	case u > -1:
+		return math.Log(normalDensity(u) + u*normalCDF(u))
+	case u > -35:
+		return logDensity(u) + math.Log1p(u*normalCDF(u)/normalDensity(u)) // no underflow here
+	}
+	// Below −35, 1 − ratio would cancel; the asymptotic series from Mills'
+	// ratio is u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …).
+	t := 1 / (u * u)
+	return logDensity(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
+}
+
+func logDensity(u float64) float64 { return -0.5*u*u - 0.5*math.Log(2*math.Pi) }
+
+func normalDensity(u float64) float64 { return math.Exp(logDensity(u)) }
+
+func normalCDF(u float64) float64 { return 0.5 * math.Erfc(-u/math.Sqrt2) }
+
+// logNormalCDF returns ln Φ(u) without underflow.
+func logNormalCDF(u float64) float64 {
+	if u > -35 {
+		return math.Log(normalCDF(u))
+	}
+	t := 1 / (u * u)
+	return logDensity(u) - math.Log(-u) + math.Log1p(-t*(1-3*t*(1-5*t)))
 }

@@ -20,6 +20,8 @@ const (
 	// table; screenKeep is the number of candidates kept for all members.
 	screenMembers = 3
 	screenKeep    = 384
+	// parallelBatch is the number of candidates that a processor takes at a time.
+	parallelBatch = 256
 )
 
 // choice is the result of scoring every open candidate.
@@ -36,7 +38,6 @@ type choice struct {
 type verdict struct {
 	candidate int
 	score     float64 // ln value of the trial, −Inf if 0
-	worth     float64 // value of the trial, negative if the cost of failure exceeds the gain
 	chance    float64 // probability of being better than the best by the target
 	sd        float64 // of ln step time
 	meets     float64 // probability of being in time, see [Problem.longest]
@@ -44,14 +45,9 @@ type verdict struct {
 	dear      float64 // ln of the divisor of the score, see [Problem.dearness]
 }
 
-// compare orders verdicts by score.
-func (v verdict) compare(w verdict) int {
-	return cmp.Or(cmp.Compare(v.score, w.score), cmp.Compare(v.worth, w.worth))
-}
-
 // prefer orders candidates by verdict; ties are broken by seed.
 func (p *Problem) prefer(v, w verdict) int {
-	if c := v.compare(w); c != 0 {
+	if c := cmp.Compare(v.score, w.score); c != 0 {
 		return c
 	}
 	return cmp.Compare(p.priority(v.candidate), p.priority(w.candidate))
@@ -107,9 +103,12 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return v
 	}
 	out := make([]verdict, len(of))
-	inParallel(len(of), func() func(k int) {
+	_ = parallel.Each(len(of), parallelBatch, func() func(k int) error {
 		predict, moved := post.predictor(), Predictive{}
-		return func(k int) { out[k] = judge(of[k], p.shift(predict(p.Points[of[k]]), post, of[k], &moved)) }
+		return func(k int) error {
+			out[k] = judge(of[k], p.shift(predict(p.Points[of[k]]), post, of[k], &moved))
+			return nil
+		}
 	})
 	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
@@ -118,9 +117,8 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	for _, v := range out {
 		safest = max(safest, v.works)
 	}
-	for k := range out {
-		out[k].deduct(failure * (safest - out[k].works)) // relative to the safest candidate
-		out[k].score -= out[k].dear
+	for k, v := range out {
+		out[k].score = less(v.score, failure*(safest-v.works)) - v.dear // relative to the safest candidate
 	}
 	return out
 }
@@ -129,23 +127,12 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 // time limit and the deadline.
 func (p *Problem) longest(i int) float64 { return min(p.limit, p.latest[i]) }
 
-// inParallel calls work for 0 to n−1 on all processors; each gets its own
-// function from worker.
-func inParallel(n int, worker func() func(k int)) {
-	_ = parallel.Each(n, 256, func() func(int) error {
-		work := worker()
-		return func(k int) error { work(k); return nil }
-	})
-}
-
-// deduct subtracts the expected cost of failure.
-func (v *verdict) deduct(loss float64) {
-	v.worth = math.Exp(v.score) - loss
-	if share := math.Exp(math.Log(loss) - v.score); share < 1 {
-		v.score += math.Log1p(-share)
-	} else {
-		v.score = math.Inf(-1)
+// less returns ln(e^score − loss), −Inf if the loss exceeds the gain.
+func less(score, loss float64) float64 {
+	if share := math.Exp(math.Log(loss) - score); share < 1 {
+		return score + math.Log1p(-share)
 	}
+	return math.Inf(-1)
 }
 
 // screen returns the best candidates by the heaviest members.
@@ -165,18 +152,4 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 		kept = append(kept, v.candidate)
 	}
 	return kept
-}
-
-// dearness returns ln(1 + the cost of a trial relative to one more trial of the
-// best so far), the divisor of its score: among cheap trials, differences
-// hardly count. It is 0 unless trials are whole jobs, whose costs vary by
-// orders of magnitude.
-func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
-	if !p.Options.JobTime || p.bestIndex < 0 {
-		return func(int, Predictive) float64 { return 0 }
-	}
-	cost := p.trialCost()
-	relative := func(i int, belief Predictive) float64 { return cost.seconds(p, i, belief) * p.hourly[i] }
-	usual := relative(p.bestIndex, p.belief(post, p.bestIndex))
-	return func(i int, belief Predictive) float64 { return math.Log1p(relative(i, belief) / usual) }
 }

@@ -2,47 +2,49 @@ package bayesopt
 
 import (
 	"math"
-	"slices"
 
-	"knee/data"
+	"gonum.org/v1/gonum/floats"
+
 	"knee/internal/quantile"
 )
 
-// trialCost predicts the duration of a trial. Trials take about the same time
-// (a fixed measuring window) or the same number of steps (a whole job, as in
-// recorded tables): whichever varies less over the measured trials is used.
-type trialCost struct {
-	wall  float64 // median seconds per trial
-	steps float64 // median trial seconds ÷ step seconds; 0 if wall is used
-}
-
-// trialCost fits the duration of trials to those measured.
-func (p *Problem) trialCost() trialCost {
-	var walls, ratios []float64
-	for _, m := range p.History.Measured {
-		if m.Status == data.OK && positive(m.Wall) {
-			walls = append(walls, math.Log(m.Wall))
-			ratios = append(ratios, math.Log(m.Wall/m.StepTime))
+// trialSeconds returns a prediction of the duration of a trial of candidate i
+// from the posterior of its response, empty if unknown. Trials take about the
+// same time (a fixed measuring window) or the same number of steps (a whole
+// job, as in recorded tables): whichever varies less over the measured trials.
+func (p *Problem) trialSeconds() func(i int, belief Predictive) float64 {
+	var walls, steps []float64 // logarithms
+	for _, m := range p.succeeded() {
+		if positive(m.Wall) {
+			walls, steps = append(walls, math.Log(m.Wall)), append(steps, math.Log(m.Wall/m.StepTime))
 		}
 	}
-	if len(walls) == 0 {
-		return trialCost{wall: p.Options.TrialSeconds}
+	wall := p.Options.TrialSeconds
+	if len(walls) > 0 {
+		wall = math.Exp(quantile.Median(walls))
 	}
-	c := trialCost{wall: math.Exp(quantile.Median(walls))}
-	if len(walls) > 1 && spanOf(ratios) < spanOf(walls) {
-		c.steps = math.Exp(quantile.Median(ratios))
+	if len(walls) < 2 || floats.Max(steps)-floats.Min(steps) >= floats.Max(walls)-floats.Min(walls) {
+		return func(int, Predictive) float64 { return wall }
 	}
-	return c
+	perTrial := math.Exp(quantile.Median(steps))
+	return func(i int, belief Predictive) float64 {
+		if len(belief.Mean) == 0 {
+			return wall
+		}
+		m, _ := belief.Moments()
+		return perTrial * math.Exp(min(m-p.offset[i], p.limit))
+	}
 }
 
-// seconds returns the expected duration of a trial of candidate i; belief is
-// the posterior of its response, empty if unknown.
-func (c trialCost) seconds(p *Problem, i int, belief Predictive) float64 {
-	if c.steps == 0 || len(belief.Mean) == 0 {
-		return c.wall
+// dearness returns ln(1 + the cost of a trial relative to one more trial of the
+// best so far), the divisor of its score: among cheap trials, differences
+// hardly count. It is 0 unless trials are whole jobs, whose costs vary by
+// orders of magnitude.
+func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
+	if !p.Options.JobTime || p.bestIndex < 0 {
+		return func(int, Predictive) float64 { return 0 }
 	}
-	m, _ := belief.Moments()
-	return c.steps * math.Exp(min(m-p.offset[i], p.limit))
+	seconds, best := p.trialSeconds(), p.bestIndex
+	usual := seconds(best, p.belief(post, best)) * p.hourly[best]
+	return func(i int, belief Predictive) float64 { return math.Log1p(seconds(i, belief) * p.hourly[i] / usual) }
 }
-
-func spanOf(v []float64) float64 { return slices.Max(v) - slices.Min(v) }

@@ -10,13 +10,6 @@
 // the expected improvement until no candidate is likely to be noticeably
 // better.
 //
-// The parts can be used separately:
-//
-//   - [AverageGP] and [FitGP]: Gaussian process regression with an ARD
-//     Matérn-5/2 kernel (Rasmussen and Williams, Gaussian Processes for Machine
-//     Learning, 2006, chapters 2, 4 and 5);
-//   - [LogEI]: the acquisition function.
-//
 // Package knee/bayesopt/sampler has a goptuna sampler with the same model and
 // acquisition, and a search as a goptuna study; knee/bayesopt/baseline has the
 // methods that guided is compared with.

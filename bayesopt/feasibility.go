@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // MemoryModel fits a physical model of memory, such as that of package fit, to
@@ -72,10 +73,9 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
 	prior, variance := make([]float64, d), make([]float64, d)
 	variance[0] = middleSD * middleSD
-	known := MemorySlopes()
 	for j, c := range columns {
 		h.width[j] = c.width
-		s, ok := known[c.name]
+		s, ok := MemorySlopes()[c.name]
 		if !ok {
 			s = otherSlope
 		}
@@ -87,7 +87,8 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 		rows[i] = h.row(x)
 	}
 	copy(h.mean, prior)
-	precision := mat.NewSymDense(d, nil)
+	h.cov = mat.NewSymDense(d, nil)
+	precision, chol := mat.NewSymDense(d, nil), mat.Cholesky{}
 	for range 30 {
 		step := mat.NewVecDense(d, nil)
 		precision.Zero()
@@ -100,22 +101,17 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 			step.AddScaledVec(step, slope/softness, mat.NewVecDense(d, row))
 			precision.SymRankOne(precision, curve/(softness*softness), mat.NewVecDense(d, row))
 		}
-		var chol mat.Cholesky
 		if !chol.Factorize(precision) {
 			break
 		}
 		_ = chol.SolveVecTo(step, step) // the prior makes it well conditioned
+		_ = chol.InverseTo(h.cov)
 		for j := range h.mean {
 			h.mean[j] += step.AtVec(j)
 		}
 		if mat.Norm(step, 2) < 1e-6 {
 			break
 		}
-	}
-	h.cov = mat.NewSymDense(d, nil)
-	var chol mat.Cholesky
-	if chol.Factorize(precision) {
-		_ = chol.InverseTo(h.cov)
 	}
 	return h
 }
@@ -189,41 +185,40 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 // feasibility returns the probability that each candidate fits, by the memory
 // model if that covers the candidate, else by the classifier. A trial that met
 // its time limit did fit.
-func (p *Problem) feasibility(enc *encoder) []float64 {
+func (p *Problem) feasibility() []float64 {
 	var points [][]float64
 	var fit []bool
 	for _, m := range p.History.Measured {
 		if m.Status == data.Aborted || m.Status == data.Queued {
 			continue
 		}
-		if x, ok := enc.encode(m.Config); ok {
+		if x, ok := p.enc.encode(m.Config); ok {
 			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout)
 		}
 	}
-	h := newHeadroom(p.Options.Constants.UsualFits, p.columns, p.Points, points, fit)
+	h := newHeadroom(p.Options.Constants.UsualFits, p.enc.columns, p.Points, points, fit)
 	if slices.Contains(fit, false) {
 		scores, some := make([]float64, len(points)), [][]float64(nil)
 		for i := 0; i < len(p.Points); i += 1 + len(p.Points)/1000 { // a sample suffices for the average
 			some = append(some, p.Points[i])
 		}
 		for i, x := range points {
-			scores[i] = newHeadroom(p.Options.Constants.UsualFits, p.columns, some, points[:i], fit[:i]).score(x)
+			scores[i] = newHeadroom(p.Options.Constants.UsualFits, p.enc.columns, some, points[:i], fit[:i]).score(x)
 		}
 		h.learnBias(scores, fit)
 	}
-	var physical func(data.Config) (float64, bool)
+	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {
 		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
-	inParallel(len(out), func() func(int) {
-		return func(i int) {
-			out[i] = h.fits(p.Points[i])
-			if physical != nil {
-				if chance, ok := physical(p.cands[i]); ok {
-					out[i] = chance
-				}
+	_ = parallel.Each(len(out), parallelBatch, func() func(int) error {
+		return func(i int) error {
+			chance, ok := physical(p.cands[i])
+			if out[i] = chance; !ok {
+				out[i] = h.fits(p.Points[i])
 			}
+			return nil
 		}
 	})
 	return out

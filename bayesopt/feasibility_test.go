@@ -102,24 +102,18 @@ func mustProblem(t *testing.T, o Options, h History) *Problem {
 }
 
 // The score of a trial falls with its probability of failure and the cost of
-// it; a trial with more to lose than to gain has none, and of such trials that
-// with the least loss comes first.
-func TestDeduct(t *testing.T) {
+// it; a trial with more to lose than to gain has none.
+func TestLess(t *testing.T) {
 	failureCost := LearnedConstants().FailureCost
-	worth := func(gain, fits float64) verdict {
-		v := verdict{score: math.Log(gain * fits)}
-		v.deduct(failureCost * (1 - fits))
-		return v
+	worth := func(gain, fits float64) float64 { return less(math.Log(gain*fits), failureCost*(1-fits)) }
+	if v := worth(0.5, 1); math.Abs(v-math.Log(0.5)) > 1e-12 {
+		t.Errorf("a certain gain of 0.5 is worth e^%g", v)
 	}
-	if v := worth(0.5, 1); v.worth != 0.5 || math.Abs(v.score-math.Log(0.5)) > 1e-12 {
-		t.Errorf("a certain gain of 0.5 is worth %+v", v)
+	if v, want := worth(0.5, 0.8), 0.4-failureCost*0.2; math.Abs(v-math.Log(want)) > 1e-12 {
+		t.Errorf("a gain of 0.5 that fits with probability 0.8 is worth e^%g, want %g", v, want)
 	}
-	if v, want := worth(0.5, 0.8), 0.4-failureCost*0.2; math.Abs(v.worth-want) > 1e-12 || math.Abs(v.score-math.Log(want)) > 1e-12 {
-		t.Errorf("a gain of 0.5 that fits with probability 0.8 is worth %+v, want %g", v, want)
-	}
-	safe, risky := worth(1e-9, 0.99), worth(1e-9, 0.5)
-	if !math.IsInf(safe.score, -1) || safe.compare(risky) <= 0 || worth(1e-9, 1).compare(safe) <= 0 {
-		t.Errorf("of hardly any gain: certain %+v, safe %+v, risky %+v; want them in that order", worth(1e-9, 1), safe, risky)
+	if safe, certain, none := worth(1e-9, 0.99), worth(1e-9, 1), less(math.Inf(-1), 0); !math.IsInf(safe, -1) || math.IsInf(certain, -1) || !math.IsInf(none, -1) {
+		t.Errorf("of hardly any gain: certain e^%g, safe e^%g; of none: e^%g; want only the first above 0", certain, safe, none)
 	}
 }
 

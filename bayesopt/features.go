@@ -101,23 +101,13 @@ func distinct(cands []data.Config, points [][]float64) error {
 		for _, v := range p {
 			key = append(strconv.AppendInt(key, int64(math.Round(v*1e9)), 36), ',')
 		}
-		if j, ok := seen[string(key)]; ok && !placedAlike(cands[i], cands[j]) {
+		if j, ok := seen[string(key)]; ok && (len(cands[i].Placement) == 0 || cands[i].Key() == cands[j].Key()) {
 			return &data.InputError{Found: fmt.Sprintf("candidates %d (%s) and %d (%s) with equal features", j+1, cands[j], i+1, cands[i]),
 				Want: "candidates that differ in a knob the model sees: drop one, or add the column that tells them apart"}
 		}
 		seen[string(key)] = i
 	}
 	return nil
-}
-
-// placedAlike reports whether two configurations differ only in how the same
-// number of workers is placed on the same number of nodes.
-func placedAlike(a, b data.Config) bool {
-	if len(a.Placement) == 0 || a.NodeCount() != b.NodeCount() || slices.Equal(a.Placement, b.Placement) {
-		return false
-	}
-	b.Placement, b.Nodes = a.Placement, a.Nodes
-	return a.Key() == b.Key()
 }
 
 // columnsFor returns the columns for a set of candidates, in a fixed order.
@@ -254,16 +244,22 @@ func extraColumns(name string, cands []data.Config) []column {
 // and a constant column for one.
 func oneHot(name string, cands []data.Config, level func(data.Config) string) []column {
 	levels := levelsOf(cands, level)
+	if len(levels) == 2 {
+		return indicators(name, level, levels, levels[1:])
+	}
+	return indicators(name, level, levels, levels)
+}
+
+// indicators returns a 0/1 column for each wanted level, undefined outside all
+// levels.
+func indicators(name string, level func(data.Config) string, all, wanted []string) []column {
 	var cols []column
-	for k, want := range levels {
-		if k == 0 && len(levels) == 2 {
-			continue
-		}
+	for _, want := range wanted {
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
 			switch s := level(c); {
 			case s == want:
 				return 1
-			case slices.Contains(levels, s):
+			case slices.Contains(all, s):
 				return 0
 			}
 			return math.NaN()
@@ -279,4 +275,49 @@ func levelsOf(cands []data.Config, level func(data.Config) string) []string {
 		seen[level(c)] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// gpuColumns describes the GPU type by log2 of speed, memory and memory
+// bandwidth, so that measurements on one type inform about similar ones. A type
+// unknown to [data.FindGPU] gets the mean of the known ones and a 0/1 column;
+// a known type with the numbers of another gets that column too. With fewer
+// than two distinct known types, every type is a category.
+func gpuColumns(cands []data.Config) []column {
+	typeOf := func(c data.Config) string { return c.GPUType }
+	types, numbers := levelsOf(cands, typeOf), map[string][3]float64{}
+	var distinct [][3]float64
+	var mean [3]float64 // of the known types
+	var own []string    // types with a 0/1 column
+	for _, name := range types {
+		g, ok := data.FindGPU(name)
+		v := [3]float64{math.Log2(g.TFLOPS), math.Log2(g.Memory), math.Log2(g.Bandwidth)}
+		if ok {
+			numbers[name] = v
+		}
+		if !ok || slices.Contains(distinct, v) {
+			own = append(own, name)
+		} else {
+			distinct = append(distinct, v)
+		}
+	}
+	if len(distinct) < 2 {
+		return oneHot("gpu_type", cands, typeOf)
+	}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		for k, v := range numbers[name] {
+			mean[k] += v / float64(len(numbers))
+		}
+	}
+	var cols []column
+	for k, name := range []string{"gpu_tflops", "gpu_memory", "gpu_bandwidth"} {
+		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
+			if v, ok := numbers[c.GPUType]; ok {
+				return v[k]
+			} else if slices.Contains(own, c.GPUType) {
+				return mean[k]
+			}
+			return math.NaN()
+		}})
+	}
+	return append(cols, indicators("gpu_type", typeOf, types, own)...)
 }

@@ -4,13 +4,95 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
 
 	"knee/internal/gp"
 )
+
+// constantRatio is the prior variance of the unknown constant level relative to
+// the Matérn part. Responses are centred, so it covers only the difference
+// between the mean of a few measurements and that of the space.
+const constantRatio = 0.3
+
+// minNugget is added to every nugget ratio to keep the kernel matrix positive
+// definite when inputs coincide.
+const minNugget = 1e-8
+
+// Hyper holds the hyperparameters of the kernel
+//
+//	k(x, x') = σ²·(m(r) + κ + ν·[same observation]),
+//	m(r) = (1 + r + r²/3)·e^−r,  r² = 5·Σ_j ((x_j − x'_j)/ℓ_j)²,
+//
+// an ARD Matérn-5/2 kernel (Rasmussen and Williams 2006, eq. 4.17) plus a
+// constant (κ is constantRatio) and noise, of the observation and of the input.
+// They are natural logarithms: any real value is valid.
+type Hyper struct {
+	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
+	LogSigma2 float64   // ln σ², in squared units of the response
+	LogNugget float64   // ln ν, noise variance relative to σ²
+	// Jumps are further inputs, steps of columns, where the response may be
+	// discontinuous, as where a data set no longer fits in memory.
+	Jumps []Jump
+}
+
+// Jump is a step function of one column, or of the sum of two (a product, for
+// logarithms): 0 up to At, 1/ℓ above.
+type Jump struct {
+	Column, Second int // Second equals Column for a step of one column
+	At             float64
+	LogLength      float64 // ln ℓ
+}
+
+// beyond reports whether x is above the step.
+func (j Jump) beyond(x []float64) bool { return (x[j.Column]+x[j.Second])/2 > j.At }
+
+// prior returns the covariance of the responses at two inputs at scaled
+// distance r, relative to σ².
+func (h *Hyper) prior(r float64) float64 {
+	return (1+r+r*r/3)*math.Exp(-r) + constantRatio
+}
+
+// inverse returns √5/ℓ of the columns and then the jumps.
+func (h *Hyper) inverse() []float64 {
+	var out []float64
+	for _, l := range h.LogLength {
+		out = append(out, math.Sqrt(5)*math.Exp(-l))
+	}
+	for _, j := range h.Jumps {
+		out = append(out, math.Sqrt(5)*math.Exp(-j.LogLength))
+	}
+	return out
+}
+
+// scale stores √5·x/ℓ, so that the Euclidean distance of two results is the r of
+// the kernel. Equal inputs give bitwise equal results.
+func (g *GP) scale(dst, x []float64) {
+	d := len(x)
+	for j, v := range x {
+		dst[j] = v * g.inverse[j]
+	}
+	for k, jump := range g.hyper.Jumps {
+		dst[d+k] = 0
+		if jump.beyond(x) {
+			dst[d+k] = g.inverse[d+k]
+		}
+	}
+}
+
+// distance returns the Euclidean distance of a and b.
+func distance(a, b []float64) float64 {
+	var s float64
+	for j := range a {
+		d := a[j] - b[j]
+		s += d * d
+	}
+	return math.Sqrt(s)
+}
 
 // GP is a Gaussian process conditioned on observations. It is immutable and
 // safe for concurrent use.
@@ -31,17 +113,10 @@ func checkObservations(x [][]float64, y []float64) error {
 	if len(x) == 0 || len(x) != len(y) {
 		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want equal numbers, at least one", len(x), len(y))
 	}
+	infinite := func(v float64) bool { return !finite(v) }
 	for i, row := range x {
-		if d := len(x[0]); len(row) != d {
-			return fmt.Errorf("gaussian process: input %d has %d columns, want %d", i, len(row), d)
-		}
-		for j, v := range row {
-			if !finite(v) {
-				return fmt.Errorf("gaussian process: input %d column %d is %v, want a finite number", i, j, v)
-			}
-		}
-		if !finite(y[i]) {
-			return fmt.Errorf("gaussian process: response %d is %v, want a finite number", i, y[i])
+		if d := len(x[0]); len(row) != d || slices.ContainsFunc(row, infinite) || infinite(y[i]) {
+			return fmt.Errorf("gaussian process: input %d is %v and its response %v, want %d finite numbers and one", i, row, y[i], d)
 		}
 	}
 	return nil
@@ -115,4 +190,54 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	}
 	g.factor.Whiten(v)
 	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)-floats.Dot(v, v))
+}
+
+// whitened is an input, scaled, and L⁻¹ times its covariance with the
+// observations.
+type whitened struct{ scaled, v []float64 }
+
+// whiten returns the posterior mean at x, and x whitened.
+func (g *GP) whiten(x []float64) (mean float64, at whitened) {
+	scratch := make([]float64, g.scratch())
+	mean, _ = g.predict(x, scratch)
+	d := len(g.inverse)
+	return mean, whitened{scratch[:d:d], scratch[d:]}
+}
+
+// covariance returns the posterior covariance of the response at two inputs.
+func (g *GP) covariance(a, b whitened) float64 {
+	c := g.hyper.prior(distance(a.scaled, b.scaled))
+	for i := range a.v {
+		c -= a.v[i] * b.v[i]
+	}
+	return g.sigma2 * c
+}
+
+// Sample draws one noise-free function from the posterior and returns its
+// values at the points. The cost is cubic in their number.
+func (g *GP) Sample(points [][]float64, rng *rand.Rand) []float64 {
+	return g.joint(points, rng).Rand(nil)
+}
+
+// joint returns the posterior distribution of the responses at some inputs.
+func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
+	n := len(points)
+	level, at := make([]float64, n), make([]whitened, n)
+	for k, x := range points {
+		level[k], at[k] = g.whiten(x)
+	}
+	cov := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			cov.SetSym(i, j, g.covariance(at[i], at[j]))
+		}
+	}
+	joint, ok := distmv.NewNormal(level, cov, rng)
+	for jitter := 1e-9 * g.sigma2; !ok; jitter *= 10 {
+		for i := range n {
+			cov.SetSym(i, i, cov.At(i, i)+jitter)
+		}
+		joint, ok = distmv.NewNormal(level, cov, rng)
+	}
+	return joint
 }

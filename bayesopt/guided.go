@@ -40,11 +40,6 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	if post != nil && !p.starting() {
-		if s, again := p.contradicted(post); again {
-			return s, nil
-		}
-	}
 	if len(p.Open()) == 0 {
 		return p.Exhausted(p.Favourite(post)), nil
 	}
@@ -53,46 +48,6 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		return p.Suggest(i, post, reason), nil
 	}
 	return p.decide(post), nil
-}
-
-// learn fits the model to the measurements, and then also to the running trials
-// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
-// Carraro 2010, section 4.2). It returns nil if there are no usable
-// measurements.
-func (p *Problem) learn() (*Posterior, error) {
-	if len(p.observations) == 0 {
-		return nil, nil
-	}
-	fit := func() (*Posterior, error) {
-		x, responses, noise := p.residuals()
-		return averageOver(x, responses, noise, p.excess(), Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
-	}
-	post, err := fit()
-	if err != nil {
-		return nil, err
-	}
-	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
-		p.impute(post)
-		if post, err = fit(); err != nil {
-			return nil, err
-		}
-	}
-	record := post.record
-	if len(p.running) > 0 {
-		for _, i := range p.running {
-			o := p.observationAt(i)
-			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
-			p.observations = append(p.observations, o)
-		}
-		if post, err = fit(); err != nil {
-			return nil, err
-		}
-	}
-	// The record never narrows predictions. Trials are where the search expects
-	// much: that it predicts those well does not tell that it predicts the others
-	// well, which narrower widths predict worse (BenchmarkTails).
-	post.record, post.width = record, max(1, record.width(p.Options.Constants.RecordTrust))
-	return post, nil
 }
 
 // decide chooses by acquisition, or stops.
@@ -164,32 +119,4 @@ func (p *Problem) Favourite(post *Posterior) int {
 		}
 	}
 	return pick
-}
-
-// expected returns the posterior mean of the response of candidate i.
-func (p *Problem) expected(post *Posterior, i int) float64 {
-	m, _ := p.belief(post, i).Moments()
-	return m
-}
-
-// belief returns the posterior of the response of candidate i.
-func (p *Problem) belief(post *Posterior, i int) Predictive {
-	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
-}
-
-// Suggest returns candidate i as a suggestion, without a prediction if post is
-// nil.
-func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
-	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1, Best: p.bestIndex}
-	var belief Predictive
-	if post != nil {
-		belief = p.belief(post, i)
-		s.Expected = p.Options.Objective.estimate(belief)
-		s.PFeasible = p.fits[i] * belief.Below(p.limit+p.offset[i])
-	}
-	if p.priced {
-		s.Cost = p.trialCost().seconds(p, i, belief) * p.hourly[i] / 3600
-	}
-	s.Reason = p.reason(i, belief, why, s)
-	return s
 }

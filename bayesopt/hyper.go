@@ -5,8 +5,11 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/samplemv"
 )
 
 // Prior is the prior of the hyperparameters: independent normals of ln ℓ and ln
@@ -117,4 +120,18 @@ func normals(n int, rng *rand.Rand) []float64 {
 // uninterrupted.
 func NewRand(seed int64, trials int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15*uint64(trials+1)))
+}
+
+// Rand returns a random source for this decision.
+func (p *Problem) Rand() *rand.Rand { return NewRand(p.Options.Seed, p.Trials) }
+
+// QuasiRandom returns the n-th point of Halton's sequence in the unit cube of d
+// dimensions, scrambled by the seed (Owen 2017).
+func QuasiRandom(d int, seed int64, n int) []float64 {
+	if d == 0 {
+		return nil
+	}
+	points := mat.NewDense(n+1, d, nil)
+	samplemv.Halton{Kind: samplemv.Owen, Q: distmv.NewUnitUniform(d, nil), Src: NewRand(seed, 0)}.Sample(points)
+	return points.RawRowView(n)
 }

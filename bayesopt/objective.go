@@ -1,9 +1,9 @@
 package bayesopt
 
 import (
+	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"knee/data"
 )
@@ -36,28 +36,24 @@ func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
 	if o.Objective == StepTime || o.Objective == Accuracy {
 		return 0, nil
 	}
-	samples := 1.0
-	if batchKnown && !o.JobTime {
-		samples = c.SamplesPerStep()
-		if !positive(samples) {
-			return 0, badValue("local_batch", c, samples, "samples per step > 0, for every candidate or for none")
+	var err error
+	logOf := func(v float64, column, want string) float64 {
+		if err == nil && !positive(v) {
+			err = &data.InputError{Source: data.Source{Column: column}, Found: fmt.Sprintf("%.6g for candidate %s", v, c), Want: want}
 		}
+		return math.Log(v)
+	}
+	samples := 0.0 // ln of the samples of a step
+	if batchKnown && !o.JobTime {
+		samples = logOf(c.SamplesPerStep(), "local_batch", "samples per step > 0, for every candidate or for none")
 	}
 	if o.Objective != Throughput && o.Efficiency != nil && !o.JobTime {
-		e := o.Efficiency(c.GlobalBatch())
-		if !positive(e) {
-			return 0, badValue("efficiency", c, e, "a statistical efficiency > 0")
-		}
-		samples *= e
+		samples += logOf(o.Efficiency(c.GlobalBatch()), "efficiency", "a statistical efficiency > 0")
 	}
 	if o.Objective != CostToTarget {
-		return -math.Log(samples), nil
+		return -samples, err
 	}
-	price := o.Price(c)
-	if !positive(price) {
-		return 0, badValue("price_per_hour", c, price, "US$ per hour > 0 for every candidate")
-	}
-	return math.Log(price) + math.Log(o.Work/3600) - math.Log(samples), nil
+	return logOf(o.Price(c), "price_per_hour", "US$ per hour > 0 for every candidate") + math.Log(o.Work/3600) - samples, err
 }
 
 // latest returns, for every candidate, ln of the step time with which Work ends
@@ -73,11 +69,6 @@ func (o Options) latest(cands []data.Config) ([]float64, error) {
 		out[i] = math.Log(o.Deadline) - (out[i] + math.Log(o.Work))
 	}
 	return out, err
-}
-
-func badValue(column string, c data.Config, found float64, want string) error {
-	return &data.InputError{Source: data.Source{Column: column},
-		Found: strconv.FormatFloat(found, 'g', 6, 64) + " for candidate " + c.String(), Want: want}
 }
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }

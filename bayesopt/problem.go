@@ -35,11 +35,11 @@ type Problem struct {
 	index      map[string]int // candidate by key
 	hourly     []float64      // US$/h, or workers + ps if a price is unknown
 	priced     bool           // hourly is in US$
-	columns    []column       // of the points
-	offset     []float64      // response − ln step time
-	latest     []float64      // ln step time that just meets the deadline, +Inf without one
-	limit      float64        // least ln step time at which a trial was stopped; +Inf if none was
-	priorMeans []priorMean    // at least one
+	enc        *encoder
+	offset     []float64   // response − ln step time
+	latest     []float64   // ln step time that just meets the deadline, +Inf without one
+	limit      float64     // least ln step time at which a trial was stopped; +Inf if none was
+	priorMeans []priorMean // at least one
 	standing   []standing
 	looks      []int     // successful measurements of each candidate
 	fits       []float64 // probability that the candidate fits
@@ -78,7 +78,7 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Problem{Options: o, History: h, Points: points, columns: enc.columns, cands: h.Candidates, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1,
+	p := &Problem{Options: o, History: h, Points: points, enc: enc, cands: h.Candidates, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1,
 		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
 	for i, c := range p.cands {
 		p.keys[i] = c.Key()
@@ -93,8 +93,8 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	p.setPrices()
 	p.setPriorMeans()
 	p.place()
-	p.fits = p.feasibility(enc)
-	p.observe(enc)
+	p.fits = p.feasibility()
+	p.observe()
 	return p, nil
 }
 
@@ -157,13 +157,13 @@ func (p *Problem) place() {
 // times, but not below any success. Other failures are left to the feasibility
 // model: the fastest fitting configuration is often next to an infeasible one,
 // and a penalty would keep the search away.
-func (p *Problem) observe(enc *encoder) {
+func (p *Problem) observe() {
 	longest := math.Inf(-1)
 	for _, m := range p.History.Measured {
 		if m.Status != data.OK && (m.Status != data.Timeout || !positive(m.StepTime)) {
 			continue
 		}
-		o, ok := p.observation(enc, m.Config)
+		o, ok := p.observation(m.Config)
 		if !ok {
 			continue
 		}
@@ -189,23 +189,14 @@ func (p *Problem) observe(enc *encoder) {
 	}
 }
 
-// observationAt returns an observation of candidate i without a time.
-func (p *Problem) observationAt(i int) observation {
-	o := observation{index: i, x: p.Points[i]}
-	for _, t := range p.priorMeans {
-		o.priorMeans = append(o.priorMeans, t.at[i])
-	}
-	return o
-}
-
 // observation returns the observation of a configuration without a time; false
 // outside the space of the features or of a prior mean.
-func (p *Problem) observation(enc *encoder, c data.Config) (observation, bool) {
-	if i, ok := p.index[c.Key()]; ok {
-		return p.observationAt(i), true
-	}
-	x, ok := enc.encode(c)
+func (p *Problem) observation(c data.Config) (observation, bool) {
+	x, ok := p.enc.encode(c)
 	o := observation{index: -1, x: x}
+	if i, known := p.index[c.Key()]; known {
+		o.index = i
+	}
 	for _, t := range p.priorMeans {
 		m, defined := t.of(c)
 		o.priorMeans, ok = append(o.priorMeans, m), ok && defined && finite(m)
@@ -228,4 +219,57 @@ func (p *Problem) priority(i int) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)
+}
+
+// Open returns the indices of the candidates neither tried, running nor barred.
+func (p *Problem) Open() []int {
+	var out []int
+	for i, s := range p.standing {
+		if s == open {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Objectives returns the points and objectives of the trials of candidates;
+// maximised objectives are negated, so smaller is better. A trial without an
+// objective gets the worst of the others. Without any objective it returns one
+// point with value 0, so that a model can be fitted.
+func (p *Problem) Objectives() (x [][]float64, y []float64) {
+	worst := math.Inf(-1)
+	for _, m := range p.History.Measured {
+		i, ok := p.index[m.Key()]
+		if !ok || m.Status == data.Aborted {
+			continue
+		}
+		v := math.Inf(1)
+		if m.Status == data.OK {
+			v = p.Options.Objective.natural(math.Log(m.StepTime) + p.offset[i])
+			if p.Options.Objective.Maximised() {
+				v = -v
+			}
+			worst = max(worst, v)
+		}
+		x, y = append(x, p.Points[i]), append(y, v)
+	}
+	if math.IsInf(worst, -1) {
+		return [][]float64{p.Points[0]}, []float64{0}
+	}
+	for k := range y {
+		y[k] = min(y[k], worst)
+	}
+	return x, y
+}
+
+// Best returns the position of the candidate with the highest score; ties are
+// broken by seed.
+func (p *Problem) Best(candidates []int, scores []float64) int {
+	best := 0
+	for k, i := range candidates {
+		if scores[k] > scores[best] || scores[k] == scores[best] && p.priority(i) > p.priority(candidates[best]) {
+			best = k
+		}
+	}
+	return best
 }

@@ -3,28 +3,16 @@ package bayesopt
 import (
 	"math"
 	"slices"
-
-	"knee/data"
 )
 
-// startTrials is the least number of trials of the start. With two, decisions
-// are as good as with three, and the first trials cost less.
+// startTrials is the number of trials of the start, which ends with as many
+// times or bounds of them. With two, decisions are as good as with three, and
+// the first trials cost less.
 const startTrials = 2
 
-// initialTrials returns the number of trials before the model decides, at least
-// one per mode.
-func (p *Problem) initialTrials() int {
-	modes := map[data.Mode]bool{}
-	for _, c := range p.cands {
-		modes[c.ModeOrDefault()] = true
-	}
-	return max(startTrials, len(modes))
-}
-
-// starting reports whether the next trial belongs to the start: fewer trials
-// than planned, or fewer than two with a time or a bound.
+// starting reports whether the next trial belongs to the start.
 func (p *Problem) starting() bool {
-	return p.Trials < p.initialTrials() || len(p.observations) < 2
+	return p.Trials < startTrials || len(p.observations) < startTrials
 }
 
 // startPick returns the next candidate of the start and the reason. The first

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -49,23 +46,6 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 		return ""
 	}
 	return fmt.Sprintf("stop after %d trials: %s", p.Trials, p.claim(c))
-}
-
-// claim formats the probability and size of an improvement.
-func (p *Problem) claim(c choice) string {
-	gain := math.Expm1(c.gain)
-	if !p.Options.Objective.Maximised() {
-		gain = -math.Expm1(-c.gain)
-	}
-	return fmt.Sprintf("something is better by %s with probability %s; estimated remaining regret %s", shareText(p.Options.TargetRegret), shareText(c.better), shareText(gain))
-}
-
-// shareText formats a share in per cent, below 10 % with two digits.
-func shareText(share float64) string {
-	if share < .1 {
-		return fmt.Sprintf("%.2g %%", 100*share)
-	}
-	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
 // better returns the probability that any of the scored candidates is better
@@ -110,56 +90,4 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 		}
 	}
 	return chance, gain
-}
-
-// Sample draws one noise-free function from the posterior and returns its
-// values at the points. The cost is cubic in their number.
-func (g *GP) Sample(points [][]float64, rng *rand.Rand) []float64 {
-	return g.joint(points, rng).Rand(nil)
-}
-
-// joint returns the posterior distribution of the responses at some inputs.
-func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
-	n := len(points)
-	level, at := make([]float64, n), make([]whitened, n)
-	for k, x := range points {
-		level[k], at[k] = g.whiten(x)
-	}
-	cov := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			cov.SetSym(i, j, g.covariance(at[i], at[j]))
-		}
-	}
-	joint, ok := distmv.NewNormal(level, cov, rng)
-	for jitter := 1e-9 * g.sigma2; !ok; jitter *= 10 {
-		for i := range n {
-			cov.SetSym(i, i, cov.At(i, i)+jitter)
-		}
-		joint, ok = distmv.NewNormal(level, cov, rng)
-	}
-	return joint
-}
-
-// Exhausted returns the decision to stop because no candidate is left; best is
-// the best candidate, −1 for none.
-func (p *Problem) Exhausted(best int) Suggestion {
-	reason := fmt.Sprintf("stop: candidates exhausted, all %d measured or running", len(p.cands))
-	if p.Options.Objective != Accuracy {
-		reason += "; estimated remaining regret 0 %"
-	}
-	return p.Stopped(best, reason)
-}
-
-// Stopped returns the decision to stop with best as the best candidate, −1 for
-// none. Under the objective accuracy the reason names no best.
-func (p *Problem) Stopped(best int, reason string) Suggestion {
-	s := Suggestion{Stop: true, Index: -1, Best: best, Reason: reason}
-	if best >= 0 {
-		s.Config = p.cands[best]
-		if p.Options.Objective != Accuracy {
-			s.Reason += "; best is " + s.Config.String()
-		}
-	}
-	return s
 }

@@ -1,7 +1,6 @@
 package bayesopt
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,6 +34,8 @@ type outlook struct {
 	best     int         // index in wanted of the best
 	regret   float64     // expected regret of the best, in nats
 	better   float64     // probability that another is better by the target
+
+	contenders [][]float64 // responses of candidates that are the best in some draw, and of the best
 }
 
 // decideTarget suggests the trial with the largest expected improvement of the
@@ -64,9 +65,9 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	pick, most, contenders := -1, math.Inf(-1), o.contenders()
+	pick, most := -1, math.Inf(-1)
 	for _, i := range open {
-		g := p.fits[i] * gain(contenders, ln[i], sd[i])
+		g := p.fits[i] * gain(o.contenders, ln[i], sd[i])
 		if g > most || g == most && p.priority(i) > p.priority(pick) {
 			pick, most = i, g
 		}
@@ -88,58 +89,18 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 }
 
 // draws returns ln step time of every candidate in every draw of the model,
-// given the finished trials, and the standard deviation of one run. Each draw
-// is also conditioned on a simulated result of the running trials (Matheron's
-// rule).
+// given the finished trials, and the standard deviation of one run. Running
+// trials count as finished at their prediction, as in [Problem.learn].
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
-	if ln, sd, err = p.Options.Target.Model(p.succeeded(), p.cands); err != nil {
-		return nil, nil, err
+	measured := p.succeeded()
+	ln, sd, err = p.Options.Target.Model(measured, p.cands)
+	if err != nil || len(p.running) == 0 {
+		return ln, sd, err
 	}
-	rng := p.Rand()
-	for _, c := range p.History.Running {
-		r, known := p.index[c.Key()]
-		if !known {
-			continue
-		}
-		mean, variance := stat.MeanVariance(ln[r], nil)
-		excess := make([]float64, len(ln[r]))
-		for d, v := range ln[r] {
-			excess[d] = v + sd[r]*rng.NormFloat64() - mean
-		}
-		at := slices.Clone(ln[r])
-		for _, row := range ln {
-			floats.AddScaled(row, -stat.Covariance(row, at, nil)/(variance+sd[r]*sd[r]), excess)
-		}
+	for _, i := range p.running {
+		measured = append(measured, data.Measurement{Config: p.cands[i], Status: data.OK, StepTime: math.Exp(stat.Mean(ln[i], nil))})
 	}
-	return ln, sd, nil
-}
-
-// extrapolationSD is the standard deviation, in nats, of the model's error per
-// doubling of a feature outside the measured range.
-const extrapolationSD = 0.1
-
-// extrapolated adds to draws of some candidates a model error linear in every
-// feature outside the measured range.
-func (p *Problem) extrapolated(of []int, ln [][]float64) [][]float64 {
-	rng, wrong := p.Rand(), make([][]float64, len(p.columns)) // error per unit of the feature, in every draw
-	low, high := slices.Repeat([]float64{math.Inf(1)}, len(p.columns)), slices.Repeat([]float64{math.Inf(-1)}, len(p.columns))
-	for j := range wrong {
-		wrong[j] = make([]float64, len(ln[0]))
-		for d := range wrong[j] {
-			wrong[j][d] = extrapolationSD * rng.NormFloat64()
-		}
-		for _, o := range p.observations {
-			low[j], high[j] = min(low[j], o.x[j]), max(high[j], o.x[j])
-		}
-	}
-	out := make([][]float64, len(of))
-	for k, i := range of {
-		out[k] = slices.Clone(ln[k])
-		for j, v := range p.Points[i] {
-			floats.AddScaled(out[k], max(0, v-high[j], low[j]-v)*p.columns[j].width, wrong[j])
-		}
-	}
-	return out
+	return p.Options.Target.Model(measured, p.cands)
 }
 
 // outlook computes the posterior at the target. The response includes −ln
@@ -156,48 +117,33 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	if len(o.wanted) == 0 {
 		return nil, &data.InputError{Source: data.Source{Column: "objective.at"}, Found: "no candidate there", Want: "a condition that some configuration of the space meets"}
 	}
-	feared, least := p.extrapolated(o.wanted, o.response), math.Inf(1)
-	for k, r := range feared {
+	least, draws := math.Inf(1), len(o.response[0])
+	for k, r := range o.response {
 		if m, sd := stat.MeanStdDev(r, nil); m+sd < least {
 			o.best, least = k, m+sd
 		}
 	}
-	margin, draws := p.Options.Objective.margin(p.Options.TargetRegret), len(o.response[0])
+	margin, leading := p.Options.Objective.margin(p.Options.TargetRegret), map[int]bool{o.best: true}
 	for d := range draws {
-		behind := feared[o.best][d] - feared[first(feared, d)][d]
+		first := 0
+		for k, r := range o.response {
+			if r[d] < o.response[first][d] {
+				first = k
+			}
+		}
+		leading[first] = true
+		behind := o.response[o.best][d] - o.response[first][d]
 		o.regret += behind / float64(draws)
 		if behind > margin {
 			o.better += 1 / float64(draws)
 		}
 	}
-	return o, nil
-}
-
-// first returns the index of the least response in a draw.
-func first(response [][]float64, d int) int {
-	best := 0
-	for k, r := range response {
-		if r[d] < response[best][d] {
-			best = k
-		}
-	}
-	return best
-}
-
-// contenders returns the responses of candidates that are the best in some
-// draw.
-func (o *outlook) contenders() [][]float64 {
-	keep := map[int]bool{o.best: true}
-	for d := range o.response[0] {
-		keep[first(o.response, d)] = true
-	}
-	var out [][]float64
 	for k, r := range o.response {
-		if keep[k] {
-			out = append(out, r)
+		if leading[k] {
+			o.contenders = append(o.contenders, r)
 		}
 	}
-	return out
+	return o, nil
 }
 
 // gainPoints is the number of equally likely outcomes of a trial over which the
@@ -248,19 +194,4 @@ func (p *Problem) answer(o *outlook) string {
 func (p *Problem) drawn(i int, ln []float64, sd float64) data.Estimate {
 	mean, spread := stat.MeanStdDev(ln, nil)
 	return p.Options.Objective.estimate(Predictive{Mean: []float64{mean + p.offset[i]}, SD: []float64{math.Hypot(spread, sd)}, Weight: []float64{1}})
-}
-
-// check refuses invalid targets.
-func (t *Target) check(o Options) error {
-	switch {
-	case t == nil:
-		return nil
-	case t.Model == nil:
-		return errors.New("target: no model; want one that predicts unmeasured configurations")
-	case o.Objective == Accuracy:
-		return errors.New("target with objective accuracy, want throughput, goodput, step_time or cost_to_target")
-	case o.Deadline > 0:
-		return errors.New("target with a deadline, want one of the two")
-	}
-	return nil
 }

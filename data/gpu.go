@@ -1,6 +1,12 @@
 package data
 
-import "strings"
+import (
+	_ "embed"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
 
 // GPU is a type of accelerator with the figures that decide its training speed.
 type GPU struct {
@@ -11,65 +17,29 @@ type GPU struct {
 	Link      float64 // GB/s to other GPUs over NVLink or a similar fabric, both directions; 0 for a card on PCIe
 }
 
-// GPUs returns the types that are known, by name. The figures are the peak
-// values of the vendors' data sheets (NVIDIA data sheets of K80 to GB300, AMD
-// Instinct MI100 to MI355X, Google Cloud TPU system architecture pages);
-// training reaches different fractions of them, but their ratios order the
-// types well enough to transfer from one to another. Types sold with several
-// memory sizes carry the size in their name; the plain name is the smallest.
-func GPUs() []GPU {
-	return []GPU{
-		{"a10", 125, 24, 600, 0},
-		{"a100", 312, 40, 1555, 600},
-		{"a100-80gb", 312, 80, 2039, 600},
-		{"a10g", 70, 24, 600, 0},
-		{"a16", 35.9, 16, 200, 0}, // one of the four chips of a board
-		{"a30", 165, 24, 933, 0},
-		{"a40", 149.7, 48, 696, 0},
-		{"a5000", 111.1, 24, 768, 0},
-		{"a6000", 154.8, 48, 768, 0},
-		{"a800", 312, 80, 2039, 400},
-		{"b200", 2250, 192, 8000, 1800},
-		{"b300", 2250, 288, 8000, 1800},
-		{"gb200", 2500, 192, 8000, 1800},
-		{"gb300", 2500, 288, 8000, 1800},
-		{"gh200", 990, 96, 4000, 900},
-		{"h100", 990, 80, 3350, 900},
-		{"h100-pcie", 756, 80, 2000, 0},
-		{"h200", 990, 141, 4800, 900},
-		{"h800", 990, 80, 3350, 400},
-		{"k80", 4.1, 12, 240, 0}, // one of the two chips of a board; no faster half precision
-		{"l4", 121, 24, 300, 0},
-		{"l40", 181, 48, 864, 0},
-		{"l40s", 362, 48, 864, 0},
-		{"m60", 4.8, 8, 160, 0},
-		{"mi100", 184.6, 32, 1229, 276},
-		{"mi210", 181, 64, 1638, 300},
-		{"mi250x", 191.5, 64, 1638, 800}, // one of the two chips, which count as a GPU each
-		{"mi300x", 1307, 192, 5300, 896},
-		{"mi325x", 1307, 256, 6000, 896},
-		{"mi355x", 2500, 288, 8000, 1075},
-		{"p100", 21.2, 16, 732, 160},
-		{"p4", 5.5, 8, 192, 0},
-		{"p40", 12, 24, 346, 0},
-		{"rtx2080ti", 107.6, 11, 616, 0},
-		{"rtx3090", 142, 24, 936, 0},
-		{"rtx4090", 330, 24, 1008, 0},
-		{"rtx5090", 419, 32, 1792, 0},
-		{"rtx6000", 130.5, 24, 672, 0},
-		{"rtx6000-ada", 364, 48, 960, 0},
-		{"rtxpro6000", 504, 96, 1792, 0},
-		{"t4", 65, 16, 320, 0},
-		{"titan-rtx", 130, 24, 672, 0},
-		{"tpu-v3", 61.5, 16, 450, 82}, // per core
-		{"tpu-v4", 275, 32, 1228, 300},
-		{"tpu-v5e", 197, 16, 819, 200},
-		{"tpu-v5p", 459, 95, 2765, 600},
-		{"tpu-v6e", 918, 32, 1640, 448},
-		{"v100", 125, 16, 900, 300},
-		{"v100-32gb", 125, 32, 900, 300},
+//go:embed gpus.csv
+var gpuTable string
+
+// GPUs returns the types that are known, by name. The figures are peak values of
+// data sheets; training reaches different fractions of them, but their ratios
+// order the types well enough to transfer from one to another.
+func GPUs() []GPU { return slices.Clone(gpus()) }
+
+var gpus = sync.OnceValue(func() (all []GPU) {
+	for line := range strings.Lines(gpuTable) {
+		if cells := strings.Split(strings.TrimSpace(line), ","); line[0] != '#' {
+			g := GPU{Name: cells[0]}
+			for i, to := range []*float64{&g.TFLOPS, &g.Memory, &g.Bandwidth, &g.Link} {
+				var err error
+				if *to, err = strconv.ParseFloat(cells[1+i], 64); err != nil {
+					panic("data: gpus.csv: " + err.Error())
+				}
+			}
+			all = append(all, g)
+		}
 	}
-}
+	return all
+})
 
 // FindGPU returns the type called name. Case, blanks and a leading vendor do
 // not matter ("NVIDIA A100", "nvidia-tesla-t4" and "t4" are known). A memory
@@ -82,7 +52,7 @@ func FindGPU(name string) (GPU, bool) {
 		name = strings.TrimPrefix(name, vendor)
 	}
 	plain := strings.ReplaceAll(name, "-", "")
-	for _, g := range GPUs() {
+	for _, g := range gpus() {
 		if g.Name == name || strings.ReplaceAll(g.Name, "-", "") == plain {
 			return g, true
 		}
@@ -135,7 +105,7 @@ func gpuNoise(word string) bool {
 // GPUNames lists the known GPU types.
 func GPUNames() []string {
 	var names []string
-	for _, g := range GPUs() {
+	for _, g := range gpus() {
 		names = append(names, g.Name)
 	}
 	return names

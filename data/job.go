@@ -50,6 +50,7 @@ type Tenant struct {
 	Weight float64        `yaml:"weight" is:"positive" of:"a number"` // share relative to other tenants of the same parent; 1 if not given
 	Quota  map[string]int `yaml:"quota"`                              // most worker slots by GPU type
 	Parent string         `yaml:"parent"`                             // empty: none
+	Source Source
 }
 
 // History is a job's record in a scheduler's accounting. Nil fields are not
@@ -91,8 +92,8 @@ func (j *Job) States(field string) bool {
 
 // IntRange is an inclusive range; zero means not given.
 type IntRange struct {
-	Min int `yaml:"min"`
-	Max int `yaml:"max" min:"1"`
+	Min int `yaml:"min" json:"min"`
+	Max int `yaml:"max" min:"1" json:"max"`
 }
 
 func (r *IntRange) validate(o *object) {
@@ -181,4 +182,9 @@ type Template struct {
 	Account   string            `yaml:"account" json:"account,omitempty"`
 	TimeLimit string            `yaml:"time_limit" json:"time_limit,omitempty"`
 	Pod       map[string]any    `yaml:"pod" json:"pod,omitempty"` // Kubernetes pod template to fill in; nil for none
+}
+
+// IsZero reports whether nothing is given.
+func (t Template) IsZero() bool {
+	return t.Image+t.Namespace+t.Partition+t.Account+t.TimeLimit == "" && len(t.Command) == 0 && len(t.Env) == 0 && len(t.Pod) == 0
 }

@@ -1,10 +1,12 @@
 package data
 
 import (
+	_ "embed"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Metrics says how the output of a trial is read. Exactly one of JSONL, Regex
@@ -24,10 +26,47 @@ func MetricQuantities() []string {
 	return []string{"step", "step_time_s", "step_time_ms", "steps_per_s", "sync_time_s", "throughput", "worker_throughput", "loss"}
 }
 
-// MetricPatterns lists the log formats for metrics.pattern. Package launch
-// reads them.
+//go:embed patterns.txt
+var patternText string
+
+// Pattern is the log format of a known program: an expression for each kind of
+// line, with groups named as in [MetricQuantities].
+type Pattern struct {
+	Name  string
+	Lines []*regexp.Regexp
+}
+
+// Patterns returns the known log formats, in the order to try on a log.
+func Patterns() []Pattern { return patterns() }
+
+var patterns = sync.OnceValue(func() (all []Pattern) {
+	quantity, bar := regexp.MustCompile(`\{([a-z_]+)\}`), ""
+	for line := range strings.Lines(patternText) {
+		name, expr, found := strings.Cut(strings.TrimSpace(line), " ")
+		expr = strings.Replace(quantity.ReplaceAllString(expr, "(?P<$1>[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?)"), "@bar", bar, 1)
+		switch {
+		case !found || name == "#":
+			continue
+		case name == "@bar":
+			bar = expr
+			continue
+		case len(all) == 0 || all[len(all)-1].Name != name:
+			all = append(all, Pattern{Name: name})
+		}
+		last := &all[len(all)-1]
+		last.Lines = append(last.Lines, regexp.MustCompile(expr))
+	}
+	return all
+})
+
+// MetricPatterns lists the names of the log formats for metrics.pattern.
 func MetricPatterns() []string {
-	return []string{"deepspeed", "horovod", "huggingface", "lightning", "megatron", "mlperf", "nemo", "pytorch-imagenet", "tf-cnn-benchmarks", "timm", "torchtitan", "torchvision", "tqdm"}
+	var names []string
+	for _, p := range Patterns() {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (m *Metrics) validate(o *object) {

@@ -14,8 +14,12 @@ const (
 	Grow   Action = "grow"
 	Shrink Action = "shrink"
 	Move   Action = "move"  // same size, other nodes, GPU type, mode or ps
-	Pause  Action = "pause" // gets nothing in this plan
+	Pause  Action = "pause" // it runs, and gets nothing in this plan
+	Wait   Action = "wait"  // it does not run, and gets nothing in this plan
 )
+
+// Runs reports whether a job with the action runs by the plan.
+func (a Action) Runs() bool { return a != Pause && a != Wait }
 
 // Plan is the contents of plan.json: the allocation of every job, written by
 // allocate and read by export.
@@ -60,7 +64,7 @@ type PlannedJob struct {
 	Layout
 	Throughput   Estimate          `json:"throughput"` // samples/s
 	Goodput      Estimate          `json:"goodput"`    // samples/s at initial-batch worth
-	Finish       Estimate          `json:"finish_s"`   // seconds from now; zero if paused
+	Finish       Estimate          `json:"finish_s"`   // seconds from now; zero if it does not run
 	Cost         Estimate          `json:"cost_usd"`   // to the end of the job
 	MarginalGain MarginalGain      `json:"marginal_gain"`
 	InitialBatch float64           `json:"initial_batch,omitempty"` // samples; reference of efficiency and learning rate
@@ -69,9 +73,9 @@ type PlannedJob struct {
 	Warnings     []string          `json:"warnings,omitempty"`
 	Extrapolated bool              `json:"extrapolated"` // the speed was predicted outside the measured range
 	Reason       string            `json:"reason"`
-	Range        *PlanRange        `json:"workers_range,omitempty"`
-	Resources    *PlanNeeds        `json:"resources,omitempty"`
-	Template     *Template         `json:"template,omitempty"`
+	Range        IntRange          `json:"workers_range,omitzero"` // workers it may have, for schedulers that can change them during the run
+	Resources    PlanNeeds         `json:"resources,omitzero"`
+	Template     Template          `json:"template,omitzero"`
 }
 
 // GPUPrice is the shadow price of a GPU type: the value of one more GPU, in
@@ -89,13 +93,6 @@ type Worth struct {
 	Value   float64 `json:"value"`   // of the best option at the prices, minus that of pausing
 	Cost    float64 `json:"cost"`    // of that option's GPUs at the prices
 	Surplus float64 `json:"surplus"` // Value − Cost; below zero, other jobs gain more from its GPUs
-}
-
-// PlanRange is the number of workers a job may have, for schedulers that can
-// change it during the run; Max 0 means no limit.
-type PlanRange struct {
-	Min int `json:"min"`
-	Max int `json:"max"`
 }
 
 // PlanNeeds is Resources in plan.json: cores and bytes.

@@ -42,9 +42,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
 	}
 	for _, j := range p.Jobs {
-		if j.Template != nil {
-			wholeNumbers(j.Template.Pod)
-		}
+		wholeNumbers(j.Template.Pod)
 	}
 	if err := checkPlan(p, name); err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func WritePlan(w io.Writer, p *Plan) error {
 }
 
 // Actions lists the actions of a plan in the order they are documented.
-func Actions() []Action { return []Action{Keep, Start, Grow, Shrink, Move, Pause} }
+func Actions() []Action { return []Action{Keep, Start, Grow, Shrink, Move, Pause, Wait} }
 
 func checkPlan(p *Plan, file string) error {
 	if err := CheckVersion("plan", file, p.Version, PlanVersion); err != nil {
@@ -131,9 +129,9 @@ func checkPlannedJob(j PlannedJob) (found, want, key string) {
 		return fmt.Sprint(j.Workers), fmt.Sprintf("%d, the workers of the placement", workers), "workers"
 	case ps != j.PS:
 		return fmt.Sprint(j.PS), fmt.Sprintf("%d, the ps of the placement", ps), "ps"
-	case j.Action == Pause && (j.Workers > 0 || j.PS > 0):
-		return fmt.Sprint(j.Workers), "0, since the job is paused", "workers"
-	case j.Action != Pause && j.Workers == 0:
+	case !j.Action.Runs() && (j.Workers > 0 || j.PS > 0):
+		return fmt.Sprint(j.Workers), "0, since the job gets nothing", "workers"
+	case j.Action.Runs() && j.Workers == 0:
 		return "0", "at least 1, since the job runs", "workers"
 	case j.LocalBatch < 0:
 		return fmt.Sprint(j.LocalBatch), "samples ≥ 0", "local_batch"

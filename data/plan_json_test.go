@@ -23,8 +23,8 @@ func fullPlan() *data.Plan {
 				Name: "resnet", Action: data.Grow, GPUType: "t4", Mode: data.PSSync, Workers: 8, PS: 1,
 				Placement:  []data.NodeShare{{Node: "t01", Workers: 4, PS: 1}, {Node: "t02", Workers: 4}},
 				LocalBatch: 128, Throughput: e, Goodput: e, Finish: e, Cost: e, MarginalGain: data.MarginalGain{Last: 2, Next: 1},
-				Reason: "gain > 1 & free", Resources: &data.PlanNeeds{WorkerCPUs: 8, WorkerMemory: 1 << 36},
-				Template: &data.Template{Image: "img", Command: []string{"a"}, TimeLimit: "1:00"},
+				Reason: "gain > 1 & free", Resources: data.PlanNeeds{WorkerCPUs: 8, WorkerMemory: 1 << 36},
+				Template: data.Template{Image: "img", Command: []string{"a"}, TimeLimit: "1:00"},
 			},
 			{Name: "bert", Action: data.Pause, Placement: []data.NodeShare{}, Reason: "no node is free"},
 		},
@@ -34,7 +34,7 @@ func fullPlan() *data.Plan {
 
 func TestWritePlan(t *testing.T) {
 	var b strings.Builder
-	p := &data.Plan{Jobs: []data.PlannedJob{{Name: "a", Action: data.Pause, Template: &data.Template{TimeLimit: "<1h"}}}}
+	p := &data.Plan{Jobs: []data.PlannedJob{{Name: "a", Action: data.Pause, Template: data.Template{TimeLimit: "<1h"}}}}
 	if err := data.WritePlan(&b, p); err != nil {
 		t.Fatal(err)
 	}
@@ -74,10 +74,10 @@ func TestReadPlanRefuses(t *testing.T) {
 		{"unknown", "{\"version\":1,\n\"jbos\":[]}", "f:2:jbos: found an unknown field, want the fields of a plan of version 1"},
 		{"unknown below", job(`"action":"pause","template":{"imge":"x"}`), "f:1:imge: found an unknown field, want the fields of a plan of version 1"},
 		{"type", "{\"version\":1,\n\"jobs\":[{\"workers\":\"8\"}]}", "f:2:jobs.workers: found a string, want a value of type int"},
-		{"action", job(`"action":"strat"`), `f:jobs[0].action: found "strat" (did you mean "start"?), want one of keep, start, grow, shrink, move, pause`},
+		{"action", job(`"action":"strat"`), `f:jobs[0].action: found "strat" (did you mean "start"?), want one of keep, start, grow, shrink, move, pause, wait`},
 		{"sum", job(`"action":"start","workers":3,"placement":[{"node":"n","workers":2}]`), "f:jobs[0].workers: found 3, want 2, the workers of the placement"},
 		{"ps sum", job(`"action":"start","workers":2,"ps":1,"placement":[{"node":"n","workers":2}]`), "f:jobs[0].ps: found 1, want 0, the ps of the placement"},
-		{"paused", job(`"action":"pause","workers":2,"placement":[{"node":"n","workers":2}]`), "f:jobs[0].workers: found 2, want 0, since the job is paused"},
+		{"paused", job(`"action":"pause","workers":2,"placement":[{"node":"n","workers":2}]`), "f:jobs[0].workers: found 2, want 0, since the job gets nothing"},
 		{"idle", job(`"action":"keep"`), "f:jobs[0].workers: found 0, want at least 1, since the job runs"},
 		{"node", job(`"action":"start","placement":[{"workers":2}]`), `f:jobs[0].placement: found node "" with 2 workers and 0 ps, want a node with counts ≥ 0`},
 		{"mode", job(`"action":"pause","mode":"sync"`), `f:jobs[0].mode: found "sync", want allreduce, ps-sync or ps-async`},

@@ -11,12 +11,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// KubernetesSpec creates a Job or a PyTorchJob for each trial.
+// KubernetesSpec creates a Job for each trial.
 type KubernetesSpec struct {
 	Kubeconfig string `yaml:"kubeconfig"`               // file; empty for kubectl's default
 	Context    string `yaml:"context"`                  // of the kubeconfig; empty for its current one
 	Namespace  string `yaml:"namespace" is:"namespace"` // empty for the one of the context
-	Kind       string `yaml:"kind" of:"job,pytorchjob"` // KindJob or KindPyTorchJob
 	Per        string `yaml:"per" of:"worker,node"`     // PerWorker or PerNode
 	Image      string `yaml:"image"`                    // of the trial's containers; may be empty if Template names one
 
@@ -33,12 +32,6 @@ type KubernetesSpec struct {
 	MaxWait  time.Duration `yaml:"max_wait"` // for all pods of a trial to run
 	Deadline time.Duration `yaml:"deadline"` // after which the cluster ends a trial, even if knee has died
 }
-
-// Kinds of object a trial can be.
-const (
-	KindJob        = "job"        // an Indexed Job of batch/v1
-	KindPyTorchJob = "pytorchjob" // a PyTorchJob of kubeflow.org/v1
-)
 
 // What one pod of a trial holds.
 const (
@@ -65,7 +58,7 @@ var (
 )
 
 func (k *KubernetesSpec) defaults() {
-	*k = KubernetesSpec{Kind: KindJob, Per: PerWorker, GPUResource: DefaultGPUResource, GPULabel: DefaultGPULabel,
+	*k = KubernetesSpec{Per: PerWorker, GPUResource: DefaultGPUResource, GPULabel: DefaultGPULabel,
 		MaxWait: 30 * time.Minute, Deadline: 6 * time.Hour}
 }
 

@@ -15,7 +15,6 @@ const kubernetesHead = "job: a\ncommand: [x]\nspace: {workers: [1]}\nlauncher:\n
 func TestReadStudyKubernetes(t *testing.T) {
 	const text = kubernetesHead + `    context: prod
     namespace: team-a
-    kind: pytorchjob
     per: node
     image: registry.example.com/train:1
     gpu_resource: amd.com/gpu
@@ -38,7 +37,7 @@ func TestReadStudyKubernetes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := data.LauncherSpec{Kubernetes: &data.KubernetesSpec{Context: "prod", Namespace: "team-a", Kind: data.KindPyTorchJob, Per: data.PerNode,
+	want := data.LauncherSpec{Kubernetes: &data.KubernetesSpec{Context: "prod", Namespace: "team-a", Per: data.PerNode,
 		Image: "registry.example.com/train:1", GPUResource: "amd.com/gpu", GPUTypes: map[string]string{"a100": "NVIDIA-A100-SXM4-80GB"},
 		Requests: map[string]string{"cpu": "8", "memory": "32Gi"}, Limits: map[string]string{"memory": "32Gi", "rdma/hca": "1"},
 		NodeSelector: map[string]string{"pool": "train"}, Labels: map[string]string{"kueue.x-k8s.io/queue-name": "batch"},
@@ -58,7 +57,7 @@ func TestReadStudyKubernetesDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := data.LauncherSpec{Kubernetes: &data.KubernetesSpec{Kind: data.KindJob, Per: data.PerWorker, Image: "i",
+	want := data.LauncherSpec{Kubernetes: &data.KubernetesSpec{Per: data.PerWorker, Image: "i",
 		GPUResource: "nvidia.com/gpu", GPULabel: "nvidia.com/gpu.product", MaxWait: 30 * time.Minute, Deadline: 6 * time.Hour}}
 	if diff := cmp.Diff(want, got.Launcher); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -71,8 +70,7 @@ func TestReadStudyKubernetesRefuses(t *testing.T) {
 	const label = "a label value: up to 63 letters, digits, '-', '_' and '.'"
 	checkFailures(t, []failure{
 		{"no image", kubernetesHead + "    per: node\n", "f:5:launcher.kubernetes: found no image, want image: the container image of the trials"},
-		{"key", with("imgae: x"), `f:7:launcher.kubernetes.imgae: found an unknown key (did you mean "image"?), want one of kubeconfig, context, namespace, kind, per, image, gpu_resource, gpu_label, gpu_types, requests, limits, node_selector, labels, template, max_wait, deadline`},
-		{"kind", with("kind: tfjob"), `f:7:launcher.kubernetes.kind: found "tfjob", want one of job, pytorchjob`},
+		{"key", with("imgae: x"), `f:7:launcher.kubernetes.imgae: found an unknown key (did you mean "image"?), want one of kubeconfig, context, namespace, per, image, gpu_resource, gpu_label, gpu_types, requests, limits, node_selector, labels, template, max_wait, deadline`},
 		{"per", with("per: gpu"), `f:7:launcher.kubernetes.per: found "gpu", want one of worker, node`},
 		{"namespace", with("namespace: a/../b"), `f:7:launcher.kubernetes.namespace: found "a/../b", want the name of a namespace, such as team-a`},
 		{"resource", with("gpu_resource: -x"), `f:7:launcher.kubernetes.gpu_resource: found "-x", want a name such as nvidia.com/gpu, or none`},

@@ -120,11 +120,6 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 	}
 }
 
-// scheduler is the scheduler of the loop, with a deadline for its answers.
-func (l *Loop) scheduler() queue.Scheduler {
-	return queue.Bounded{Scheduler: l.Scheduler, Limit: l.Config.Deadline}
-}
-
 // Turn makes one turn. The outcome is nil if the folder of the turn could not be
 // made.
 func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
@@ -162,7 +157,7 @@ func nextTurn(dir string) (int, string, error) {
 }
 
 func (l *Loop) runner(g guard, st *state) *apply.Runner {
-	return &apply.Runner{Scheduler: l.scheduler(), Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Deadline: l.Config.Deadline, Sleep: l.Sleep,
+	return &apply.Runner{Scheduler: l.Scheduler, Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Deadline: l.Config.Deadline, Sleep: l.Sleep,
 		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
 
@@ -175,7 +170,7 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer held.Close()
-	snap, err := l.scheduler().Read(ctx)
+	snap, err := l.Scheduler.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +181,7 @@ func (l *Loop) Release(ctx context.Context) ([]string, error) {
 			continue
 		}
 		if l.Confirm {
-			if err := l.scheduler().Start(ctx, j, nil); err != nil {
+			if err := l.Scheduler.Start(ctx, j, nil); err != nil {
 				failed = append(failed, fmt.Errorf("release job %s: %w", j.ID, err))
 				continue
 			}
@@ -204,7 +199,7 @@ func (l *Loop) release(ctx context.Context, rows []queue.Row, g guard, out *Outc
 			continue
 		}
 		if !out.Dry {
-			if err := l.scheduler().Start(ctx, r.Job, nil); err != nil {
+			if err := l.Scheduler.Start(ctx, r.Job, nil); err != nil {
 				return fmt.Errorf("release job %s: %w", r.ID, err)
 			}
 		}

@@ -19,7 +19,7 @@ const mostFits = 20
 
 // turn reads the queue, plans and applies.
 func (l *Loop) turn(ctx context.Context, out *Outcome) error {
-	snap, err := l.scheduler().Read(ctx)
+	snap, err := l.Scheduler.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,7 @@ func (l *Loop) look(ctx context.Context, snap *queue.Snapshot, g guard, models *
 		}
 		return models.Of(ctx, row)
 	}}
-	rows, warnings := view.Rows(ctx, l.scheduler(), snap)
-	out.Proposals = append(out.Proposals, models.Resize(rows, snap.Cluster)...)
+	rows, warnings := view.Rows(ctx, l.Scheduler, snap)
 	out.Updates = models.Updates
 	out.Warnings = append(append(append(out.Warnings, snap.Warnings...), warnings...), models.Warnings...)
 	out.Jobs = len(rows)

@@ -97,7 +97,9 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 		if j.PS > 0 {
 			label += fmt.Sprintf(" + %d ps", j.PS)
 		}
-		if j.Workers == 0 {
+		if j.Action == data.Wait {
+			label = j.Name + ", waits"
+		} else if j.Workers == 0 {
 			label = j.Name + ", paused"
 		}
 		c.explain(entry{label: label, fill: seriesColor(i)})

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+	"sync"
 
 	"knee/data"
 	"knee/fit/interference"
@@ -161,48 +162,41 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 			err = errors.Join(err, dog.Close())
 		}
 	}()
-	launcher, err := launch.New(&s, dog)
-	if err != nil {
+	want := max(s.Trial.Warmup, meter.FewestSteps)
+	s.Trial.MinSteps, s.Trial.MaxSeconds = math.MaxInt, math.Inf(1) // it runs until it is stopped
+	warm, ended := make(chan struct{}), make(chan outcome, 1)
+	steps := sync.OnceFunc(func() { close(warm) })
+	r := &Runner{Study: &s, LogDir: logs, Self: o.Self, Notify: func(e Event) {
+		if e.Kind == TrialStepped && e.Steps >= want {
+			steps()
+		}
+	}}
+	if r.Launcher, err = launch.New(&s, dog); err != nil {
 		return nil, err
 	}
-	t, err := (&Runner{Study: &s, LogDir: logs, Self: o.Self}).trialOf(0, 1, c)
+	t, err := r.trialOf(0, 1, c)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	obs, warm, ended := make(chan launch.Observation, 256), make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- launcher.Launch(ctx, t, obs)
-		close(obs)
-	}()
-	want := max(s.Trial.Warmup, meter.FewestSteps)
-	go func() {
-		steps := 0
-		for x := range obs {
-			if x.OfMemory() {
-				continue
-			}
-			if steps++; steps == want {
-				close(warm)
-			}
-		}
-	}()
+	go func() { ended <- r.attempt(ctx, t) }()
 	select {
 	case <-warm:
 		return func() error {
-			cancel(errEnough)
-			err := <-ended
-			if errors.Is(err, errEnough) {
+			select {
+			case out := <-ended:
+				return errors.Join(fmt.Errorf("job %s ended while the other job was measured; give it more steps: %s", s.Job, cmp.Or(out.measurement.Error, "it finished")), dog.Close())
+			default:
+				cancel(errEnough)
+				<-ended
 				return dog.Close()
 			}
-			return errors.Join(fmt.Errorf("job %s ended while the other job was measured; give it more steps: %w", s.Job, cmp.Or(err, errors.New("it finished"))), dog.Close())
 		}, nil
-	case err = <-ended:
-		err = cmp.Or(err, fmt.Errorf("job %s ended before it made enough steps to measure", s.Job))
-	case <-time.After(orNever(s.Trial.Timeout)):
-		cancel(errHung)
-		err = fmt.Errorf("job %s made fewer than %d steps within %s: %w", s.Job, want, s.Trial.Timeout, <-ended)
+	case out := <-ended:
+		defer cancel(nil)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &launch.Failure{Status: out.measurement.Status, Detail: fmt.Sprintf("job %s ended before it made enough steps to measure: %s", s.Job, cmp.Or(out.measurement.Error, "it finished"))}
 	}
-	cancel(nil)
-	return nil, err
 }

@@ -20,7 +20,7 @@ func planCSV(p data.Plan) ([]File, error) {
 	return []File{{Name: "plan.csv", Mode: 0o644, Data: b.Bytes()}}, nil
 }
 
-// Rows returns a plan as a table: a header and a row for each job, paused ones
+// Rows returns a plan as a table: a header and a row for each job, idle ones
 // included. The columns nodes and was have node=workers+ps pairs separated by
 // semicolons; unknown numbers are empty. Layout columns appear if a job has a layout.
 func Rows(p *data.Plan) [][]string {

@@ -2,7 +2,7 @@
 // a file in this package.
 //
 // A target writes a plan exactly or returns a [Refusal] with the reason; it never
-// approximates. Paused jobs have no file, but the submit script names them. All
+// approximates. Jobs that get nothing have no file, but the submit script names them. All
 // targets pass the plan to the training program in the same environment variables:
 //
 //	KNEE_JOB          name of the job

@@ -41,22 +41,24 @@ func exporters() map[string]Exporter {
 		"json": planJSON,
 		"csv":  planCSV,
 	}
-	for name, write := range map[string]func([]task) ([]File, error){
-		"slurm":      slurm,
-		"torchrun":   torchrun,
-		"pytorchjob": kubernetes{api: "kubeflow.org/v1", kind: "PyTorchJob", spec: pyTorchJob}.write,
-		"tfjob":      kubernetes{api: "kubeflow.org/v1", kind: "TFJob", servers: true, spec: tfJob}.write,
-		"mpijob":     kubernetes{api: "kubeflow.org/v1", kind: "MPIJob", command: true, equal: true, spec: mpiJob}.write,
-		"trainjob":   kubernetes{api: trainer, kind: "TrainJob", command: true, equal: true, spec: trainJob, before: trainingRuntime}.write,
-		"jobset":     jobSets.write,
-		"kueue":      kueue,
-		"volcano":    kubernetes{api: "batch.volcano.sh/v1alpha1", kind: "Job", command: true, servers: true, spec: volcanoJob}.write,
-		"rayjob":     kubernetes{api: "ray.io/v1", kind: "RayJob", command: true, spec: rayJob}.write,
-	} {
+	for name, write := range map[string]func([]task) ([]File, error){"slurm": slurm, "torchrun": torchrun, "kueue": kueue} {
 		out[name] = starts(name, write)
+	}
+	for name, k := range map[string]kubernetes{
+		"pytorchjob": {kind: "PyTorchJob", resource: "pytorchjobs.kubeflow.org"},
+		"tfjob":      {kind: "TFJob", resource: "tfjobs.kubeflow.org", servers: true},
+		"mpijob":     {kind: "MPIJob", resource: "mpijobs.kubeflow.org", command: true, equal: true},
+		"trainjob":   {kind: "TrainJob", resource: "trainjobs.trainer.kubeflow.org", command: true, equal: true},
+		"jobset":     jobSets,
+		"volcano":    {kind: "Job", resource: "jobs.batch.volcano.sh", command: true, servers: true},
+		"rayjob":     {kind: "RayJob", resource: "rayjobs.ray.io", command: true},
+	} {
+		out[name] = starts(name, func(ts []task) ([]File, error) { return k.write(name+".yaml", ts, "") })
 	}
 	return out
 }
+
+var jobSets = kubernetes{kind: "JobSet", resource: "jobsets.jobset.x-k8s.io", command: true, servers: true}
 
 // starts is the exporter of a target that starts the jobs of a plan; write gets
 // them checked.

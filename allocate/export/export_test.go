@@ -28,23 +28,23 @@ func samplePlan() data.Plan {
 			{
 				Name: "ResNet50 / ImageNet", Action: data.Grow, GPUType: "a100", Mode: data.AllReduce, Workers: 8,
 				Placement:  []data.NodeShare{{Node: "a01", Workers: 4}, {Node: "a02", Workers: 4}},
-				Range:      &data.PlanRange{Min: 4, Max: 16},
+				Range:      data.IntRange{Min: 4, Max: 16},
 				LocalBatch: 128, Throughput: data.Estimate{Mean: 2000, Lo: 1900, Hi: 2100}, Reason: "grows",
-				Resources: &data.PlanNeeds{WorkerCPUs: 7.5, WorkerMemory: 24 << 30},
-				Template: &data.Template{Image: "registry.example/train:1", Command: []string{"python", "train.py", "--note=it's $HOME; `x` $(y)", "--data", "/mnt/my data"},
+				Resources: data.PlanNeeds{WorkerCPUs: 7.5, WorkerMemory: 24 << 30},
+				Template: data.Template{Image: "registry.example/train:1", Command: []string{"python", "train.py", "--note=it's $HOME; `x` $(y)", "--data", "/mnt/my data"},
 					Env: map[string]string{"NOTE": "a'b\"c $(HOME)\nnext", "A": "1"}, Namespace: "ml", Partition: "gpu", Account: "team", TimeLimit: "12:00:00"},
 			},
 			{
 				Name: "bert", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 5, AccumSteps: 1, LocalBatch: 12,
 				Placement: []data.NodeShare{{Node: "t01", Workers: 2}, {Node: "t02", Workers: 2}, {Node: "t03", Workers: 1}},
-				Template:  &data.Template{Command: []string{"torch-wrapper", "run"}, Pod: bertPod()},
+				Template:  data.Template{Command: []string{"torch-wrapper", "run"}, Pod: bertPod()},
 			},
 			{
 				Name: "single", Action: data.Keep, GPUType: "cpu", Workers: 1, LocalBatch: 85,
 				Placement: []data.NodeShare{{Node: "t03", Workers: 1}},
-				Template:  &data.Template{Image: "small", Command: []string{"python3", "-m", "train"}},
+				Template:  data.Template{Image: "small", Command: []string{"python3", "-m", "train"}},
 			},
-			{Name: "paused\nname", Action: data.Pause, Reason: "waits\nfor room", Placement: []data.NodeShare{}, Template: &data.Template{}},
+			{Name: "paused\nname", Action: data.Pause, Reason: "waits\nfor room", Placement: []data.NodeShare{}, Template: data.Template{}},
 		},
 	}
 }
@@ -68,8 +68,8 @@ func psJob() data.PlannedJob {
 	return data.PlannedJob{
 		Name: "word2vec", Action: data.Move, GPUType: "t4", Mode: data.PSAsync, Workers: 3, PS: 2, LocalBatch: 64,
 		Placement: []data.NodeShare{{Node: "t01", Workers: 2, PS: 1}, {Node: "t02", Workers: 1}, {Node: "c01", PS: 1}},
-		Resources: &data.PlanNeeds{WorkerCPUs: 2, WorkerMemory: 4 << 30, PSCPUs: 4, PSMemory: 16<<30 + 1},
-		Template:  &data.Template{Image: "w2v", Command: []string{"python", "train.py"}},
+		Resources: data.PlanNeeds{WorkerCPUs: 2, WorkerMemory: 4 << 30, PSCPUs: 4, PSMemory: 16<<30 + 1},
+		Template:  data.Template{Image: "w2v", Command: []string{"python", "train.py"}},
 	}
 }
 
@@ -77,9 +77,9 @@ func psJob() data.PlannedJob {
 func elasticJob() data.PlannedJob {
 	return data.PlannedJob{
 		Name: "elastic", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 4, LocalBatch: 32,
-		Range:     &data.PlanRange{Min: 2, Max: 8},
+		Range:     data.IntRange{Min: 2, Max: 8},
 		Placement: []data.NodeShare{{Node: "t01", Workers: 2}, {Node: "t02", Workers: 2}},
-		Template:  &data.Template{Image: "bert:2", Command: []string{"torchrun", "train.py"}},
+		Template:  data.Template{Image: "bert:2", Command: []string{"torchrun", "train.py"}},
 	}
 }
 
@@ -192,7 +192,7 @@ func TestPodTemplate(t *testing.T) {
 func TestContract(t *testing.T) {
 	j := psJob()
 	j.InitialBatch, j.Extra = 128, map[string]string{"fusion_mb": "64"}
-	j.Template = &data.Template{Image: "w2v", Command: []string{"train", "--batch={{.LocalBatch}}", "--fusion={{.X.fusion_mb}}"}}
+	j.Template = data.Template{Image: "w2v", Command: []string{"train", "--batch={{.LocalBatch}}", "--fusion={{.X.fusion_mb}}"}}
 	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{j}}
 	files, err := exporters()["jobset"](p)
 	if err != nil {
@@ -217,7 +217,7 @@ func TestContract(t *testing.T) {
 // TestNodeOfAReservedWord: a node may be called what a shell reserves.
 func TestNodeOfAReservedWord(t *testing.T) {
 	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: "a", Action: data.Start, GPUType: "t4", Workers: 1,
-		Placement: []data.NodeShare{{Node: "esac", Workers: 1}}, Template: &data.Template{Command: []string{"python", "train.py"}}}}}
+		Placement: []data.NodeShare{{Node: "esac", Workers: 1}}, Template: data.Template{Command: []string{"python", "train.py"}}}}}
 	files, err := exporters()["torchrun"](p)
 	if err != nil {
 		t.Fatal(err)
@@ -317,6 +317,7 @@ func TestRefusals(t *testing.T) {
 		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Env = map[string]string{"A B": "1"} }), `environment variable "A B"`},
 		{"slurm", edit(func(j *data.PlannedJob) { j.Workers = 9 }), "its placement holds 8 workers and 0 ps, want 9 and 0"},
 		{"slurm", edit(func(j *data.PlannedJob) { j.Placement = nil }), "does not say on which nodes"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Template.Command = []string{"a\x93"} }), "no UTF-8"},
 		{"slurm", edit(func(j *data.PlannedJob) { j.Name = "BERT" }), "rename one"},
 		{"pytorchjob", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"tfjob", edit(func(j *data.PlannedJob) { j.Template.Namespace = "My NS" }), "DNS-1123"},
@@ -409,7 +410,7 @@ func ExampleNew() {
 	files, err := e(data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{
 		Name: "cifar", Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Workers: 2, LocalBatch: 64,
 		Placement: []data.NodeShare{{Node: "t01", Workers: 2}},
-		Template:  &data.Template{Command: []string{"python", "train.py"}},
+		Template:  data.Template{Command: []string{"python", "train.py"}},
 	}}})
 	if err != nil {
 		fmt.Println(err)

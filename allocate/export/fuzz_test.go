@@ -18,11 +18,11 @@ func FuzzManifests(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, name, text string) {
-		if strings.ContainsRune(text, 0) || !utf8.ValidString(name+text) || strings.Contains(text, "{{") { // a template is rendered
+		if strings.ContainsRune(name+text, 0) || !utf8.ValidString(name) || !utf8.ValidString(text) || strings.Contains(text, "{{") { // a template is rendered
 			return
 		}
 		p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{Name: name, Action: data.Start, GPUType: "t4", Workers: 1,
-			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: &data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
+			Placement: []data.NodeShare{{Node: "n1", Workers: 1}}, Template: data.Template{Image: "i", Command: []string{"run", text}, Env: map[string]string{"X": text}}}}}
 		files, err := exporters()["jobset"](p)
 		if err != nil {
 			t.Fatal(err)

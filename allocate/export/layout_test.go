@@ -14,9 +14,9 @@ func layoutJob(command ...string) data.Plan {
 	return data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{{
 		Name: "gpt", Action: data.Start, GPUType: "a100", Workers: 16, LocalBatch: 1, AccumSteps: 15,
 		Layout:    data.Layout{TP: 4, PP: 2, Sharding: "zero1", Recompute: "full"},
-		Range:     &data.PlanRange{Min: 8, Max: 32},
+		Range:     data.IntRange{Min: 8, Max: 32},
 		Placement: []data.NodeShare{{Node: "a01", Workers: 8}, {Node: "a02", Workers: 8}},
-		Template:  &data.Template{Image: "megatron", Command: command},
+		Template:  data.Template{Image: "megatron", Command: command},
 	}}}
 }
 

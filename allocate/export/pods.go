@@ -1,106 +1,104 @@
 package export
 
 import (
+	"fmt"
 	"math"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
-
-	"knee/data"
 )
 
-// Field names and nesting follow the core/v1 and kubeflow.org/v1 APIs.
-
-const hostname = "kubernetes.io/hostname"
-
-// jobLabel marks the pods of a job.
-const jobLabel = "knee/job"
-
-// pod is a pod specification of one container; restart, selector and affinity may be
-// nil.
-func pod(restart any, selector map[string]string, affinity any, container object) object {
-	o := object{{"restartPolicy", restart}}
-	if selector != nil {
-		o = append(o, field{"nodeSelector", selector})
-	}
-	return append(o, field{"affinity", affinity}, field{"containers", []any{container}})
+// pods are equal pods of a job, of one container each, as the templates of manifests
+// write them.
+type pods struct {
+	task
+	Container string
+	Replicas  int
+	Processes int      // workers, or parameter servers, of each; 0: neither
+	Args      []string // command; empty: that of the image
+	Allowed   []string // nodes they may be on; empty: any
+	Node      string   // node they are pinned to
+	Restart   string   // restart policy; empty: left to the kind
+	Apart     bool     // one on each of the nodes
+	Server    bool
+	more      []string // names and values of variables besides those of the job
 }
 
-// containerOf is a container for a number of workers or parameter servers of a job,
-// with what they need and a GPU for each worker. With a nil command it runs that of
-// the image.
-func containerOf(t task, name string, processes int, server bool, command []string, more ...field) object {
-	o := object{{"name", name}, {"image", t.Template.Image}}
-	if len(command) > 0 {
-		o = append(o, field{"command", command})
-	}
-	return append(o, field{"env", append(t.variables(), variables(more)...)}, field{"resources", t.resources(processes, server)})
+// Pods are pods of workers.
+func (t task) Pods(container string, replicas, processes int, args, allowed []string) pods {
+	return pods{task: t, Container: container, Replicas: replicas, Processes: processes, Args: args, Allowed: allowed}
 }
 
-// variables are environment variables of a container.
-func variables(of []field) []any {
-	var out []any
-	for _, v := range of {
-		out = append(out, object{{"name", v.key}, {"value", v.value}})
+// Serve are the same pods with parameter servers.
+func (p pods) Serve() pods {
+	p.Server = true
+	return p
+}
+
+// OnePerNode are the same pods on nodes of their own.
+func (p pods) OnePerNode() pods {
+	p.Apart = true
+	return p
+}
+
+// On are pods of a group, pinned to its node.
+func (t task) On(g group, container string, processes int, args []string) pods {
+	p := t.Pods(container, 1, processes, args, nil)
+	p.Node, p.Server = g.Nodes[0], g.Server
+	return p
+}
+
+// Ranked are pods of one process of a group. A shell adds the index of the pod within
+// its group to the first rank, and runs the command of the job. Ranks are as in a Slurm
+// export.
+func (t task) Ranked(g group, index, master string) pods {
+	role, start := "worker", "export RANK=$((KNEE_FIRST_RANK + "+index+")) LOCAL_RANK=0"
+	if g.Server {
+		role, start = "ps", start+"; export KNEE_PS_RANK=$((RANK - KNEE_WORKERS))"
+	}
+	p := t.On(g, "train", 1, append([]string{"sh", "-c", literal(start + `; exec "$@"`), "knee"}, t.Command()...))
+	p.Restart, p.more = "Never", []string{"KNEE_ROLE", role, "KNEE_FIRST_RANK", strconv.Itoa(g.First),
+		"WORLD_SIZE", strconv.Itoa(t.Workers + t.PS), "MASTER_ADDR", master, "MASTER_PORT", "29500"}
+	return p
+}
+
+// Environment is that of the job, and more.
+func (p pods) Environment() [][2]string { return p.task.With(p.more...) }
+
+// With is the environment of the job with names and values of further variables.
+func (t task) With(more ...string) [][2]string {
+	out := t.Environment()
+	for pair := range slices.Chunk(more, 2) {
+		out = append(out, [2]string{pair[0], pair[1]})
 	}
 	return out
 }
 
-// variables is the environment of a job, escaped for the kubelet.
-func (t task) variables() []any {
-	var out []field
-	for _, kv := range t.environment() {
-		out = append(out, field{kv[0], literal(kv[1])})
-	}
-	return variables(out)
-}
-
-// resources is what a number of workers or servers need together, nil if nothing.
-func (t task) resources(processes int, server bool) any {
-	cpus, memory := t.Needs.WorkerCPUs, t.Needs.WorkerMemory
-	if server {
-		cpus, memory = t.Needs.PSCPUs, t.Needs.PSMemory
-	}
-	var o object
-	request := map[string]string{}
-	if cpus > 0 {
-		request["cpu"] = strconv.FormatInt(int64(math.Ceil(cpus*1000*float64(processes)-1e-6)), 10) + "m"
-	}
-	if memory > 0 {
-		request["memory"] = strconv.FormatInt(memory*int64(processes), 10)
-	}
-	if len(request) > 0 {
-		o = append(o, field{"requests", request})
-	}
-	if !server && t.gpu() {
-		o = append(o, field{"limits", map[string]string{gpuResource: strconv.Itoa(processes)}})
-	}
-	if o == nil {
+// Amounts are what one of the pods needs, nil if it runs no process.
+func (p pods) Amounts() map[string]string {
+	if p.Processes == 0 {
 		return nil
 	}
-	return o
+	out := map[string]string{}
+	cpus, memory := p.needs(p.Server)
+	if cpus > 0 {
+		out["cpu"] = fmt.Sprintf("%dm", int64(math.Ceil(cpus*1000*float64(p.Processes)-1e-6)))
+	}
+	if memory > 0 {
+		out["memory"] = strconv.FormatInt(memory*int64(p.Processes), 10)
+	}
+	if !p.Server && p.HasGPUs() {
+		out["gpu"] = strconv.Itoa(p.Processes)
+	}
+	return out
 }
 
-const gpuResource = "nvidia.com/gpu"
+// Threads is the cores of a worker for a library of threads.
+func (t task) Threads() string { return strconv.Itoa(max(1, int(t.Resources.WorkerCPUs))) }
 
-// onNodes restricts pods to nodes.
-func onNodes(nodes []string) object {
-	term := object{{"matchExpressions", []any{object{{"key", hostname}, {"operator", "In"}, {"values", nodes}}}}}
-	return object{{"nodeAffinity", object{{"requiredDuringSchedulingIgnoredDuringExecution", object{{"nodeSelectorTerms", []any{term}}}}}}}
-}
-
-// apart restricts pods to the nodes of a job's workers, one pod on each.
-func apart(t task) object {
-	other := object{{"labelSelector", object{{"matchLabels", map[string]string{jobLabel: t.ID}}}}, {"topologyKey", hostname}}
-	return append(onNodes(t.hosts(false)), field{"podAntiAffinity", object{{"requiredDuringSchedulingIgnoredDuringExecution", []any{other}}}})
-}
-
-// labelled is a pod template with the label of the job.
-func labelled(t task, spec object) object {
-	return object{{"metadata", object{{"labels", map[string]string{jobLabel: t.ID}}}}, {"spec", spec}}
-}
-
-// perNode is the workers on every node, 0 if nodes differ.
-func (t task) perNode() int {
+// PerNode is the workers on every node, 0 if nodes differ.
+func (t task) PerNode() int {
 	counts := t.config().Placement
 	for _, n := range counts {
 		if n != counts[0] {
@@ -110,22 +108,75 @@ func (t task) perNode() int {
 	return append(counts, 0)[0]
 }
 
-// hosts lists the nodes that hold workers, or parameter servers.
-func (t task) hosts(servers bool) []string {
-	var out []string
-	for _, s := range t.Placement {
-		if servers && s.PS > 0 || !servers && s.Workers > 0 {
-			out = append(out, s.Node)
+// group is the nodes of a job with equally many workers, or parameter servers.
+type group struct {
+	Name   string // w0, w1, …, ps0, …
+	Nodes  []string
+	Count  int // on each node
+	First  int // rank of the first; servers come after all workers
+	Server bool
+}
+
+// Tasks is the number of processes.
+func (g group) Tasks() int { return len(g.Nodes) * g.Count }
+
+// Groups lists the workers node by node, then the servers.
+func (t task) Groups() []group { return t.groups(false) }
+
+// groups lists the workers, then the servers, node by node, or by equal numbers on a node.
+func (t task) groups(merged bool) (out []group) {
+	rank := 0
+	for server, name := range []string{"w", "ps"} {
+		n := 0
+		for _, s := range t.Placement {
+			count := []int{s.Workers, s.PS}[server]
+			same := func(g group) bool { return merged && g.Server == (server > 0) && g.Count == count }
+			if at := slices.IndexFunc(out, same); count > 0 && at >= 0 {
+				out[at].Nodes = append(out[at].Nodes, s.Node)
+			} else if count > 0 {
+				out = append(out, group{name + strconv.Itoa(n), []string{s.Node}, count, rank, server > 0})
+				rank, n = rank+count, n+1
+			}
 		}
 	}
 	return out
 }
 
-// command is that of the job, escaped for the kubelet.
-func (t task) command() []string { return literals(t.Template.Command) }
+// Hosts are the nodes that hold workers, or parameter servers.
+func (t task) Hosts(servers bool) (out []string) {
+	for _, g := range t.Groups() {
+		if g.Server == servers {
+			out = append(out, g.Nodes...)
+		}
+	}
+	return out
+}
 
-func literals(command []string) []string {
-	var out []string
+// Command is that of the job, escaped for the kubelet.
+func (t task) Command() []string { return literals(t.Template.Command) }
+
+// Launcher is mpirun with the command of the job, unless that calls it. It names every
+// variable, since ssh, by which mpirun starts the ranks, passes none on.
+func (t task) Launcher() []string {
+	if slices.Contains([]string{"mpirun", "mpiexec", "horovodrun"}, path.Base(t.Template.Command[0])) {
+		return t.Command()
+	}
+	out := []string{"mpirun", "-np", strconv.Itoa(t.Workers), "--allow-run-as-root", "--bind-to", "none"}
+	for _, kv := range t.Environment() {
+		out = append(out, "-x", kv[0])
+	}
+	return append(out, t.Command()...)
+}
+
+// Elastic reports whether a PyTorchJob can have fewer and more workers: it has a range,
+// and its command is torchrun, by one of its names.
+func (t task) Elastic() bool {
+	c := append(slices.Clone(t.Template.Command), "", "", "")
+	return t.Range.Max > t.Range.Min &&
+		(path.Base(c[0]) == "torchrun" || strings.HasPrefix(path.Base(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run")
+}
+
+func literals(command []string) (out []string) {
 	for _, a := range command {
 		out = append(out, literal(a))
 	}
@@ -143,49 +194,4 @@ func literal(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// nodeGroup is the workers, or the parameter servers, of one node.
-type nodeGroup struct {
-	name   string // w0, w1, …, ps0, …
-	node   string
-	count  int
-	first  int // rank of the first; servers come after all workers
-	server bool
-}
-
-// perNodeGroups lists the workers node by node, then the servers.
-func (t task) perNodeGroups() []nodeGroup {
-	var out []nodeGroup
-	rank, n := 0, 0
-	add := func(name string, s data.NodeShare, count int, server bool) {
-		if count > 0 {
-			out = append(out, nodeGroup{name + strconv.Itoa(n), s.Node, count, rank, server})
-			rank, n = rank+count, n+1
-		}
-	}
-	for _, s := range t.Placement {
-		add("w", s, s.Workers, false)
-	}
-	n = 0
-	for _, s := range t.Placement {
-		add("ps", s, s.PS, true)
-	}
-	return out
-}
-
-// pod is the pods of a group, pinned to its node. A shell adds the index of the pod
-// within its group to the first rank, and runs the command of the job. Ranks are as in
-// a Slurm export.
-func (g nodeGroup) pod(t task, index, master string) object {
-	role := "worker"
-	start := "export RANK=$((KNEE_FIRST_RANK + " + index + ")) LOCAL_RANK=0"
-	if g.server {
-		role = "ps"
-		start += "; export KNEE_PS_RANK=$((RANK - KNEE_WORKERS))"
-	}
-	command := append([]string{"sh", "-c", literal(start + `; exec "$@"`), "knee"}, t.command()...)
-	return pod("Never", map[string]string{hostname: g.node}, nil, containerOf(t, "train", 1, g.server, command,
-		field{"KNEE_ROLE", role}, field{"KNEE_FIRST_RANK", strconv.Itoa(g.first)},
-		field{"WORLD_SIZE", strconv.Itoa(t.Workers + t.PS)}, field{"MASTER_ADDR", master}, field{"MASTER_PORT", "29500"}))
 }

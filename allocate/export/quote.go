@@ -68,6 +68,3 @@ func comment(s string) string {
 		return r
 	}, s)
 }
-
-// programName is the last part of a path.
-func programName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -7,23 +7,29 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"knee/data"
 	"knee/profile/launch"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // task is a checked job of a plan, with the name of its files.
 type task struct {
 	data.PlannedJob
-	ID       string // DNS-1123 label, unique in the plan
-	Template data.Template
-	Needs    data.PlanNeeds
+	ID    string // DNS-1123 label, unique in the plan
+	Queue string // of Kueue; empty: none
 }
 
-func (t task) paused() bool { return t.Action == data.Pause || t.Workers == 0 }
+// Paused reports whether the job gets nothing.
+func (t task) Paused() bool { return !t.Action.Runs() || t.Workers == 0 }
 
-// changed reports whether the job runs and must be stopped to follow the plan.
-func (t task) changed() bool {
+// Kept reports whether the job stays as it is.
+func (t task) Kept() bool { return t.Action == data.Keep }
+
+// Changed reports whether the job runs and must be stopped to follow the plan.
+func (t task) Changed() bool {
 	return t.Action == data.Grow || t.Action == data.Shrink || t.Action == data.Move
 }
 
@@ -40,17 +46,11 @@ func tasks(p data.Plan) ([]task, error) {
 			return nil, t.refuse("its name becomes %q, as that of job %q does; rename one", t.ID, other)
 		}
 		owner[t.ID] = j.Name
-		if j.Template != nil {
-			t.Template = *j.Template
-		}
-		if j.Resources != nil {
-			t.Needs = *j.Resources
-		}
 		if reason := t.problem(); reason != "" {
 			return nil, t.refuse("%s", reason)
 		}
 		if t.ModelParallel() > 1 {
-			t.Range = nil // a model spread over workers cannot lose one
+			t.Range = data.IntRange{} // a model spread over workers cannot lose one
 		}
 		var err error
 		if t.Template.Command, err = t.rendered(); err != nil {
@@ -85,16 +85,14 @@ func (t task) problem() string {
 		if !envName.MatchString(k) {
 			return fmt.Sprintf("environment variable %q: want letters, digits and _, not starting with a digit", k)
 		}
-		if strings.ContainsRune(v, 0) {
-			return fmt.Sprintf("environment variable %s contains a NUL byte", k)
+		if !isText(v) {
+			return fmt.Sprintf("environment variable %s contains a NUL byte or no UTF-8", k)
 		}
 	}
-	for _, a := range t.Template.Command {
-		if strings.ContainsRune(a, 0) {
-			return "the command contains a NUL byte"
-		}
+	if !isText(t.Name) || slices.ContainsFunc(t.Template.Command, func(a string) bool { return !isText(a) }) {
+		return "its name or command contains a NUL byte or no UTF-8"
 	}
-	if t.paused() {
+	if t.Paused() {
 		return ""
 	}
 	if t.LocalBatch != math.Trunc(t.LocalBatch) {
@@ -112,19 +110,21 @@ func (t task) problem() string {
 			return fmt.Sprintf("node name %q: want letters, digits, ., - and _", s.Node)
 		}
 		if s.Workers < 0 || s.PS < 0 || s.Workers+s.PS == 0 {
-			return fmt.Sprintf("node %s: %d workers and %d ps, want at least one process", s.Node, s.Workers, s.PS)
+			return fmt.Sprintf("node %s: %s and %d ps, want at least one process", s.Node, english.Plural(s.Workers, "worker", ""), s.PS)
 		}
 		workers, ps = workers+s.Workers, ps+s.PS
 	}
 	if workers != t.Workers || ps != t.PS {
-		return fmt.Sprintf("its placement holds %d workers and %d ps, want %d and %d", workers, ps, t.Workers, t.PS)
+		return fmt.Sprintf("its placement holds %s and %d ps, want %d and %d", english.Plural(workers, "worker", ""), ps, t.Workers, t.PS)
 	}
 	return ""
 }
 
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
 // rendered is the command of the job, its template filled in as for a trial.
 func (t task) rendered() ([]string, error) {
-	if t.paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
+	if t.Paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
 		return t.Template.Command, nil
 	}
 	return data.RenderCommand(t.Template.Command, t.config(), data.Source{File: "template"})
@@ -142,8 +142,8 @@ func (t task) config() data.Config {
 	return c
 }
 
-// environment is the owner's variables, then those of the training contract.
-func (t task) environment() [][2]string {
+// Environment is the owner's variables, then those of the training contract.
+func (t task) Environment() [][2]string {
 	var out [][2]string
 	told := launch.Contract(t.config(), t.InitialBatch)
 	told["KNEE_JOB"] = t.Name
@@ -155,7 +155,16 @@ func (t task) environment() [][2]string {
 	return out
 }
 
-// gpuName is what the scheduler calls the GPU type.
-func (t task) gpuName() string { return cmp.Or(t.GPUName, t.GPUType) }
+// GPU is what the scheduler calls the GPU type.
+func (t task) GPU() string { return cmp.Or(t.GPUName, t.GPUType) }
 
-func (t task) gpu() bool { return t.GPUType != "" && t.GPUType != "cpu" }
+// HasGPUs reports whether a worker holds a GPU.
+func (t task) HasGPUs() bool { return t.GPUType != "" && t.GPUType != "cpu" }
+
+// needs is the cores and bytes of a worker, or of a parameter server.
+func (t task) needs(server bool) (cpus float64, memory int64) {
+	if server {
+		return t.Resources.PSCPUs, t.Resources.PSMemory
+	}
+	return t.Resources.WorkerCPUs, t.Resources.WorkerMemory
+}

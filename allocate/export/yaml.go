@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"io"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -9,62 +10,59 @@ import (
 	"knee/data"
 )
 
-// object is a mapping in the order in which it is written, without fields of value nil.
-type object []field
-
-type field struct {
-	key   string
-	value any
-}
-
-// text is the value of a field that is left out if s is empty.
-func text(s string) any {
-	if s == "" {
-		return nil
+// yamlFile is a file of manifests from a template, without the fields that have no value.
+// The user's pod template (tolerations, volumes, secrets, service account, sidecars),
+// whose first container trains, is merged into every pod template; fields of the plan
+// have precedence.
+func yamlFile(name, template string, values any, pod map[string]any) (File, error) {
+	var under yaml.Node
+	if err := under.Encode(pod); err != nil {
+		return File{}, err
 	}
-	return s
-}
-
-// MarshalYAML implements [yaml.Marshaler].
-func (o object) MarshalYAML() (any, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range o {
-		if f.value == nil {
-			continue
-		}
-		var key, value yaml.Node
-		key.SetString(f.key)
-		if err := value.Encode(f.value); err != nil {
-			return nil, err
-		}
-		n.Content = append(n.Content, &key, &value)
+	text, err := rendered(template, values)
+	if err != nil {
+		return File{}, err
 	}
-	return n, nil
-}
-
-// yamlFile is a file of manifests. The user's pod template (tolerations, volumes,
-// secrets, service account, sidecars), whose first container trains, is merged into
-// every pod template; fields of the plan have precedence.
-func yamlFile(name string, pod map[string]any, ms ...any) (File, error) {
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
+	var out bytes.Buffer
+	in, e := yaml.NewDecoder(bytes.NewReader(text)), yaml.NewEncoder(&out)
 	e.SetIndent(2)
-	for _, m := range ms {
-		var tree, under yaml.Node
-		if err := tree.Encode(m); err != nil {
+	for {
+		var tree yaml.Node
+		switch err := in.Decode(&tree); {
+		case err == io.EOF:
+			return File{Name: name, Mode: 0o644, Data: out.Bytes()}, e.Close()
+		case err != nil:
 			return File{}, err
 		}
+		prune(&tree)
 		if pod != nil {
-			if err := under.Encode(pod); err != nil {
-				return File{}, err
-			}
 			fillPods(&tree, &under)
 		}
 		if err := e.Encode(&tree); err != nil {
 			return File{}, err
 		}
 	}
-	return File{Name: name, Mode: 0o644, Data: b.Bytes()}, e.Close()
+}
+
+// prune removes fields without a value, and the quotes and braces that are not needed.
+// It reports whether nothing is left.
+func prune(n *yaml.Node) (empty bool) {
+	n.Style = 0
+	if n.Kind != yaml.MappingNode {
+		for _, c := range n.Content {
+			prune(c)
+		}
+		return n.Tag == "!!null"
+	}
+	var kept []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if !prune(n.Content[i+1]) {
+			kept = append(kept, n.Content[i], n.Content[i+1])
+		}
+	}
+	empty = len(kept) == 0 && len(n.Content) > 0
+	n.Content = kept
+	return empty
 }
 
 // fillPods fills the mappings whose spec has containers.

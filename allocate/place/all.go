@@ -10,13 +10,6 @@ import (
 	"knee/data"
 )
 
-// Standing is what placement needs of a job besides its options.
-type Standing struct {
-	Resources data.Resources
-	Current   []data.NodeShare // nodes it runs on; nil if it does not run or they are not known
-	Apart     bool             // see [Request]
-}
-
 // Placed is the placement of one job of an assignment.
 type Placed struct {
 	Choice int             // index in Options, −1 if the job is paused
@@ -29,13 +22,14 @@ type Placed struct {
 // option instead. It reports false if it cannot.
 type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
 
-// All places an assignment on the nodes of a cluster: first jobs that stay as they
+// All places an assignment on the nodes of a cluster; standing has a request for each
+// job, without configuration: first jobs that stay as they
 // are, then jobs that only give nodes back, then the others, largest first. A job
 // whose shape is not free falls back to the better of an uneven placement and its
 // best other option; Placed.Reason says so. If jobs fell back, all are placed once
 // more with those first in their turn, and the better result is kept. With a nil
 // respeed an uneven placement has the speed of the wanted one.
-func All(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) ([]Placed, *Placer) {
+func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) ([]Placed, *Placer) {
 	p, fell := all(s, a, standing, respeed, nil)
 	if len(fell) > 0 {
 		if q, _ := all(s, a, standing, respeed, fell); q.value() > p.value() {
@@ -60,7 +54,7 @@ func (p *placing) value() (sum float64) {
 
 // all places an assignment, the jobs of before first in their turn, and returns the
 // jobs that fell back.
-func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed, before []int) (*placing, []int) {
+func all(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed, before []int) (*placing, []int) {
 	p := newPlacing(s, a, standing, respeed)
 	early := make([]int, len(s.Jobs))
 	for _, i := range before {
@@ -96,7 +90,7 @@ func all(s allocate.State, a allocate.Assignment, standing []Standing, respeed R
 
 // Incumbent leaves the running jobs of an assignment on their nodes and offers the
 // free nodes to the others.
-func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) []Placed {
+func Incumbent(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) []Placed {
 	p := newPlacing(s, a, standing, respeed)
 	p.refill()
 	return p.out
@@ -104,7 +98,7 @@ func Incumbent(s allocate.State, a allocate.Assignment, standing []Standing, res
 
 type placing struct {
 	state    allocate.State
-	standing []Standing
+	standing []Request
 	respeed  Respeed
 	placer   *Placer
 	out      []Placed
@@ -113,7 +107,7 @@ type placing struct {
 }
 
 // newPlacing starts with the jobs that keep their option on their nodes.
-func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, respeed Respeed) *placing {
+func newPlacing(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) *placing {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
 	p.quotas = p.state.Quotas()
 	var who []int
@@ -133,8 +127,9 @@ func newPlacing(s allocate.State, a allocate.Assignment, standing []Standing, re
 }
 
 func (p *placing) request(i int, c data.Config) Request {
-	s := &p.standing[i]
-	return Request{Config: c, Resources: s.Resources, Current: s.Current, Apart: s.Apart}
+	r := p.standing[i]
+	r.Config = c
+	return r
 }
 
 // turn is the turn of job i: jobs that stay on unknown nodes, then jobs that only
@@ -219,7 +214,7 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	c.Placement = ShapeOf(nodes)
 	c.Nodes = len(c.Placement)
 	alt := o
-	alt.Config, alt.Answer.Config, alt.Keeps = c, c, false
+	alt.Config, alt.Keeps = c, false
 	if p.respeed != nil {
 		told, ok := p.respeed(i, c, &o)
 		if !ok {

@@ -36,7 +36,7 @@ func New(c *data.Cluster) *Placer {
 type Request struct {
 	Config    data.Config // GPUType, Workers and PS; Placement is the wanted shape
 	Resources data.Resources
-	Current   []data.NodeShare // where it runs; these nodes are preferred
+	Current   []data.NodeShare // where it runs, nil if nowhere or not known; these nodes are preferred
 	// Apart keeps a job of several nodes off nodes that hold part of another
 	// such job, so that the two do not share a network link.
 	Apart bool

@@ -40,7 +40,7 @@ func TestOneJobAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPlan(t, pr, made)
-	want := []data.Action{data.Keep, data.Keep, data.Start, data.Pause, data.Start, data.Pause}
+	want := []data.Action{data.Keep, data.Keep, data.Start, data.Wait, data.Start, data.Wait}
 	var got []data.Action
 	for _, j := range made.Jobs {
 		got = append(got, j.Action)

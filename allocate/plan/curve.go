@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // CurvePoint is the value of the plan for a cluster of another size.
@@ -46,7 +48,7 @@ func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, e
 				p.Outcome, err = OutcomeOf(changed, solve)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("with %d nodes of type %s: %w", n, t, err)
+				return nil, fmt.Errorf("with %s of type %s: %w", english.Plural(n, "node", ""), t, err)
 			}
 			if p.Feasible && last != nil && last.Feasible {
 				p.PerNode = (p.Value - last.Value) / float64(n-last.Nodes)

@@ -32,10 +32,10 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 		}
 		switch {
 		case p.lost[i] != "":
-			p.infeasible[i] = fmt.Sprintf("job %q: %s, and node %q, on which it ran, is not in the cluster", job.Name, reason, p.lost[i])
+			p.infeasible[i] = fmt.Sprintf("%s, and node %q, on which it ran, is not in the cluster", reason, p.lost[i])
 			continue
 		case job.Current == nil:
-			p.infeasible[i] = fmt.Sprintf("job %q: %s", job.Name, reason)
+			p.infeasible[i] = reason
 			continue
 		}
 		nodes := currentShares(job)
@@ -45,7 +45,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 			}
 			var ok bool
 			if nodes, ok = placer.Place(place.Request{Config: currentConfig(job), Resources: job.Resources}); !ok {
-				p.infeasible[i] = fmt.Sprintf("job %q: %s, and what it runs on is more than the cluster has", job.Name, reason)
+				p.infeasible[i] = reason + ", and what it runs on is more than the cluster has"
 				continue
 			}
 		} else if job.Current.PS > 0 {

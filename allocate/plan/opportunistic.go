@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -60,8 +61,8 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		}
 		j := (*from)[0]
 		*from = (*from)[1:]
-		if j.Was = currentShares(job); job.Current != nil && j.Action == data.Start { // other jobs took its nodes
-			j.Action = data.Move
+		if j.Was = currentShares(job); job.Current != nil { // also if other jobs took its nodes
+			j.Action = cmp.Or(map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action], j.Action)
 		}
 		all = append(all, j)
 	}
@@ -83,7 +84,7 @@ func stands(c *data.Cluster, job data.Job) bool {
 func idle(jobs []data.Job) *data.Plan {
 	out := &data.Plan{}
 	for _, job := range jobs {
-		out.Jobs = append(out.Jobs, ofJobs(data.PlannedJob{Action: data.Pause, Placement: []data.NodeShare{}, Reason: "opportunistic, and the other jobs leave nothing"}, job))
+		out.Jobs = append(out.Jobs, ofJobs(data.PlannedJob{Action: data.Wait, Placement: []data.NodeShare{}, Reason: "opportunistic, and the other jobs leave nothing"}, job))
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		}
 		out.Jobs = append(out.Jobs, j)
 	}
-	out.Warnings = ws.grouped()
+	out.Warnings = append(ws.grouped(), p.warnOfTenants()...)
 	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
 	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d GPUs are idle, %.0f %% of them on partly used nodes, where jobs that want whole nodes cannot use them", idle, 100*f))
@@ -110,7 +110,11 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 // ofJobs adds what jobs.yaml has of a job.
 func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, currentShares(job), job.Batch.Initial
-	out.Template, out.Resources, out.Range = template(job), needs(job), workersRange(job)
+	r := job.Resources
+	out.Template, out.Resources = job.Template, data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
+	if out.Range = job.Workers; job.Workers != (data.IntRange{}) {
+		out.Range.Min = max(1, job.Workers.Min)
+	}
 	return out
 }
 
@@ -119,7 +123,7 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 	job := p.Jobs[i]
 	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
-		out.Reason = p.whyPaused(i, at)
+		out.Reason = p.whyIdle(i, at)
 		return out
 	}
 	o := at.Option
@@ -141,7 +145,7 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 	cur := p.Jobs[i].Current
 	switch {
 	case at.Choice == allocate.None:
-		return data.Pause
+		return idleAction(p.Jobs[i])
 	case cur == nil || len(cur.Placement) == 0:
 		return data.Start
 	}
@@ -157,33 +161,16 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 	return data.Keep
 }
 
+// idleAction is the action of a job that gets nothing.
+func idleAction(job data.Job) data.Action {
+	if job.Current == nil {
+		return data.Wait
+	}
+	return data.Pause
+}
+
 // sameNodes reports whether the workers keep their nodes; unknown nodes equal any.
 func sameNodes(now, next []data.NodeShare) bool { return now == nil || data.SameNodes(now, next) }
-
-// template is that of the job, nil if it is empty.
-func template(job data.Job) *data.Template {
-	t := job.Template
-	if t.Image == "" && len(t.Command) == 0 && len(t.Env) == 0 && t.Namespace == "" && t.Partition == "" && t.Account == "" && t.TimeLimit == "" && len(t.Pod) == 0 {
-		return nil
-	}
-	return &t
-}
-
-func workersRange(job data.Job) *data.PlanRange {
-	if job.Workers == (data.IntRange{}) {
-		return nil
-	}
-	return &data.PlanRange{Min: max(1, job.Workers.Min), Max: job.Workers.Max}
-}
-
-func needs(job data.Job) *data.PlanNeeds {
-	r := job.Resources
-	n := data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
-	if n == (data.PlanNeeds{}) {
-		return nil
-	}
-	return &n
-}
 
 func shift(e data.Estimate, by float64) data.Estimate {
 	return data.Estimate{Mean: e.Mean + by, Lo: e.Lo + by, Hi: e.Hi + by}

@@ -118,7 +118,7 @@ func checkPlan(t rapid.TB, pr Problem, plan *data.Plan) {
 	cpus := map[string]float64{}
 	for i, j := range plan.Jobs {
 		job := pr.Jobs[i]
-		if j.Action == data.Pause {
+		if !j.Action.Runs() {
 			if j.Workers != 0 || j.Reason == "" {
 				t.Fatalf("%s is paused with %d workers, reason %q", j.Name, j.Workers, j.Reason)
 			}
@@ -232,7 +232,7 @@ func TestPlansAreSound(t *testing.T) {
 		}
 		checkPlan(t, pr, again)
 		for i, j := range again.Jobs {
-			if was := plan.Jobs[i]; j.Action != data.Keep && (j.Action != data.Pause || was.Action != data.Pause) {
+			if was := plan.Jobs[i]; j.Action != data.Keep && (j.Action.Runs() || was.Action.Runs()) {
 				t.Fatalf("planned again, job %s is to %s: %+v, had %+v; value %.17g, was %.17g", j.Name, j.Action, j, was, again.Value, plan.Value)
 			}
 			if j.Action == data.Keep && strings.Contains(strings.Join(j.Warnings, " "), "no nodes are free") {
@@ -245,7 +245,7 @@ func TestPlansAreSound(t *testing.T) {
 // adopt makes a plan what runs now.
 func adopt(pr *Problem, plan *data.Plan) {
 	for i, p := range plan.Jobs {
-		if p.Action == data.Pause {
+		if !p.Action.Runs() {
 			pr.Jobs[i].Current = nil
 			continue
 		}
@@ -274,7 +274,7 @@ func TestActionsAndWarnings(t *testing.T) {
 	for _, j := range plan.Jobs {
 		got = append(got, fmt.Sprint(j.Name, " ", j.Action, " ", j.Workers))
 	}
-	if want := []string{"a shrink 1", "b start 3", "huge pause 0"}; !slices.Equal(got, want) {
+	if want := []string{"a shrink 1", "b start 3", "huge wait 0"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	text := strings.Join(plan.Warnings, "\n")

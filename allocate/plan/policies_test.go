@@ -46,7 +46,7 @@ func TestEveryPolicyIsBounded(t *testing.T) {
 			bound = made.Bound
 			running := true
 			for _, j := range made.Jobs {
-				running = running && (j.Action != data.Pause || j.Worth == nil)
+				running = running && (j.Action.Runs() || j.Worth == nil)
 			}
 			if running && made.Value > made.RunningBound {
 				t.Fatalf("%s: value %.17g of a plan that runs every job, bound of those %.17g", name, made.Value, made.RunningBound)

@@ -23,7 +23,7 @@ type prepared struct {
 	oracles    []oracle
 	subjects   []objective.Subject
 	state      allocate.State // of the cluster without occupants
-	standing   []place.Standing
+	standing   []place.Request
 	aims       []func(*predict.Answer) error
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
@@ -99,7 +99,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 		e := &Infeasible{Some: n < len(p.Jobs)}
 		for i := range p.Jobs {
 			if m, ok := p.infeasible[i]; ok {
-				e.Reasons = append(e.Reasons, m)
+				e.Reasons = append(e.Reasons, fmt.Sprintf("job %q: %s", p.Jobs[i].Name, m))
 			}
 		}
 		return nil, e
@@ -147,10 +147,10 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 		}
 	}
 	p.tables.fill()
-	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Standing, n), make([]func(*predict.Answer) error, n)
-	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]allocate.Tenant{}}
+	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Request, n), make([]func(*predict.Answer) error, n)
+	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]data.Tenant{}}
 	for _, t := range p.Tenants {
-		p.state.Tenants[t.Name] = allocate.Tenant{Weight: t.Weight, Quota: t.Quota, Parent: t.Parent}
+		p.state.Tenants[t.Name] = t
 	}
 	standing := make([]data.Config, n)
 	for i, job := range p.Jobs {
@@ -166,6 +166,9 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 			return nil
 		}
 	})
+	for _, x := range p.tables.list { // the options are copies
+		x.shapes, x.answers, x.errs = nil, nil, nil
+	}
 	failed := map[int]error{}
 	for i, err := range errs {
 		switch {
@@ -207,7 +210,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if x == nil {
 		return nil
 	}
-	p.standing[i] = place.Standing{Resources: job.Resources, Current: currentShares(job), Apart: p.Apart}
+	p.standing[i] = place.Request{Resources: job.Resources, Current: currentShares(job), Apart: p.Apart}
 	js.Idle = p.objective.Idle(s)
 	if len(x.shapes) == 0 {
 		return nil

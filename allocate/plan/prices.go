@@ -49,6 +49,5 @@ func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
 	if len(p.state.Jobs[i].Options) == 0 {
 		return nil
 	}
-	w := best.Worth[i]
-	return &data.Worth{Value: finite(w.Value), Cost: finite(w.Cost), Surplus: finite(w.Value - w.Cost)}
+	return &best.Worth[i]
 }

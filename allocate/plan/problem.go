@@ -10,6 +10,8 @@ import (
 
 	"knee/data"
 	"knee/predict"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Problem is a cluster, its jobs and their predictors, and the settings of a plan.
@@ -64,12 +66,12 @@ func checkProblem(pr Problem) error {
 	case pr.Sizes != "" && !slices.Contains(SizeSets(), pr.Sizes):
 		return fmt.Errorf("plan: sizes %q, want one of %s", pr.Sizes, strings.Join(SizeSets(), ", "))
 	}
-	nodes := map[string]bool{}
+	slots, widest := map[string]int{}, map[string]int{} // by node, by GPU type
 	for _, n := range pr.Cluster.Nodes {
-		if nodes[n.Name] {
+		if _, twice := slots[n.Name]; twice {
 			return fmt.Errorf("plan: the cluster has node %q twice", n.Name)
 		}
-		nodes[n.Name] = true
+		slots[n.Name], widest[n.GPUType] = n.GPUs, max(widest[n.GPUType], n.GPUs)
 	}
 	seen := map[string]bool{}
 	for _, j := range pr.Jobs {
@@ -83,6 +85,33 @@ func checkProblem(pr Problem) error {
 		}
 		if j.Workers.Max > 0 && j.Workers.Min > j.Workers.Max {
 			return inputError(j, "workers", fmt.Sprintf("min %d, max %d", j.Workers.Min, j.Workers.Max), "min ≤ max")
+		}
+		if err := checkCurrent(j, slots, widest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkCurrent refuses a job that runs on more worker slots than its node has, or any
+// node of the type if its nodes are not named. A scheduler's word counts: of a live job
+// a GPU may have failed.
+func checkCurrent(j data.Job, slots, widest map[string]int) error {
+	if j.Current == nil || j.ID != "" {
+		return nil
+	}
+	held := map[string]int{}
+	for i, n := range j.Current.Placement {
+		most, known := widest[j.Current.GPUType]
+		on, want := "one node", "a node of type "+j.Current.GPUType
+		if i < len(j.Current.Nodes) {
+			name := j.Current.Nodes[i]
+			held[name] += n
+			n, on, want = held[name], "node "+name, "it"
+			most, known = slots[name]
+		}
+		if known && n > most {
+			return inputError(j, "current.placement", fmt.Sprintf("%s of job %s on %s", english.Plural(n, "worker", ""), j.Name, on), fmt.Sprintf("at most %d, as %s has", most, want))
 		}
 	}
 	return nil

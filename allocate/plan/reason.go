@@ -8,6 +8,8 @@ import (
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // why explains an allocation: the gain of its last workers, and why it has no more.
@@ -42,7 +44,7 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	case n >= more.GPUs:
 		text += ", but its cores, memory or nodes are taken"
 	case n > 0:
-		text += fmt.Sprintf(", but the other jobs gain more from the %s, and the %d free are too few", o.Use.GPUType, n)
+		text += fmt.Sprintf(", but the other jobs gain more from the %s, and no more than %d free", o.Use.GPUType, n)
 	default:
 		text += fmt.Sprintf(", but the other jobs gain more from the %s", o.Use.GPUType)
 	}
@@ -61,13 +63,13 @@ func (p *prepared) noLarger(i int, got allocate.Use) string {
 	case got.GPUs == job.LogicalWorkers:
 		return fmt.Sprintf("logical_workers is %d", job.LogicalWorkers)
 	case got.GPUs >= most:
-		return fmt.Sprintf("the nodes hold %d workers of it", most)
+		return fmt.Sprintf("the nodes hold %s of it", english.Plural(most, "worker", ""))
 	}
 	return "its batch, modes and sizes allow none"
 }
 
-// whyPaused explains why a job gets nothing.
-func (p *prepared) whyPaused(i int, at place.Placed) string {
+// whyIdle explains why a job gets nothing.
+func (p *prepared) whyIdle(i int, at place.Placed) string {
 	if m, ok := p.infeasible[i]; ok {
 		return m
 	}

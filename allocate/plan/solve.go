@@ -269,7 +269,7 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 	if err != nil {
 		return allocate.Option{}, false
 	}
-	o := allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
+	o := allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
 	// A prediction that the uneven shape is better than the even one is wrong, and
 	// could exceed the bound.
 	o.Value = math.Min(objective.ValueOf(p.objective, p.subjects[i], &o), instead.Value)

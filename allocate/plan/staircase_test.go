@@ -6,6 +6,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/predict"
 
 	"pgregory.net/rapid"
 )
@@ -58,7 +59,7 @@ func TestStepsAreAnEnvelope(t *testing.T) {
 		var options []*allocate.Option
 		for n := range rapid.IntRange(1, 12).Draw(t, "options") {
 			c := data.Config{GPUType: "t4", Workers: 2*n + 1}
-			options = append(options, &allocate.Option{Config: c, Value: rapid.Float64Range(-5, 5).Draw(t, "value"), Use: allocate.UseOf(c, data.Resources{})})
+			options = append(options, &allocate.Option{Answer: predict.Answer{Config: c}, Value: rapid.Float64Range(-5, 5).Draw(t, "value"), Use: allocate.UseOf(c, data.Resources{})})
 		}
 		last := len(options) - 1
 		sum := 0.0

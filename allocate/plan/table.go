@@ -176,7 +176,7 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 	out := make([]allocate.Option, 0, len(x.shapes)+1)
 	put := func(a predict.Answer, keeps bool) {
 		if a.Goodput.Mean > 0 {
-			out = append(out, allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, job.Resources), Keeps: keeps})
+			out = append(out, allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, job.Resources), Keeps: keeps})
 		}
 	}
 	if standing.Workers > 0 {

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"knee/allocate"
 	"knee/allocate/place"
@@ -28,6 +30,7 @@ const (
 	extrapolated kind = "get an allocation whose speed is extrapolated"
 	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
 	late         kind = "are expected to miss their deadlines"
+	overdue      kind = "have deadlines that have passed"
 )
 
 type warnings struct {
@@ -79,7 +82,7 @@ func (w *warnings) grouped() []string {
 func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	job := p.Jobs[i]
 	if m, ok := p.infeasible[i]; ok {
-		ws.add(job.Name, unplanned, strings.TrimLeft(strings.TrimPrefix(m, fmt.Sprintf("job %q", job.Name)), ": "))
+		ws.add(job.Name, unplanned, m)
 		return
 	}
 	if n, ok := p.lost[i]; ok {
@@ -89,6 +92,10 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 		ws.add(job.Name, fellBack, at.Reason)
 	}
 	p.warnOfNow(ws, i, at)
+	passed := !job.DeadlineAt.IsZero() && !job.DeadlineAt.After(p.Now)
+	if passed {
+		ws.add(job.Name, overdue, fmt.Sprintf("its deadline passed at %s, %s ago", job.DeadlineAt.Format(time.RFC3339), seconds(p.Now.Sub(job.DeadlineAt).Seconds())))
+	}
 	if at.Choice == allocate.None {
 		return
 	}
@@ -103,7 +110,7 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
 	}
-	if d := job.Deadline.Seconds(); d > 0 && a.TimeToTarget.Mean > d {
+	if d := job.Deadline.Seconds(); d > 0 && !passed && a.TimeToTarget.Mean > d {
 		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(a.TimeToTarget.Mean-d)))
 	}
 }
@@ -122,4 +129,34 @@ func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
 	case a.Extrapolated:
 		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is extrapolated (%s), so the gain of the change is uncertain", now, a.Why))
 	}
+}
+
+// warnOfTenants warns of quotas that limit nothing, and of jobs of tenants that are not
+// listed beside those with quotas: a misspelt tenant has none.
+func (p *prepared) warnOfTenants() (out []string) {
+	types, listed, limited := p.Cluster.GPUTypes(), []string{}, false
+	for _, t := range p.Tenants {
+		listed, limited = append(listed, t.Name), limited || len(t.Quota) > 0
+		for _, gpuType := range slices.Sorted(maps.Keys(t.Quota)) {
+			if !slices.Contains(types, gpuType) {
+				src := t.Source
+				src.Column += ".quota." + gpuType
+				out = append(out, fmt.Sprintf("%s: the quota of tenant %s limits nothing: the cluster has no %s, only %s", src, t.Name, gpuType, strings.Join(types, ", ")))
+			}
+		}
+	}
+	var unknown []string
+	for _, j := range p.Jobs {
+		if limited && j.Tenant != "" && !slices.Contains(listed, j.Tenant) {
+			unknown = append(unknown, fmt.Sprintf("%s (tenant %s)", j.Name, j.Tenant))
+		}
+	}
+	if n := len(unknown); n > 0 {
+		more := ""
+		if n > 3 {
+			more = fmt.Sprintf(" and %d more", n-3)
+		}
+		out = append(out, fmt.Sprintf("no quota holds for %s%s: tenants lists %s", strings.Join(unknown[:min(n, 3)], ", "), more, strings.Join(listed, ", ")))
+	}
+	return out
 }

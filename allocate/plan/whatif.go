@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // WithNodes is the problem with n more nodes like the first of a GPU type, named after
@@ -59,7 +61,7 @@ func (pr Problem) WithoutLast(gpuType string, n int) (Problem, error) {
 		}
 	}
 	if len(names) == 0 || n > len(names) {
-		return pr, fmt.Errorf("%d nodes of type %q are in use, so that %d cannot be removed", len(names), gpuType, max(n, 1))
+		return pr, fmt.Errorf("cannot remove %d of type %q: %s of it in use", max(n, 1), gpuType, english.Plural(len(names), "node", ""))
 	}
 	return pr.WithoutNodes(names)
 }
@@ -110,7 +112,7 @@ func OutcomeOf(pr Problem, solve func(Problem) (*data.Plan, error)) (Outcome, er
 // Totals sums a plan up.
 type Totals struct {
 	Running      int     `json:"running"`
-	Paused       int     `json:"paused"`
+	Waiting      int     `json:"waiting"` // they get nothing
 	Changed      int     `json:"changed"` // running jobs that must restart or stop
 	GPUsUsed     int     `json:"gpus_used"`
 	GPUsTotal    int     `json:"gpus_total"`
@@ -133,8 +135,8 @@ func TotalsOf(pr Problem, plan *data.Plan) Totals {
 		if running[j.Name] && j.Action != data.Keep {
 			t.Changed++
 		}
-		if j.Action == data.Pause {
-			t.Paused++
+		if !j.Action.Runs() {
+			t.Waiting++
 			continue
 		}
 		t.Running++

@@ -7,6 +7,7 @@ import (
 	"knee/allocate"
 	"knee/allocate/solve"
 	"knee/data"
+	"knee/predict"
 )
 
 // AOnline minimises the sum of weighted completion times without knowing later
@@ -91,7 +92,7 @@ func (w *AOnline) choose(s allocate.State) error {
 				continue
 			}
 			units := int(math.Ceil(aonlineUnits * float64(use.GPUs) * optionTime(j, n) / (all.room[k] * window) * (1 - allocate.Slack)))
-			x.Options = append(x.Options, allocate.Option{Config: j.Options[n].Config, Value: weightOf(j), Use: allocate.Use{GPUType: use.GPUType, GPUs: units}})
+			x.Options = append(x.Options, allocate.Option{Answer: predict.Answer{Config: j.Options[n].Config}, Value: weightOf(j), Use: allocate.Use{GPUType: use.GPUType, GPUs: units}})
 		}
 		sub.Jobs = append(sub.Jobs, x)
 	}

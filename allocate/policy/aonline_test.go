@@ -42,7 +42,7 @@ func replay(t rapid.TB, p allocate.Policy, gpus int, jobs []work) (sum float64) 
 			x := allocate.JobState{Name: fmt.Sprint(i), Submitted: 60 * j.arrives, Current: -1, Weight: j.weight, Remaining: 60 * left[i] / j.speed[0]}
 			for n, v := range j.speed {
 				c := data.Config{GPUType: "t4", Workers: n + 1}
-				x.Options = append(x.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}),
+				x.Options = append(x.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}),
 					Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}, TimeToTarget: data.Estimate{Mean: 60 * left[i] / v}}})
 			}
 			s.Jobs, who = append(s.Jobs, x), append(who, i)

@@ -17,7 +17,7 @@ import (
 // Simplified: the network scores each job separately, so any number of jobs is
 // possible, and a step is the next size of a job instead of one worker or server.
 type DL2 struct {
-	Net *dl2.Net
+	Net dl2.Net
 	// Pick returns the index of one of the scores at State.Now; the last is that of
 	// no step. nil: the highest. Learning draws at random and records the features.
 	Pick func(now float64, features [][]float64, scores []float64) int
@@ -46,7 +46,7 @@ func (p DL2) Allocate(s allocate.State) (allocate.Assignment, error) {
 // growth is the state of one decision of [DL2].
 type growth struct {
 	*queue
-	net   *dl2.Net
+	net   dl2.Net
 	steps [][]*step // of each job, from what it has
 	crowd float64   // jobs ÷ (jobs + GPUs)
 	rank  []float64 // share of the jobs with less time left
@@ -60,7 +60,7 @@ type step struct {
 	score    float64
 }
 
-func newGrowth(s allocate.State, net *dl2.Net) *growth {
+func newGrowth(s allocate.State, net dl2.Net) *growth {
 	g := &growth{queue: newQueue(s), net: net, steps: make([][]*step, len(s.Jobs)), rank: make([]float64, len(s.Jobs))}
 	g.crowd = float64(len(s.Jobs)) / float64(len(s.Jobs)+s.Cluster.Slots())
 	left := make([]float64, len(s.Jobs))

@@ -15,16 +15,16 @@ func growing(name string, remaining float64, speeds ...float64) allocate.JobStat
 	j := allocate.JobState{Name: name, Current: -1, Remaining: remaining}
 	for k, v := range speeds {
 		c := data.Config{GPUType: types[0], Workers: 1 << k}
-		j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
+		j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
 	}
 	return j
 }
 
 // oneFeature scores a step by one feature; stopping scores zero.
-func oneFeature(feature int, by float64) *dl2.Net {
-	row := make([]float64, dl2.Features+1)
-	row[feature] = by
-	return &dl2.Net{Hidden: [][]float64{row}, Out: []float64{1}}
+func oneFeature(feature int, by float64) dl2.Net {
+	net := dl2.Zero(1)
+	net[0][feature], net[0][dl2.Features+1] = by, 1
+	return net
 }
 
 // The gain per GPU of the steps of a is 1, .2 and .1, that of b 1, .8 and .5,
@@ -34,7 +34,7 @@ func TestDL2ByHand(t *testing.T) {
 	const gain = 3
 	for _, tt := range []struct {
 		gpus int
-		net  *dl2.Net
+		net  dl2.Net
 		want []int
 		why  string
 	}{
@@ -55,7 +55,7 @@ func TestDL2KeepsQuotas(t *testing.T) {
 	a, b := growing("a", 100, 1, 2, 4), growing("b", 100, 1, 2, 4)
 	a.History.Tenant, b.History.Tenant = "red", "red"
 	s := stateOf(0, 8, 0, a, b)
-	s.Tenants = map[string]allocate.Tenant{"red": {Quota: map[string]int{types[0]: 3}}}
+	s.Tenants = map[string]data.Tenant{"red": {Quota: map[string]int{types[0]: 3}}}
 	got, err := DL2{Net: oneFeature(3, 1)}.Allocate(s)
 	if err != nil || !slices.Equal(got.Choice, []int{1, 0}) {
 		t.Errorf("%v, %v", got.Choice, err)

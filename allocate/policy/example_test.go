@@ -5,6 +5,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/predict"
 )
 
 // Thrifty gives every job, in order of submission, the smallest gang it can
@@ -37,7 +38,7 @@ func (Thrifty) Allocate(s allocate.State) (allocate.Assignment, error) {
 
 func Example_ownPolicy() {
 	option := func(workers int) allocate.Option {
-		return allocate.Option{Config: data.Config{GPUType: "a100", Workers: workers}, Value: float64(workers)}
+		return allocate.Option{Answer: predict.Answer{Config: data.Config{GPUType: "a100", Workers: workers}}, Value: float64(workers)}
 	}
 	cluster := &data.Cluster{Nodes: []data.Node{{Name: "n1", GPUType: "a100", GPUs: 4}}}
 	state := allocate.State{Cluster: cluster, Jobs: []allocate.JobState{

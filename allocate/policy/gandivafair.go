@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/allocate"
 )
 
@@ -44,7 +46,11 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	all := newGangs(s)
 	users := g.book(all)
 	entitle(users, all.room)
-	trade(users)
+	for fast := range all.types {
+		for slow := range all.types {
+			trade(users, fast, slow)
+		}
+	}
 	g.during(q, slice(s), func() {
 		for k := range all.types {
 			serveStride(q, all, users, k, slice(s))
@@ -56,15 +62,14 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 
 // book updates the records. A user that is new, or has returned, begins with the
 // least pass of the others, as in stride scheduling.
-func (g *GandivaFair) book(all *gangs) []*user {
-	s, old := all.state, g.users
+func (g *GandivaFair) book(all *gangs) (out []*user) {
+	s, old, kinds := all.state, g.users, len(all.types)
 	g.users = map[string]*user{}
-	kinds := len(all.types)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		u := g.users[tenant(j)]
 		if u == nil {
-			u = &user{gain: make([]float64, kinds), due: make([]float64, kinds), pass: make([]float64, kinds), holds: make([]float64, kinds)}
+			u = &user{gain: make([]float64, kinds), due: make([]float64, kinds), holds: make([]float64, kinds)}
 			g.users[tenant(j)] = u
 		}
 		u.jobs = append(u.jobs, i)
@@ -82,25 +87,29 @@ func (g *GandivaFair) book(all *gangs) []*user {
 			}
 		}
 	}
-	least := slices.Repeat([]float64{math.Inf(1)}, kinds) // pass of the others
-	var out, fresh []*user
+	var least []float64 // pass of those who were here before
 	for _, name := range slices.Sorted(maps.Keys(g.users)) {
 		u := g.users[name]
+		out = append(out, u)
 		for k := range u.gain {
 			u.gain[k] /= u.demand
 		}
 		if was := old[name]; was != nil && len(was.pass) == kinds {
+			u.pass = make([]float64, kinds)
 			for k := range u.pass {
 				u.pass[k] = was.pass[k] + was.holds[k]*(s.Now-g.last)/math.Max(was.due[k], 1e-9)
-				least[k] = math.Min(least[k], u.pass[k])
 			}
-		} else {
-			fresh = append(fresh, u)
+			if least == nil {
+				least = slices.Clone(u.pass)
+			}
+			for k, v := range u.pass {
+				least[k] = math.Min(least[k], v)
+			}
 		}
-		out = append(out, u)
 	}
-	for _, u := range fresh {
-		if len(fresh) < len(out) {
+	for _, u := range out {
+		if u.pass == nil {
+			u.pass = make([]float64, kinds)
 			copy(u.pass, least)
 		}
 	}
@@ -111,7 +120,7 @@ func (g *GandivaFair) book(all *gangs) []*user {
 // entitle divides the GPUs of every type by tickets; no user gets more than its
 // demand.
 func entitle(users []*user, room []float64) {
-	total, tickets := sum(room), 0.0
+	total, tickets := floats.Sum(room), 0.0
 	for _, u := range users {
 		tickets += u.tickets
 	}
@@ -129,20 +138,8 @@ func entitle(users []*user, room []float64) {
 	}
 }
 
-// trade exchanges fast GPUs for slow ones while a user gains.
-func trade(users []*user) {
-	if len(users) < 2 {
-		return
-	}
-	for fast := range users[0].due {
-		for slow := range users[0].due {
-			tradePair(users, fast, slow)
-		}
-	}
-}
-
-// tradePair exchanges GPUs of two types between users that can use both.
-func tradePair(users []*user, fast, slow int) {
+// trade exchanges GPUs of two types between users that can use both, while one gains.
+func trade(users []*user, fast, slow int) {
 	type bid struct {
 		*user
 		gain float64 // of one fast GPU, in slow ones
@@ -161,24 +158,17 @@ func tradePair(users []*user, fast, slow int) {
 			return // the type is not faster, or nobody gains
 		}
 		n := math.Min(s.due[fast], b.due[slow]/price)
-		n = math.Min(n, math.Max(0, s.demand-sum(s.due))/(price-1)) // it does not buy GPUs it cannot use
+		n = math.Min(n, math.Max(0, s.demand-floats.Sum(s.due))/(price-1)) // it does not buy GPUs it cannot use
 		s.due[fast] -= n
 		b.due[fast] += n
 		b.due[slow] -= n * price
 		s.due[slow] += n * price
-		if s.due[fast] <= 1e-9 || sum(s.due) >= s.demand-1e-9 {
+		if s.due[fast] <= 1e-9 || floats.Sum(s.due) >= s.demand-1e-9 {
 			seller--
 		} else {
 			buyer++
 		}
 	}
-}
-
-func sum(v []float64) (s float64) {
-	for _, x := range v {
-		s += x
-	}
-	return s
 }
 
 // serveStride serves gangs on one type: next is the user of the smallest pass; its

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/allocate"
 	"knee/data"
 	"knee/predict"
@@ -29,15 +31,15 @@ func TestTradeHarmsNobody(t *testing.T) {
 		for n, u := range users {
 			before[n] = worth(u)
 			dealt[0], dealt[1] = dealt[0]+u.due[0], dealt[1]+u.due[1]
-			if sum(u.due) > u.demand+1e-9 {
+			if floats.Sum(u.due) > u.demand+1e-9 {
 				t.Fatalf("user %d is due %v of a demand of %g", n, u.due, u.demand)
 			}
 		}
-		trade(users)
+		trade(users, 1, 0)
 		after := []float64{0, 0}
 		for n, u := range users {
 			after[0], after[1] = after[0]+u.due[0], after[1]+u.due[1]
-			if worth(u) < before[n]*(1-1e-9) || u.due[0] < -1e-9 || u.due[1] < -1e-9 || sum(u.due) > u.demand+1e-6 {
+			if worth(u) < before[n]*(1-1e-9) || u.due[0] < -1e-9 || u.due[1] < -1e-9 || floats.Sum(u.due) > u.demand+1e-6 {
 				t.Fatalf("user %d: worth %g before, %g after, due %v of a demand of %g", n, before[n], worth(u), u.due, u.demand)
 			}
 		}
@@ -59,7 +61,7 @@ func TestTradeByHand(t *testing.T) {
 	for _, gain := range []float64{1.2, 4, 2} {
 		users = append(users, &user{gain: []float64{1, gain}, due: []float64{1, 1}, demand: 10})
 	}
-	trade(users)
+	trade(users, 1, 0)
 	for n, want := range [][]float64{{2.6, 0}, {0, 1.5}, {0.4, 1.5}} {
 		if d := users[n].due; math.Abs(d[0]-want[0]) > 1e-9 || math.Abs(d[1]-want[1]) > 1e-9 {
 			t.Errorf("user %d is due %v, want %v", n, d, want)
@@ -75,7 +77,7 @@ func TestStride(t *testing.T) {
 	for i := range 8 {
 		c := data.Config{GPUType: "t4", Workers: 1}
 		j := allocate.JobState{Name: fmt.Sprint(i), Current: -1, Requested: 1, Weight: float64(2 - i%2),
-			Options: []allocate.Option{{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Goodput: data.Estimate{Mean: 1}}}}}
+			Options: []allocate.Option{{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: 1}}}}}
 		j.History.Tenant = []string{"a", "b"}[i%2]
 		s.Jobs = append(s.Jobs, j)
 	}

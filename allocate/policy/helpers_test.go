@@ -21,7 +21,7 @@ func gangOf(name string, submitted float64, workers int, seconds ...float64) all
 			continue
 		}
 		c := data.Config{GPUType: types[k], Workers: workers}
-		j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}),
+		j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}),
 			Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: 1 / t}, TimeToTarget: data.Estimate{Mean: t}}})
 	}
 	return j

@@ -23,41 +23,25 @@ func slice(s allocate.State) float64 {
 const sliceRound = 60
 
 // during serves the jobs whose leases last, calls serve, and grants leases for what
-// it served.
+// it served. A running job without a known lease begins one.
 func (l *leases) during(q *queue, length float64, serve func()) {
-	l.hold(q, length)
-	serve()
-	for i, c := range q.choice {
-		if name := q.state.Jobs[i].Name; c >= 0 && l.until[name] == 0 {
-			l.until[name] = q.state.Now + length
-		}
-	}
-}
-
-// hold serves the jobs whose leases last and deletes the other leases. A running
-// job without a known lease begins one.
-func (l *leases) hold(q *queue, length float64) {
-	if l.until == nil {
-		l.until = map[string]float64{}
-	}
-	s := q.state
-	running := map[string]bool{}
+	s, before := q.state, l.until
+	l.until = map[string]float64{}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		if j.Current < 0 {
-			continue
+		until, known := before[j.Name]
+		if !known {
+			until = s.Now + length
 		}
-		running[j.Name] = true
-		if _, known := l.until[j.Name]; !known {
-			l.until[j.Name] = s.Now + length
-		}
-		if l.until[j.Name] > s.Now {
+		if j.Current >= 0 && until > s.Now {
+			l.until[j.Name] = until
 			q.try(i, j.Current)
 		}
 	}
-	for name, until := range l.until {
-		if !running[name] || until <= s.Now {
-			delete(l.until, name)
+	serve()
+	for i, c := range q.choice {
+		if name := s.Jobs[i].Name; c >= 0 && l.until[name] == 0 {
+			l.until[name] = s.Now + length
 		}
 	}
 }

@@ -24,7 +24,7 @@ func job(name string, submitted float64, requested, current int, left float64, s
 			g += 0.25
 		}
 		j.Options = append(j.Options, allocate.Option{
-			Config: c, Value: g, Use: allocate.UseOf(c, data.Resources{}),
+			Value: g, Use: allocate.UseOf(c, data.Resources{}),
 			Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: g}, TimeToTarget: data.Estimate{Mean: left / g}},
 		})
 	}

@@ -12,14 +12,13 @@ import (
 	"knee/data"
 )
 
+// entry is a policy; its publication and what differs from it stand in docs/policies.md.
 type entry struct {
-	name       string
-	make       func() allocate.Policy
-	needs      string // fields of jobs.yaml, by blanks; a plan without one is refused
-	takes      takes
-	round      float64 // seconds between decisions as published; 0 decides at every event
-	source     string  // where it was published, and which sections
-	simplified string  // the differences from the source; empty if faithful
+	name  string
+	make  func() allocate.Policy
+	needs string // fields of jobs.yaml, by blanks; a plan without one is refused
+	takes takes
+	round float64 // seconds between decisions as published; 0 decides at every event
 }
 
 // takes are the parts of a problem that a policy uses.
@@ -32,92 +31,72 @@ const (
 	initialBatch                   // it leaves every job the batch it began with
 )
 
-// policies is the registry.
+// policies is the registry, in the order of docs/policies.md.
 func policies() []entry {
+	gavel := func(o GavelObjective) func() allocate.Policy {
+		return func() allocate.Policy { return &Gavel{Objective: o} }
+	}
+	queued := func(serve serving) func() allocate.Policy {
+		return func() allocate.Policy { return serve }
+	}
 	return []entry{
-		{name: Default, make: func() allocate.Policy { return solve.MarginalGain{} }, takes: values | restarts,
-			source: "this project; steps of Optimus, EuroSys 2018, section 4.1"},
-		{name: "knee", make: func() allocate.Policy { return Knee{} }, needs: "remaining", takes: restarts,
-			source: "this project; optimal control of a fluid cluster, heSRPT where all speed-ups are powers"},
-		{name: "even", make: func() allocate.Policy { return solve.Even{} }, takes: initialBatch,
-			source: "what people do by hand"},
-		{name: "optimus", make: func() allocate.Policy { return Optimus{} }, needs: "remaining",
-			source: "Optimus, EuroSys 2018, section 4.1"},
-		{name: "optimus-greedy", make: func() allocate.Policy { return solve.MarginalGain{Greedy: true} }, takes: values | restarts,
-			source: "Optimus, EuroSys 2018, section 4.1, on the objective of the plan"},
-		{name: "pollux", make: func() allocate.Policy { return Pollux{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
-			source: "Pollux, OSDI 2021, section 4.2", simplified: "objective solved as a knapsack, not genetically; jobs that span nodes may share one"},
-		{name: "sia", make: func() allocate.Policy { return Sia{} }, needs: "submitted history.restarts", takes: restarts, round: 60,
-			source: "Sia, SOSP 2023, section 3", simplified: "values are not rounded to two decimals"},
-		{name: "rubick", make: func() allocate.Policy { return serving(rubick) }, needs: "requested submitted history.restarts history.seconds", takes: restarts,
-			source: "Rubick, MLSys 2025, section 5", simplified: "no guaranteed jobs; GPUs are divided anew, not moved between jobs; CPUs are not divided"},
-		{name: "dl2", make: func() allocate.Policy { return DL2{} }, needs: "remaining submitted", takes: restarts,
-			source: "DL2, IEEE TPDS 2021", simplified: "one network scores every job, steps are whole sizes; no supervised start, no critic; learned from made-up jobs"},
-		{name: "gavel-maxmin", make: func() allocate.Policy { return &Gavel{Objective: GavelMaxMin} }, needs: "requested history.by_type history.seconds", takes: ownSize, round: gavelRound,
-			source: "Gavel, OSDI 2020, sections 4.1, 4.3 and 5", simplified: "space is shared in replays with `--packed` only, by predicted speed until a pair has run; programs solved every round"},
-		{name: "gavel-ftf", make: func() allocate.Policy { return &Gavel{Objective: GavelFTF} }, needs: "requested remaining submitted history.by_type history.seconds", takes: ownSize, round: gavelRound,
-			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
-		{name: "gavel-makespan", make: func() allocate.Policy { return &Gavel{Objective: GavelMakespan} }, needs: "requested remaining history.by_type history.seconds", takes: ownSize, round: gavelRound,
-			source: "Gavel, OSDI 2020, sections 4.2 and 5", simplified: "as above"},
-		{name: "themis", make: func() allocate.Policy { return &Themis{} }, needs: "requested remaining submitted history.seconds", takes: ownSize,
-			source: "Themis, NSDI 2020, sections 3 to 5", simplified: "a job is an app and bids truthfully, so no hidden payment; leftovers go by ρ, not by lot"},
-		{name: "gandiva", make: func() allocate.Policy { return &Gandiva{} }, needs: "requested history.seconds", round: sliceRound,
-			source: "Gandiva, OSDI 2018, sections 3.1 to 3.4", simplified: "pairs are tried by predicted speed, not by use of the GPU; a slice is a minute per second of restart"},
-		{name: "antman", make: func() allocate.Policy { return &AntMan{} }, needs: "requested submitted", takes: ownSize,
-			source: "AntMan, OSDI 2020, section 4", simplified: "a guest may slow its host"},
-		{name: "gandiva-fair", make: func() allocate.Policy { return &GandivaFair{} }, needs: "requested tenant history.gpu_seconds", takes: ownSize, round: sliceRound,
-			source: "Gandiva-fair, EuroSys 2020, section 3", simplified: "one scheduler for the whole cluster, no migration to balance servers"},
-		{name: "tiresias-las", make: func() allocate.Policy { return &Tiresias{} }, needs: "requested submitted history.gpu_seconds", takes: ownSize,
-			source: "Tiresias, NSDI 2019, section 3", simplified: "all jobs are consolidated, none is promoted; `--semantics tiresias` is exact"},
-		{name: "tiresias-gittins", make: func() allocate.Policy { return &Tiresias{Gittins: true} }, needs: "requested remaining history.gpu_seconds", takes: ownSize,
-			source: "Tiresias, NSDI 2019, section 3", simplified: "as above; the jobs present are the distribution of the index"},
-		{name: "e-las", make: func() allocate.Policy { return serving(elas) }, needs: "requested history.gpu_seconds history.progress", takes: ownSize,
-			source: "E-LAS, ICPP 2020", simplified: "no switching of sizes by profit"},
-		{name: "astraea", make: func() allocate.Policy { return &Astraea{} }, needs: "requested submitted tenant history.gpu_seconds", takes: ownSize,
-			source: "Astraea, TPDS 2022, section 4", simplified: "leases as long as those of Themis; placement of the replay"},
-		{name: "allox", make: func() allocate.Policy { return serving(allox) }, needs: "requested remaining", takes: ownSize,
-			source: "AlloX, EuroSys 2020, section 4", simplified: "a machine is a group of GPUs as large as the mean gang; the 120 oldest jobs take part"},
-		{name: "oasis", make: func() allocate.Policy { return &OASiS{} }, needs: "remaining submitted", round: oasisSlot,
-			source: "OASiS, INFOCOM 2018, sections 3 and 4", simplified: "workers and servers are one resource; slots of 300 s; rejected jobs ask again"},
-		{name: "dps", make: func() allocate.Policy { return &OASiS{Hold: true} }, needs: "remaining submitted", round: oasisSlot,
-			source: "DPS, IEEE TMC 2023; prices of OASiS", simplified: "from its abstract: gangs run without a break; no edge, no payments; as above"},
-		{name: "a-online", make: func() allocate.Policy { return &AOnline{} }, needs: "remaining submitted",
-			source: "A_online, MobiHoc 2020; windows of Hall et al., MOR 1997", simplified: "workers and servers are one resource; jobs not chosen run on what is left"},
-		{name: "drf", make: func() allocate.Policy { return serving(drf) }, needs: "requested submitted tenant", takes: ownSize,
-			source: "DRF, NSDI 2011, section 4.1", simplified: "tasks are gangs, chosen anew at every decision"},
-		{name: "tetris", make: func() allocate.Policy { return serving(tetris) }, needs: "requested remaining", takes: ownSize,
-			source: "Tetris, SIGCOMM 2014, sections 3.2 and 3.3", simplified: "alignment with the cluster as a whole, not with single machines"},
-		{name: "fifo", make: func() allocate.Policy { return serving(fifo) }, needs: "requested submitted", takes: ownSize,
-			source: "by name"},
-		{name: "fifo-backfill", make: func() allocate.Policy { return serving(fifoBackfill) }, needs: "requested submitted", takes: ownSize,
-			source: "by name"},
-		{name: "sjf", make: func() allocate.Policy { return serving(sjf) }, needs: "requested remaining", takes: ownSize,
-			source: "by name"},
-		{name: "srtf", make: func() allocate.Policy { return serving(srtf) }, needs: "requested remaining", takes: ownSize,
-			source: "by name"},
+		{Default, func() allocate.Policy { return solve.MarginalGain{} }, "", values | restarts, 0},
+		{"knee", func() allocate.Policy { return Knee{} }, "remaining", restarts, 0},
+		{"even", func() allocate.Policy { return solve.Even{} }, "", initialBatch, 0},
+		{"optimus", func() allocate.Policy { return Optimus{} }, "remaining", 0, 0},
+		{"optimus-greedy", func() allocate.Policy { return solve.MarginalGain{Greedy: true} }, "", values | restarts, 0},
+		{"pollux", func() allocate.Policy { return Pollux{} }, "submitted history.restarts", restarts, 60},
+		{"sia", func() allocate.Policy { return Sia{} }, "submitted history.restarts", restarts, 60},
+		{"rubick", queued(rubick), "requested submitted history.restarts history.seconds", restarts, 0},
+		{"dl2", func() allocate.Policy { return DL2{} }, "remaining submitted", restarts, 0},
+		{"gavel-maxmin", gavel(GavelMaxMin), "requested history.by_type history.seconds", ownSize, gavelRound},
+		{"gavel-ftf", gavel(GavelFTF), "requested remaining submitted history.by_type history.seconds", ownSize, gavelRound},
+		{"gavel-makespan", gavel(GavelMakespan), "requested remaining history.by_type history.seconds", ownSize, gavelRound},
+		{"themis", func() allocate.Policy { return &Themis{} }, "requested remaining submitted history.seconds", ownSize, 0},
+		{"gandiva", func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", 0, sliceRound},
+		{"antman", func() allocate.Policy { return &AntMan{} }, "requested submitted", ownSize, 0},
+		{"gandiva-fair", func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize, sliceRound},
+		{"tiresias-las", func() allocate.Policy { return &Tiresias{} }, "requested submitted history.gpu_seconds", ownSize, 0},
+		{"tiresias-gittins", func() allocate.Policy { return &Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize, 0},
+		{"e-las", queued(elas), "requested history.gpu_seconds history.progress", ownSize, 0},
+		{"astraea", func() allocate.Policy { return &Astraea{} }, "requested submitted tenant history.gpu_seconds", ownSize, 0},
+		{"allox", queued(allox), "requested remaining", ownSize, 0},
+		{"oasis", func() allocate.Policy { return &OASiS{} }, "remaining submitted", 0, oasisSlot},
+		{"dps", func() allocate.Policy { return &OASiS{Hold: true} }, "remaining submitted", 0, oasisSlot},
+		{"a-online", func() allocate.Policy { return &AOnline{} }, "remaining submitted", 0, 0},
+		{"drf", queued(drf), "requested submitted tenant", ownSize, 0},
+		{"tetris", queued(tetris), "requested remaining", ownSize, 0},
+		{"fifo", queued(fifo), "requested submitted", ownSize, 0},
+		{"fifo-backfill", queued(fifoBackfill), "requested submitted", ownSize, 0},
+		{"sjf", queued(sjf), "requested remaining", ownSize, 0},
+		{"srtf", queued(srtf), "requested remaining", ownSize, 0},
 	}
 }
 
 // Gang reports whether a policy gives jobs the size that their owners asked for.
-func Gang(name string) bool { return known(name).takes&ownSize != 0 }
+func Gang(name string) bool {
+	e, _ := find(name)
+	return e.takes&ownSize != 0
+}
 
 // Round is the seconds between decisions of a policy; 0: at every event.
-func Round(name string) float64 { return known(name).round }
-
-// known is the entry of a name, empty if there is none.
-func known(name string) entry {
+func Round(name string) float64 {
 	e, _ := find(name)
-	return e
+	return e.round
 }
 
 // Names lists the known policies.
-func Names() []string {
-	var out []string
+func Names() []string { return taking(0) }
+
+// taking lists the policies that use some parts of a problem.
+func taking(parts takes) (names []string) {
 	for _, e := range policies() {
-		out = append(out, e.name)
+		if e.takes&parts == parts {
+			names = append(names, e.name)
+		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(names)
+	return names
 }
 
 // Default is the policy of the empty name.
@@ -133,12 +112,12 @@ func New(name string) (allocate.Policy, error) {
 }
 
 func find(name string) (entry, error) {
-	for _, e := range policies() {
-		if e.name == cmp.Or(name, Default) {
-			return e, nil
-		}
+	all := policies()
+	i := slices.IndexFunc(all, func(e entry) bool { return e.name == cmp.Or(name, Default) })
+	if i < 0 {
+		return entry{}, &data.UnknownError{What: "policy", Name: name, Known: Names()}
 	}
-	return entry{}, &data.UnknownError{What: "policy", Name: name, Known: Names()}
+	return all[i], nil
 }
 
 // Solve makes a plan with the policy that the problem names. An objective or a
@@ -149,14 +128,8 @@ func Solve(pr plan.Problem) (*data.Plan, error) {
 		return nil, err
 	}
 	refused := func(field, found, can string, takes takes) error {
-		var others []string
-		for _, name := range Names() {
-			if known(name).takes&takes != 0 {
-				others = append(others, name)
-			}
-		}
 		return &data.InputError{Source: data.Source{Column: field}, Found: found + " with policy " + pr.Policy,
-			Want: "none, as " + pr.Policy + " does not " + can + "; these do: " + strings.Join(others, ", ")}
+			Want: "none, as " + pr.Policy + " does not " + can + "; these do: " + strings.Join(taking(takes), ", ")}
 	}
 	switch {
 	case pr.Objective != "" && e.takes&values == 0:

@@ -19,7 +19,7 @@ func TestRubickClimbsTheSteepest(t *testing.T) {
 		j := allocate.JobState{Name: name, Current: -1, Requested: asked}
 		for n, v := range speeds {
 			c := data.Config{GPUType: types[0], Workers: 1 << n}
-			j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Goodput: data.Estimate{Mean: v}}})
+			j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: v}}})
 		}
 		return j
 	}

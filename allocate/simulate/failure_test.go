@@ -3,8 +3,6 @@ package simulate
 import (
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -186,30 +184,6 @@ func TestGenerator(t *testing.T) {
 	for _, bad := range []Generator{{}, {Count: 1, Hours: 1, MedianSeconds: 1, Mix: []Weight{{"a", 1}}, GPUs: []Weight{{"x", 1}}}} {
 		if _, err := bad.Jobs(); err == nil {
 			t.Errorf("%+v is taken", bad)
-		}
-	}
-}
-
-func TestClusterCSV(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "c.csv")
-	load := func(text string) (*data.Cluster, error) {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return LoadCluster(file)
-	}
-	c, err := load("num_switch,num_node_p_switch,num_gpu_p_node\n2,3,4\n")
-	if err != nil || len(c.Nodes) != 6 || c.Slots() != 24 {
-		t.Errorf("got %+v, %v", c, err)
-	}
-	for _, tt := range []struct{ in, want string }{
-		{"num_switch\n1\n", "want a column num_node_p_switch"},
-		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,0,4\n", "c.csv:2:num_node_p_switch: found "},
-		{"num_switch,num_node_p_switch,num_gpu_p_node\n1,1,x\n", `c.csv:2:num_gpu_p_node: found "x"`},
-		{"num_switch,num_node_p_switch,num_gpu_p_node\n1000000,1000000,1\n", "nodes"},
-	} {
-		if _, err := load(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)
 		}
 	}
 }

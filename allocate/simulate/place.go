@@ -63,7 +63,7 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 
 // placeAll places all jobs anew; those that keep their option stay.
 func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
-	standing := make([]place.Standing, len(r.active))
+	standing := make([]place.Request, len(r.active))
 	for i, j := range r.active {
 		if !j.guest {
 			standing[i].Current = j.nodes

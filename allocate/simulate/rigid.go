@@ -30,5 +30,5 @@ func Known(c data.Config, speed float64) allocate.Option {
 
 // OptionOf is the option of an answer. It uses no resource but GPUs.
 func OptionOf(a predict.Answer) allocate.Option {
-	return allocate.Option{Config: a.Config, Answer: a, Use: allocate.UseOf(a.Config, data.Resources{})}
+	return allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, data.Resources{})}
 }

@@ -39,15 +39,8 @@ type Settings struct {
 	Used func(Usage)
 }
 
-// MaxSeconds is the simulated time, ten years, at which a replay ends with
-// [Endless].
-const MaxSeconds = 10 * 365 * 24 * 3600
-
-// Endless returns the error of a replay that reached MaxSeconds with so many jobs
-// left.
-func Endless(left int) error {
-	return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %d simulated seconds", left, MaxSeconds), Want: "less work, or more speed"}
-}
+// maxSeconds is the simulated time, ten years, at which a replay ends with an error.
+const maxSeconds = 10 * 365 * 24 * 3600
 
 // Result is a replayed workload.
 type Result struct {
@@ -143,8 +136,8 @@ func (r *replay) run() error {
 		if err != nil {
 			return err
 		}
-		if next > MaxSeconds {
-			return Endless(len(r.active) + len(r.waiting))
+		if next > maxSeconds {
+			return &data.InputError{Found: fmt.Sprintf("%d jobs that are not done after %d simulated seconds", len(r.active)+len(r.waiting), maxSeconds), Want: "less work, or more speed"}
 		}
 		for _, j := range r.active {
 			if err := j.advance(next-r.now, r.Checkpoint); err != nil {

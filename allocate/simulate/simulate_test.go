@@ -91,7 +91,7 @@ func elastic(c *data.Cluster, name string, submit, work, rate, p float64) Job {
 		g := rate * math.Pow(float64(w), p)
 		cfg := data.Config{GPUType: "t4", Mode: data.AllReduce, Workers: w}
 		e := data.Estimate{Mean: g, Lo: g, Hi: g}
-		j.Options = append(j.Options, allocate.Option{Config: cfg, Use: allocate.UseOf(cfg, data.Resources{}), Answer: predict.Answer{Config: cfg, Goodput: e, Throughput: e}})
+		j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(cfg, data.Resources{}), Answer: predict.Answer{Config: cfg, Goodput: e, Throughput: e}})
 	}
 	return j
 }

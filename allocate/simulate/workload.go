@@ -12,34 +12,18 @@ import (
 	"knee/data"
 )
 
-// columns are the names of the fields of a [Job] in published workloads, and
-// whether a field is optional.
-var columns = []struct {
-	field    string
-	names    []string
-	required bool
-}{
-	{"job", []string{"job", "name", "job_id"}, false},
-	{"submit_s", []string{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"}, true},
-	{"application", []string{"application", "model_name"}, false},
-	{"workers", []string{"workers", "num_replicas", "num_gpu", "num_gpus", "gpus"}, false},
-	{"global_batch", []string{"global_batch", "batch_size"}, false},
-	{"samples", []string{"samples", "work"}, false},
-	{"duration_s", []string{"duration_s", "duration"}, false},
-	{"total_steps", []string{"total_steps", "steps"}, false},
-	{"exec_plan", []string{"exec_plan"}, false},
-	{"fixed_layout", []string{"fixed_layout"}, false},
-	{"weight", []string{"weight"}, false},
-	{"elastic", []string{"elastic"}, false},
-	{"opportunistic", []string{"opportunistic"}, false},
-	{"workers_min", []string{"workers_min", "min_workers"}, false},
-	{"workers_max", []string{"workers_max", "max_workers"}, false},
-	{"logical_workers", []string{"logical_workers"}, false},
-	{"tenant", []string{"tenant", "vc", "user"}, false},
-	{"declared", []string{"declared", "declared_s"}, false},
-	{"status", []string{"status"}, false},
-	{"ends_at", []string{"ends_at"}, false},
-	{"cancel_after_s", []string{"cancel_after_s"}, false},
+// columns are the fields of a [Job], first, and their names in published workloads.
+var columns = [][]string{
+	{"job", "name", "job_id"},
+	{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"},
+	{"application", "model_name"},
+	{"workers", "num_replicas", "num_gpu", "num_gpus", "gpus"},
+	{"global_batch", "batch_size"},
+	{"samples", "work"}, {"duration_s", "duration"}, {"total_steps", "steps"},
+	{"exec_plan"}, {"fixed_layout"}, {"weight"}, {"elastic"}, {"opportunistic"},
+	{"workers_min", "min_workers"}, {"workers_max", "max_workers"}, {"logical_workers"},
+	{"tenant", "vc", "user"},
+	{"declared", "declared_s"}, {"status"}, {"ends_at"}, {"cancel_after_s"},
 }
 
 // ReadWorkload reads a workload in one of these formats, recognised by its
@@ -88,7 +72,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	}
 	var known []string
 	for _, c := range columns {
-		known = append(known, c.field)
+		known = append(known, c[0])
 	}
 	seen, clock := map[string]int{}, 0
 	err = t.Each(func(row *data.Row) error {
@@ -132,12 +116,12 @@ func clockTime(cell string) (seconds float64, ok bool) {
 func rename(t *data.Table) error {
 	names := map[string]string{}
 	for _, c := range columns {
-		i := slices.IndexFunc(t.Header, func(h string) bool { return slices.Contains(c.names, strings.ToLower(h)) })
+		i := slices.IndexFunc(t.Header, func(h string) bool { return slices.Contains(c, strings.ToLower(h)) })
 		switch {
-		case i >= 0 && t.Header[i] != c.field && !t.Has(c.field):
-			names[t.Header[i]] = c.field
-		case i < 0 && c.required:
-			return t.Missing("", "a column "+strings.Join(c.names, " or "))
+		case i >= 0 && t.Header[i] != c[0] && !t.Has(c[0]):
+			names[t.Header[i]] = c[0]
+		case i < 0 && c[0] == "submit_s":
+			return t.Missing("", "a column "+strings.Join(c, " or "))
 		}
 	}
 	return t.Rename(names)

@@ -6,6 +6,7 @@ import (
 	"knee/allocate"
 	"knee/allocate/solve"
 	"knee/data"
+	"knee/predict"
 )
 
 // Two jobs share eight GPUs. The first scales well, the second hardly.
@@ -14,7 +15,7 @@ func ExampleMaximise() {
 		var out []allocate.Option
 		for i, v := range speed {
 			c := data.Config{GPUType: "t4", Workers: i + 1}
-			out = append(out, allocate.Option{Config: c, Value: v, Use: allocate.UseOf(c, data.Resources{})})
+			out = append(out, allocate.Option{Answer: predict.Answer{Config: c}, Value: v, Use: allocate.UseOf(c, data.Resources{})})
 		}
 		return out
 	}

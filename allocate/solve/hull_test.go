@@ -7,6 +7,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/predict"
 
 	"pgregory.net/rapid"
 )
@@ -58,7 +59,7 @@ func TestTiesAreKept(t *testing.T) {
 			current = 0
 		}
 		s.Jobs = append(s.Jobs, allocate.JobState{Name: fmt.Sprint(i), Current: current,
-			Options: []allocate.Option{{Config: cfg, Value: 1, Use: allocate.UseOf(cfg, data.Resources{}), Keeps: current == 0}}})
+			Options: []allocate.Option{{Answer: predict.Answer{Config: cfg}, Value: 1, Use: allocate.UseOf(cfg, data.Resources{}), Keeps: current == 0}}})
 	}
 	a, err := Maximise(s)
 	if err != nil {
@@ -79,7 +80,7 @@ func TestGreedyStartsAndGrows(t *testing.T) {
 		j := allocate.JobState{Name: fmt.Sprint(i), Current: allocate.None}
 		for w := 1; w <= 4; w++ {
 			cfg := data.Config{GPUType: "a", Workers: w}
-			j.Options = append(j.Options, allocate.Option{Config: cfg, Value: math.Sqrt(float64(w)) * float64(i+1), Use: allocate.UseOf(cfg, data.Resources{})})
+			j.Options = append(j.Options, allocate.Option{Answer: predict.Answer{Config: cfg}, Value: math.Sqrt(float64(w)) * float64(i+1), Use: allocate.UseOf(cfg, data.Resources{})})
 		}
 		s.Jobs = append(s.Jobs, j)
 	}

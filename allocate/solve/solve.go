@@ -70,14 +70,8 @@ type Solution struct {
 	Bound        float64            // upper bound of the Value of all assignments
 	RunningBound float64            // the same for assignments that run every job; Bound if they do not all fit
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
-	Worth        []Worth            // by job
+	Worth        []data.Worth       // by job, at the prices of the dual
 	Proven       bool               // Value is the optimum; if every job can run, of assignments that run all
-}
-
-// Worth is a job at the prices of the dual.
-type Worth struct {
-	Value float64 // of its best option at the prices, less that of being idle
-	Cost  float64 // of that option at the prices
 }
 
 // Maximise finds the assignment of [MarginalGain], its bounds and prices.
@@ -113,13 +107,14 @@ func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 }
 
 // worths returns, for every job, its best item at the prices.
-func (k *knapsack) worths(d dual) []Worth {
-	out := make([]Worth, len(k.jobs))
+func (k *knapsack) worths(d dual) []data.Worth {
+	out := make([]data.Worth, len(k.jobs))
 	k.view(d.price)
 	for i := range k.jobs {
 		if _, c := k.chosen(i, true); c != allocate.None {
 			it := &k.jobs[i].items[c]
-			out[i] = Worth{it.value - k.jobs[i].idle, k.worth(it, d.price)}
+			value, cost := it.value-k.jobs[i].idle, k.worth(it, d.price)
+			out[i] = data.Worth{Value: value, Cost: cost, Surplus: value - cost}
 		}
 	}
 	return out

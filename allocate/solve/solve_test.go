@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/predict"
 
 	"pgregory.net/rapid"
 )
@@ -46,7 +47,7 @@ func drawState(t *rapid.T) allocate.State {
 					continue
 				}
 				cfg := data.Config{GPUType: typ, Workers: w}
-				j.Options = append(j.Options, allocate.Option{Config: cfg, Value: v, Use: allocate.UseOf(cfg, need)})
+				j.Options = append(j.Options, allocate.Option{Answer: predict.Answer{Config: cfg}, Value: v, Use: allocate.UseOf(cfg, need)})
 			}
 		}
 		if len(j.Options) > 0 && rapid.Bool().Draw(t, "runs") {
@@ -213,7 +214,7 @@ func TestGreedyIsOptimalOnConcaveTables(t *testing.T) {
 				v += gain
 				gain *= rapid.Float64Range(0.3, 0.99).Draw(t, "decay")
 				c := data.Config{GPUType: "a", Workers: w}
-				j.Options = append(j.Options, allocate.Option{Config: c, Value: v, Use: allocate.UseOf(c, data.Resources{})})
+				j.Options = append(j.Options, allocate.Option{Answer: predict.Answer{Config: c}, Value: v, Use: allocate.UseOf(c, data.Resources{})})
 			}
 			s.Jobs = append(s.Jobs, j)
 		}
@@ -269,7 +270,7 @@ func TestJumpsAreTakenWhole(t *testing.T) {
 	// looks one unit ahead would stop at 1.
 	o := func(w int, v float64) allocate.Option {
 		c := data.Config{GPUType: "a", Workers: w}
-		return allocate.Option{Config: c, Value: v, Use: allocate.UseOf(c, data.Resources{})}
+		return allocate.Option{Answer: predict.Answer{Config: c}, Value: v, Use: allocate.UseOf(c, data.Resources{})}
 	}
 	s := allocate.State{Cluster: testCluster(nodes("a", 1, 5)...), Jobs: []allocate.JobState{
 		{Name: "jumps", Current: allocate.None, Options: []allocate.Option{o(1, 1), o(2, 0.9), o(3, 1), o(4, 4)}},
@@ -289,7 +290,7 @@ func TestJumpsAreTakenWhole(t *testing.T) {
 func TestATypeRunningOutEndsThatBranchOnly(t *testing.T) {
 	o := func(typ string, w int, v float64) allocate.Option {
 		c := data.Config{GPUType: typ, Workers: w}
-		return allocate.Option{Config: c, Value: v, Use: allocate.UseOf(c, data.Resources{})}
+		return allocate.Option{Answer: predict.Answer{Config: c}, Value: v, Use: allocate.UseOf(c, data.Resources{})}
 	}
 	s := allocate.State{Cluster: testCluster(append(nodes("a", 1, 2), nodes("b", 2, 4)...)...)}
 	for i := range 3 {
@@ -319,7 +320,7 @@ func TestLargeInstanceIsNearItsBound(t *testing.T) {
 				if typ == "b" {
 					speed *= 0.3 + 0.1*float64(i%5)
 				}
-				j.Options = append(j.Options, allocate.Option{Config: c, Value: speed, Use: allocate.UseOf(c, data.Resources{})})
+				j.Options = append(j.Options, allocate.Option{Answer: predict.Answer{Config: c}, Value: speed, Use: allocate.UseOf(c, data.Resources{})})
 			}
 		}
 		s.Jobs = append(s.Jobs, j)
@@ -396,7 +397,7 @@ func TestPriceOfTheNextGPU(t *testing.T) {
 		for w, g := range gains {
 			v += g
 			c := data.Config{GPUType: "a", Workers: w + 1}
-			out = append(out, allocate.Option{Config: c, Value: v, Use: allocate.UseOf(c, data.Resources{})})
+			out = append(out, allocate.Option{Answer: predict.Answer{Config: c}, Value: v, Use: allocate.UseOf(c, data.Resources{})})
 		}
 		return out
 	}
@@ -426,7 +427,7 @@ func TestQuotasHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		s.Jobs = s.Jobs[:min(len(s.Jobs), 3)]
-		s.Tenants = map[string]allocate.Tenant{
+		s.Tenants = map[string]data.Tenant{
 			"lab": {Quota: map[string]int{"a": rapid.IntRange(0, 6).Draw(t, "lab a")}},
 			"x":   {Parent: "lab", Quota: map[string]int{"a": rapid.IntRange(0, 4).Draw(t, "x a"), "b": rapid.IntRange(0, 3).Draw(t, "x b")}},
 			"y":   {Parent: "lab"},
@@ -467,12 +468,12 @@ func TestQuotasHold(t *testing.T) {
 // says so rather than exceed a fourth.
 func TestDeepQuotasAreRefused(t *testing.T) {
 	quota := map[string]int{"a": 1}
-	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]allocate.Tenant{
+	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]data.Tenant{
 		"team": {Quota: quota, Parent: "lab"}, "lab": {Quota: quota, Parent: "school"}, "school": {Quota: quota, Parent: "org"}, "org": {}}}
 	if _, err := Maximise(s); err != nil {
 		t.Error(err)
 	}
-	s.Tenants["org"] = allocate.Tenant{Quota: quota}
+	s.Tenants["org"] = data.Tenant{Quota: quota}
 	if _, err := Maximise(s); err == nil || !strings.Contains(err.Error(), `tenant "team"`) {
 		t.Errorf("four quotas: %v", err)
 	}

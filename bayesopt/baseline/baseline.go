@@ -7,8 +7,12 @@
 package baseline
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"knee/bayesopt"
 	"knee/data"
@@ -61,6 +65,46 @@ func methods() map[string]pick {
 		}
 	}
 	return m
+}
+
+// random draws uniformly from the open candidates.
+func random(p *bayesopt.Problem) (int, string, string, error) {
+	left := p.Open()
+	return left[p.Rand().IntN(len(left))], fmt.Sprintf("drawn at random from the %d candidates left", len(left)), "", nil
+}
+
+// nearest returns the open candidate of least distance.
+func nearest(p *bayesopt.Problem, distance func(candidate int) float64) int {
+	left := p.Open()
+	near := make([]float64, len(left))
+	for k, i := range left {
+		near[k] = -distance(i)
+	}
+	return left[p.Best(left, near)]
+}
+
+// The stopping rule of CherryPick (NSDI'17, section 4.2, "Stopping condition").
+const (
+	cherryPickTrials      = 6
+	cherryPickImprovement = 0.10
+)
+
+// cherryPick is the search of Alipourfard et al. (NSDI'17, section 4): gp-ei
+// after a quasi-random start; it stops after at least six trials when the
+// expected improvement is below a tenth of the best objective so far.
+func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
+	if p.Trials < start || p.Successes == 0 {
+		u := bayesopt.QuasiRandom(len(p.Points[0]), p.Options.Seed, p.Trials)
+		i := nearest(p, func(i int) float64 { return floats.Distance(p.Points[i], u, 2) })
+		return i, "next point of a quasi-random sequence", "", nil
+	}
+	i, logRelative, err := pair{surrogates()["gp"], acquisitions()["ei"]}.best(p)
+	fired := ""
+	if relative := math.Exp(logRelative); p.Trials >= cherryPickTrials && relative < cherryPickImprovement {
+		fired = fmt.Sprintf("stop after %d trials: the expected improvement, %.2g %% of the best, is below %.0f %%",
+			p.Trials, 100*relative, 100*cherryPickImprovement)
+	}
+	return i, "largest expected improvement", fired, err
 }
 
 // Guided is the name of [bayesopt.Guided].

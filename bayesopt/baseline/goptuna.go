@@ -36,12 +36,8 @@ func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sample
 		if err != nil {
 			return 0, "", "", fmt.Errorf("strategy %s: %w", name, err)
 		}
-		left := p.Open()
-		near := make([]float64, len(left))
-		for k, i := range left {
-			near[k] = -t.Gap(row, p.History.Candidates[i])
-		}
-		return left[p.Best(left, near)], "nearest untried candidate to the point that goptuna's " + name + " proposes", "", nil
+		i := nearest(p, func(i int) float64 { return t.Gap(row, p.History.Candidates[i]) })
+		return i, "nearest untried candidate to the point that goptuna's " + name + " proposes", "", nil
 	}
 }
 

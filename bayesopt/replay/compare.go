@@ -24,23 +24,6 @@ type Result struct {
 	Traces []Trace // by seed
 }
 
-// comparable refuses a table without a best value above 0: scores are multiples
-// of it.
-func (t *Table) comparable(g Goal) error {
-	column := "cost_usd"
-	if g.Time {
-		column = "time_s"
-	}
-	src := data.Source{File: "table " + t.Name, Column: column}
-	switch best := t.Optimum(g); {
-	case math.IsInf(best, 1):
-		return &data.InputError{Source: src, Found: "no row with status ok", Want: "at least one"}
-	case best <= 0:
-		return &data.InputError{Source: src, Found: fmt.Sprintf("%g as the best of the table", best), Want: "more than 0 in every row that is ok"}
-	}
-	return nil
-}
-
 // Compare searches every table with every method once per seed, and returns one
 // result per table and method, in that order. It uses all processors. It fails
 // with the error of ctx, and before the first search for an unknown method or a
@@ -50,8 +33,15 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)
 	}
 	for _, t := range tables {
-		if err := t.comparable(s.Goal); err != nil {
-			return nil, err
+		if best := t.Optimum(s.Goal); !(best > 0) || math.IsInf(best, 1) { // scores are multiples of it
+			column, found := "cost_usd", fmt.Sprintf("%g as the best of the table", best)
+			if s.Time {
+				column = "time_s"
+			}
+			if best > 0 {
+				found = "no row with status ok"
+			}
+			return nil, &data.InputError{Source: data.Source{File: "table " + t.Name, Column: column}, Found: found, Want: "at least one row that is ok, all of these above 0"}
 		}
 		for _, m := range methods {
 			if _, err := t.NewMethod(m, s.Goal, 0); err != nil {
@@ -89,4 +79,109 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 		results[r].Score = average(tables[r/len(methods)], methods[r%len(methods)], s.Budget, results[r].Traces)
 	}
 	return results, nil
+}
+
+// Score is the performance of a method on a table, averaged over seeds.
+type Score struct {
+	Table       string  `json:"table"`
+	Kind        string  `json:"kind"`
+	Method      string  `json:"method"`
+	Seeds       int     `json:"seeds"`
+	Evals       float64 `json:"evals_to_5pct"`      // evaluations until within 5 % of the best; budget + 1 if never
+	Cost        float64 `json:"cost_to_5pct_ratio"` // Σ cost until then ÷ cost of the cheapest successful row
+	Regret5     float64 `json:"regret_5"`           // best after 5 evaluations ÷ best of the table − 1
+	Regret10    float64 `json:"regret_10"`
+	Regret20    float64 `json:"regret_20"`
+	StopEvals   float64 `json:"stop_evals"`       // evaluations when the stopping rule fired
+	StopWithin5 float64 `json:"stop_within_5pct"` // share of searches whose best row then is within 5 % of the best
+	Failed      float64 `json:"failed_share"`     // share of failed evaluations
+	Worse       float64 `json:"worse_share"`      // of [ByKind]: share of tables with over 10 % more evaluations than random
+}
+
+// within is the required closeness to the best.
+const within = 1.05
+
+// average averages searches.
+func average(t *Table, method string, budget int, traces []Trace) Score {
+	s := Score{Table: t.Name, Kind: t.Kind, Method: method, Seeds: len(traces)}
+	share := 1 / float64(len(traces))
+	for _, tr := range traces {
+		evals := float64(budget + 1)
+		for n, b := range tr.Best {
+			if b <= within*tr.Optimum {
+				evals = float64(n + 1)
+				break
+			}
+		}
+		s.Evals += share * evals
+		if n := min(int(evals), len(tr.Spent)); n > 0 {
+			s.Cost += share * tr.Spent[n-1] / tr.Cheapest
+		}
+		s.Regret5 += share * regret(tr, 5)
+		s.Regret10 += share * regret(tr, 10)
+		s.Regret20 += share * regret(tr, 20)
+		s.StopEvals += share * float64(tr.Stop)
+		s.Failed += share * float64(tr.Infeasible) / float64(max(1, len(tr.Best)))
+		if tr.Found <= within*tr.Optimum {
+			s.StopWithin5 += share
+		}
+	}
+	return s
+}
+
+// worseThanRandom is the factor on random's evaluations above which a method
+// counts as worse.
+const worseThanRandom = 1.1
+
+// ByKind averages scores over the tables of a kind, in order of appearance.
+// Table is the kind and its number of tables.
+func ByKind(scores []Score) []Score {
+	type group struct{ kind, method string }
+	random, count, sums := map[string]float64{}, map[group]float64{}, map[group]*Score{}
+	var order []group
+	for _, s := range scores {
+		if s.Method == "random" {
+			random[s.Table] = s.Evals
+		}
+	}
+	for _, s := range scores {
+		g := group{s.Kind, s.Method}
+		if count[g]++; sums[g] == nil {
+			sums[g] = &Score{Kind: s.Kind, Method: s.Method, Seeds: s.Seeds}
+			order = append(order, g)
+		}
+		if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
+			sums[g].Worse++
+		}
+		sum, of := sums[g].figures(), s.figures()
+		for k := range sum {
+			*sum[k] += *of[k]
+		}
+	}
+	var out []Score
+	for _, g := range order {
+		s := sums[g]
+		s.Worse /= count[g]
+		for _, v := range s.figures() {
+			*v /= count[g]
+		}
+		s.Table = fmt.Sprintf("%s (%.0f)", g.kind, count[g])
+		out = append(out, *s)
+	}
+	return out
+}
+
+// figures returns the averages.
+func (s *Score) figures() []*float64 {
+	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed}
+}
+
+// regret returns the best value after n evaluations ÷ best of the table − 1; 9
+// before the first success, to keep averages finite.
+func regret(tr Trace, n int) float64 {
+	n = min(n, len(tr.Best))
+	if n == 0 || math.IsInf(tr.Best[n-1], 1) {
+		return 9
+	}
+	return tr.Best[n-1]/tr.Optimum - 1
 }

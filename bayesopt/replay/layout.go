@@ -34,15 +34,9 @@ func NewLayout(seed int64, sizes ...int) *Table {
 	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout", Architecture: m.architecture()}
 	var need []float64
 	for _, gpus := range sizes {
-		for _, l := range layouts(gpus) {
-			count := m.batch / (l.replicas() * float64(l.micro))
-			if l.tp*l.pp > gpus || count < 1 || count != math.Trunc(count) {
-				continue
-			}
-			c := data.Config{Mode: data.AllReduce, Workers: gpus, Nodes: (gpus + nodeGPUs - 1) / nodeGPUs, LocalBatch: float64(l.micro),
-				AccumSteps: int(count) - 1, Layout: data.Layout{TP: l.tp, PP: l.pp, Recompute: l.recompute, Sharding: l.sharding}}
-			seconds, hourly := m.stepTime(l)*math.Exp(0.03*rng.NormFloat64()), float64(gpus)
-			need = append(need, m.memory(l)*math.Exp(0.03*rng.NormFloat64()))
+		for _, c := range m.layouts(gpus) {
+			seconds, hourly := m.stepTime(c)*math.Exp(0.03*rng.NormFloat64()), float64(gpus)
+			need = append(need, m.memory(c)*math.Exp(0.03*rng.NormFloat64()))
 			t.Candidates = append(t.Candidates, c)
 			t.Outcomes = append(t.Outcomes, Outcome{Status: data.OK, Time: seconds, Hourly: hourly, Cost: seconds * hourly / 3600})
 		}
@@ -61,30 +55,6 @@ func NewLayout(seed int64, sizes ...int) *Table {
 }
 
 const nodeGPUs = 8
-
-// layout is one layout of the model.
-type layout struct {
-	gpus, tp, pp, micro int
-	recompute, sharding string
-}
-
-// layouts returns the layouts on a number of GPUs.
-func layouts(gpus int) []layout {
-	var all []layout
-	degrees := []int{1, 2, 4, 8}
-	for _, tp := range degrees {
-		for _, pp := range degrees {
-			for _, micro := range degrees {
-				for _, recompute := range []string{"", "selective", "full"} {
-					all = append(all, layout{gpus, tp, pp, micro, recompute, ""}, layout{gpus, tp, pp, micro, recompute, "zero1"})
-				}
-			}
-		}
-	}
-	return all
-}
-
-func (l layout) replicas() float64 { return float64(l.gpus) / float64(l.tp*l.pp) }
 
 // transformer is a model and its cluster.
 type transformer struct {
@@ -107,48 +77,68 @@ func (m transformer) architecture() data.Architecture {
 
 func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden + 51200*m.hidden }
 
-func (m transformer) microBatches(l layout) float64 {
-	return m.batch / (l.replicas() * float64(l.micro))
+// layouts returns the layouts on a number of GPUs with whole numbers of replicas
+// and micro-batches.
+func (m transformer) layouts(gpus int) []data.Config {
+	var all []data.Config
+	degrees := []int{1, 2, 4, 8}
+	for _, tp := range degrees {
+		for _, pp := range degrees {
+			for _, micro := range degrees {
+				for _, recompute := range []string{"", "selective", "full"} {
+					for _, sharding := range []string{"", "zero1"} {
+						c := data.Config{Mode: data.AllReduce, Workers: gpus, Nodes: (gpus + nodeGPUs - 1) / nodeGPUs, LocalBatch: float64(micro),
+							Layout: data.Layout{TP: tp, PP: pp, Recompute: recompute, Sharding: sharding}}
+						if count := m.batch / c.GlobalBatch(); gpus%(tp*pp) == 0 && count >= 1 && count == math.Trunc(count) {
+							c.AccumSteps = int(count) - 1
+							all = append(all, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
 }
 
 // memory returns bytes on the fullest GPU: mixed-precision Adam, and
 // activations of the first stage, which holds pp micro-batches (1F1B).
-func (m transformer) memory(l layout) float64 {
-	tp, pp := float64(l.tp), float64(l.pp)
+func (m transformer) memory(c data.Config) float64 {
+	tp, pp := float64(c.TP), float64(c.PP)
 	optimizer := 12.0
-	if l.sharding != "" {
-		optimizer /= l.replicas()
+	if c.Sharding != "" {
+		optimizer /= float64(c.Replicas())
 	}
-	tokens := m.length * float64(l.micro) * m.hidden // s·b·h
+	tokens := m.length * c.LocalBatch * m.hidden // s·b·h
 	heads := m.hidden / 128
 	layer := tokens * (10 + 24/tp + 5*heads*m.length/(m.hidden*tp))
-	switch l.recompute {
+	switch c.Recompute {
 	case "selective":
 		layer = tokens * (10 + 24/tp)
 	case "full":
 		layer = tokens * 2
 	}
-	held := min(pp, m.microBatches(l)) * m.layers / pp
+	held := min(pp, float64(c.AccumSteps+1)) * m.layers / pp
 	return m.parameters()/(tp*pp)*(4+optimizer) + held*layer
 }
 
 // stepTime returns seconds per optimizer step.
-func (m transformer) stepTime(l layout) float64 {
-	tp, pp, count := float64(l.tp), float64(l.pp), m.microBatches(l)
-	tokens := m.length * float64(l.micro)
-	work := map[string]float64{"": 6, "selective": 6.3, "full": 8}[l.recompute]
+func (m transformer) stepTime(c data.Config) float64 {
+	tp, pp, count := float64(c.TP), float64(c.PP), float64(c.AccumSteps+1)
+	tokens := m.length * c.LocalBatch
+	work := map[string]float64{"": 6, "selective": 6.3, "full": 8}[c.Recompute]
 	size := tokens * m.hidden / tp
 	compute := work * m.parameters() * tokens / (tp * pp) / (m.flops * size / (size + m.half))
 	// Two all-reduces of an activation per layer and direction.
 	traffic := 4 * 2 * tokens * m.hidden * 2 * (tp - 1) / tp * m.layers / pp / m.intra
 	boundary := 0.0
-	if l.pp > 1 {
+	if c.PP > 1 {
 		boundary = 2 * 2 * tokens * m.hidden / m.inter
 	}
 	// The tensor-parallel ranks of a node all-reduce their shards concurrently
 	// over its links, so a node sends the gradients of its stage.
-	replicas, link := l.replicas(), m.inter
-	if l.gpus <= nodeGPUs {
+	replicas, link := float64(c.Replicas()), m.inter
+	if c.Workers <= nodeGPUs {
 		link = m.intra
 	}
 	gradients := 2 * 2 * m.parameters() / pp * (replicas - 1) / replicas / link

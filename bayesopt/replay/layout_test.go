@@ -21,13 +21,13 @@ func TestMemorySlopes(t *testing.T) {
 	for seed := range uint64(200) {
 		m := newTransformer(rand.New(rand.NewPCG(seed, 1)))
 		var rows, y []float64
-		for _, l := range layouts(64) {
+		for _, l := range m.layouts(64) {
 			sharded := 0.0
-			if l.sharding != "" {
+			if l.Sharding != "" {
 				sharded = 1
 			}
-			rows = append(rows, 1, math.Log2(float64(l.tp)), math.Log2(float64(l.pp)), math.Log2(float64(l.micro)),
-				float64(slices.Index([]string{"", "selective", "full"}, l.recompute)), sharded)
+			rows = append(rows, 1, math.Log2(float64(l.TP)), math.Log2(float64(l.PP)), math.Log2(l.LocalBatch),
+				float64(slices.Index([]string{"", "selective", "full"}, l.Recompute)), sharded)
 			y = append(y, -math.Log2(m.memory(l)))
 		}
 		var w, fitted mat.VecDense

@@ -3,46 +3,26 @@ package replay
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"knee/bayesopt"
 	"knee/bayesopt/baseline"
-	"knee/internal/bench"
-	"knee/profile"
 )
 
-// BenchmarkLearn chooses the constants of the guided search on recorded tables,
-// every eighth of a file with more than ten, and three synthetic layouts, with b.N
-// searches per table and setting:
+// BenchmarkLearn chooses the constants of the guided search other than TailFreedom
+// and StopChance (see BenchmarkClaims) on the learning tables, with b.N searches
+// per table and setting:
 //
-//	go test ./bayesopt/replay -run '^$' -bench Learn -benchtime 1x -timeout 9h
+//	go test ./bayesopt/replay -v -run '^$' -bench Learn -benchtime 1x -timeout 9h
 //
 // It searches every table with the present constants and with each of them
 // changed, and prints the loss of each setting per kind of table. Each kind is
 // left out once: the best values on the others are scored together on it,
 // beside the present constants. The last line is the best setting on all.
 func BenchmarkLearn(b *testing.B) {
-	tables := recorded(b)
-	for _, name := range []string{"rubick", "vtrain-multi", "vtrain-single"} {
-		of, err := LoadTables(filepath.Join(bench.Dir(b), "scaling", name+".csv"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		for k, t := range of {
-			if len(of) <= 10 || k%8 == 0 {
-				t.Forms = profile.LayoutForms(t.Architecture)
-				tables = append(tables, t)
-			}
-		}
-	}
-	for k := range 3 {
-		t := NewLayout(int64(1000 + k)) // seeds differ from those of knee bench search
-		t.Forms = profile.LayoutForms(t.Architecture)
-		tables = append(tables, t)
-	}
+	tables := learningTables(b)
 	l := &learner{seeds: b.N, scores: map[run]Score{}}
 	now := bayesopt.LearnedConstants()
 	settings := []bayesopt.Constants{now}
@@ -82,7 +62,6 @@ func knobs() []knob {
 		{"usual fits", func(c *bayesopt.Constants) *float64 { return &c.UsualFits }, []float64{0.8, 0.9}},
 		{"length sd", func(c *bayesopt.Constants) *float64 { return &c.LengthSD }, []float64{0.9, 1.7}},
 		{"record trust", func(c *bayesopt.Constants) *float64 { return &c.RecordTrust }, []float64{1, 8}},
-		{"stop chance", func(c *bayesopt.Constants) *float64 { return &c.StopChance }, []float64{0.03, 0.15}},
 	}
 }
 

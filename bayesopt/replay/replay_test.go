@@ -86,12 +86,16 @@ func FuzzReadTable(f *testing.F) {
 	})
 }
 
-// inOrder suggests one row after another and stops after three.
+// inOrder suggests one row after another, holds the third for the best, and
+// stops after three.
 type inOrder struct{}
 
 func (inOrder) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	n := len(h.Measured)
-	return bayesopt.Suggestion{Index: n, Config: h.Candidates[n], Best: -1, Fired: map[bool]string{true: "enough"}[n >= 3]}, nil
+	if n == len(h.Candidates) {
+		return bayesopt.Suggestion{Stop: true, Index: -1, Best: 2}, nil
+	}
+	return bayesopt.Suggestion{Index: n, Config: h.Candidates[n], Best: min(n-1, 2), Fired: map[bool]string{true: "enough"}[n >= 3]}, nil
 }
 
 func TestSearchAndAverage(t *testing.T) {

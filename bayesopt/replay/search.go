@@ -26,7 +26,7 @@ type Trace struct {
 	Best       []float64 // noise-free value of the best row after each evaluation; +Inf before the first success
 	Spent      []float64 // US$ after each evaluation
 	Stop       int       // evaluations when the stopping rule fired, else all of them
-	Found      float64   // noise-free value of the best row named then; +Inf for none
+	Found      float64   // noise-free value of the row that the strategy then held for the best; +Inf for none
 	Infeasible int       // failed evaluations
 }
 
@@ -86,33 +86,34 @@ func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, e
 	return baseline.NewStrategy(name, t.Options(g, seed))
 }
 
-// Search searches the table with a strategy for budget evaluations. Noise
-// depends on seed, row and number of earlier evaluations of the row only, so it
-// is the same for every method.
+// Search searches the table with a strategy for budget evaluations, after which
+// it asks once more for the best. Noise depends on seed, row and number of
+// earlier evaluations of the row only, so it is the same for every method.
 func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Trace, error) {
 	h := bayesopt.History{Candidates: t.Candidates}
-	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.least(func(o Outcome) float64 { return o.Cost }), Stop: budget, Found: math.Inf(1)}
+	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.least(func(o Outcome) float64 { return o.Cost }), Found: math.Inf(1)}
 	looks := make([]int, len(t.Candidates))
-	best, spent, open := math.Inf(1), 0.0, len(t.Candidates)
-	stopped := false
-	for n := 0; n < budget && open > 0; n++ {
+	best, spent, stopped := math.Inf(1), 0.0, false
+	for n := 0; ; n++ {
 		next, err := s.Next(h)
 		if err != nil {
 			return tr, err
 		}
-		if (next.Stop || next.Fired != "") && !stopped {
-			stopped, tr.Stop, tr.Found = true, n, t.named(next, h, g)
+		over := next.Stop || n == budget
+		if (over || next.Fired != "") && !stopped {
+			stopped, tr.Stop = true, n
+			if next.Best >= 0 {
+				tr.Found = g.value(t.Outcomes[next.Best])
+			}
 		}
-		if next.Stop {
-			break
+		if over {
+			return tr, nil
 		}
 		i := next.Index
 		if i < 0 || i >= len(t.Candidates) || looks[i] > 0 && !next.Remeasure {
 			return tr, fmt.Errorf("evaluation %d: the method suggests candidate %d, which does not exist or was evaluated before", n+1, i)
 		}
-		if looks[i]++; looks[i] == 1 {
-			open--
-		}
+		looks[i]++
 		o := t.Outcomes[i]
 		h.Measured = append(h.Measured, t.measurement(i, g, seed, looks[i]))
 		best, spent = math.Min(best, g.value(o)), spent+o.Cost
@@ -121,68 +122,30 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 		}
 		tr.Best, tr.Spent = append(tr.Best, best), append(tr.Spent, spent)
 	}
-	if !stopped {
-		tr.Stop = len(tr.Best)
-		last := bayesopt.Suggestion{Best: -1}
-		if g.Noise > 0 { // the best measurement may differ from the strategy's best
-			var err error
-			if last, err = s.Next(h); err != nil {
-				return tr, err
-			}
-		}
-		tr.Found = t.named(last, h, g)
-	}
-	return tr, nil
 }
 
-// named returns the noise-free value of the row that a search reports: the
-// suggestion's best, else the best measurement.
-func (t *Table) named(s bayesopt.Suggestion, h bayesopt.History, g Goal) float64 {
-	if s.Best >= 0 && s.Best < len(t.Outcomes) {
-		return g.value(t.Outcomes[s.Best])
-	}
-	index := t.rows()
-	found, least := math.Inf(1), math.Inf(1)
-	for _, m := range h.Measured {
-		o := t.Outcomes[index[m.Key()]]
-		// the row's value with its noise
-		seen := g.value(o) * m.StepTime / measured(m.Config, o, g).StepTime
-		if m.Status == data.OK && seen < least {
-			least, found = seen, g.value(o)
-		}
-	}
-	return found
-}
-
-// measurement returns the look-th measurement of row i.
+// measurement returns the look-th measurement of row i. If the goal is cost and
+// prices are known, StepTime is chosen to give the row's cost, which may
+// include unlisted machines. The time of a timeout is a lower bound.
 func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measurement {
-	m := measured(t.Candidates[i], t.Outcomes[i], g)
+	o := t.Outcomes[i]
+	m := data.Measurement{Config: t.Candidates[i], Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
+	switch {
+	case o.Status != data.OK && o.Status != data.Timeout:
+		return m
+	case o.step > 0:
+		m.StepTime = o.step
+	case g.Time || o.Cost == 0:
+		m.StepTime = o.Time
+	case o.Hourly > 0:
+		m.StepTime = o.Cost * 3600 / o.Hourly
+	default:
+		m.StepTime = o.Cost
+	}
 	if g.Noise > 0 && m.Status == data.OK {
 		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // sd of the logarithm
 		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
 		m.StepTimeSE = g.Noise * m.StepTime
-	}
-	return m
-}
-
-// measured returns the measurement of an outcome. If the goal is cost and
-// prices are known, StepTime is chosen to give the row's cost, which may
-// include unlisted machines. The time of a timeout is a lower bound.
-func measured(c data.Config, o Outcome, g Goal) data.Measurement {
-	m := data.Measurement{Config: c, Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
-	if o.Status != data.OK && o.Status != data.Timeout { // a timeout gives a lower bound
-		return m
-	}
-	if o.step > 0 {
-		m.StepTime = o.step
-		return m
-	}
-	m.StepTime = o.Time
-	if !g.Time && o.Cost > 0 {
-		m.StepTime = o.Cost
-		if o.Hourly > 0 {
-			m.StepTime = o.Cost * 3600 / o.Hourly
-		}
 	}
 	return m
 }

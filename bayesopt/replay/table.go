@@ -5,6 +5,8 @@
 package replay
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -23,7 +25,6 @@ type Table struct {
 	Candidates []data.Config
 	Outcomes   []Outcome // parallel to Candidates
 
-	knobs []string // parameter columns that are further knobs
 	// Architecture is the size of the model of training plans, zero if unknown.
 	Architecture data.Architecture
 	// Forms are parametric forms of step times for tables of training plans;
@@ -48,9 +49,9 @@ type Outcome struct {
 	device    float64 // bytes of a GPU; 0 if unknown
 }
 
-// outcomeColumns returns the columns of results; all others are parameters.
-func outcomeColumns() []string {
-	return []string{"time_s", "cost_usd", "status", "accuracy", "error",
+// resultColumns returns the columns that are not parameters.
+func resultColumns() []string {
+	return []string{"time_s", "cost_usd", "status", "price_per_hour", "accuracy", "error",
 		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
 }
 
@@ -90,11 +91,9 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	}
 	t, seen := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv")}, map[string]int{}
 	t.Kind, _, _ = strings.Cut(t.Name, "-")
-	t.knobs = slices.DeleteFunc(slices.Clone(rows.Header), func(c string) bool {
-		return slices.Contains(outcomeColumns(), c) || slices.Contains(knownColumns(), c)
-	})
+	parameters := slices.DeleteFunc(slices.Clone(rows.Header), func(c string) bool { return slices.Contains(resultColumns(), c) })
 	err = rows.Each(func(row *data.Row) error {
-		c, o := t.readRow(row)
+		c, o := readRow(row, parameters)
 		if row.Err() != nil {
 			return row.Err()
 		}
@@ -108,33 +107,107 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	if err == nil && len(t.Candidates) == 0 {
 		err = &data.InputError{Source: data.Source{File: name}, Found: "no rows", Want: "a header and at least one row"}
 	}
-	t.knobs = slices.DeleteFunc(t.knobs, func(knob string) bool {
-		name := t.isName(knob)
-		for i := range t.Candidates {
-			if name {
-				delete(t.Candidates[i].Extra, knob)
+	for _, column := range parameters {
+		if t.isName(column) {
+			for _, c := range t.Candidates {
+				delete(c.Extra, column)
 			}
 		}
-		return name
-	})
+	}
 	t.setHourly()
 	return t, err
 }
 
-// isName reports whether a knob is text determined by vcpus and ram_gib.
-func (t *Table) isName(knob string) bool {
-	names, text := map[string]string{}, false
+// isName reports whether a column is text determined by vcpus and ram_gib.
+func (t *Table) isName(column string) bool {
+	names, text := map[[2]string]string{}, false
 	for _, c := range t.Candidates {
-		machine, name := c.Extra["vcpus"]+"|"+c.Extra["ram_gib"], c.Extra[knob]
+		machine, name := [2]string{c.Extra["vcpus"], c.Extra["ram_gib"]}, c.Extra[column]
 		if other, ok := names[machine]; ok && other != name {
 			return false
 		}
-		names[machine], text = name, text || !isNumber(name)
+		_, err := strconv.ParseFloat(name, 64)
+		names[machine], text = name, text || err != nil
 	}
 	return text && len(names) > 1
 }
 
-func isNumber(s string) bool {
-	v, err := strconv.ParseFloat(s, 64)
-	return err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+// readRow reads one row; the row keeps its errors. Hourly is the price in the
+// file; see [Table.setHourly].
+func readRow(r *data.Row, parameters []string) (data.Config, Outcome) {
+	c := data.Config{Mode: data.AllReduce}
+	for _, column := range parameters {
+		name, cell := column, r.Cell(column)
+		if column == "machines" {
+			name = "workers"
+		}
+		if want := c.Set(name, cell); want != "" && cell != "" {
+			r.Bad(column, want)
+		}
+	}
+	if c.Workers = max(c.Workers, c.Placement.Workers()); c.Workers == 0 { // nodes count as workers if those are missing
+		c.Workers, c.Nodes = max(1, c.Nodes), 0
+	}
+	if c.LocalBatch == 0 {
+		c.LocalBatch = r.Number("global_batch", 0, data.Samples()) / float64(c.Replicas()*(c.AccumSteps+1))
+	}
+	o := Outcome{Status: data.Status(r.Cell("status")), Hourly: r.Number("price_per_hour", 0, data.NonNegative("US$ per hour")),
+		Time: r.Number("time_s", 0, data.NonNegative("seconds")), Cost: r.Number("cost_usd", 0, data.NonNegative("US$"))}
+	if known := data.Statuses(); !slices.Contains(known, o.Status) {
+		r.Bad("status", fmt.Sprintf("one of %v", known))
+	}
+	if o.Status == data.Infeasible && o.Time > 0 { // ran until a time limit
+		o.Status = data.Timeout
+	}
+	if o.Status == data.OK && !(o.Time > 0) {
+		r.Fail("time_s", "nothing", "seconds > 0, since status is ok")
+	}
+	return c, o
+}
+
+// setHourly converts the price of a row to the whole configuration. Tables do
+// not state the unit of a price; of the usual ones, the one that best explains
+// cost_usd from price and time is used, workers plus parameter servers if there
+// is no cost.
+func (t *Table) setHourly() {
+	units := []func(data.Config) float64{
+		func(c data.Config) float64 { return float64(c.Workers + c.PS) },
+		func(c data.Config) float64 { return float64(c.Workers + c.PS + 1) }, // and a master
+		func(c data.Config) float64 { return float64(c.Workers) },
+		func(c data.Config) float64 { return float64(c.NodeCount()) },
+		func(data.Config) float64 { return 1 },
+	}
+	off := func(unit func(data.Config) float64) (sum float64) {
+		for i, o := range t.Outcomes {
+			if o.Hourly > 0 && o.Cost > 0 && o.Time > 0 {
+				sum += math.Abs(math.Log(o.Cost * 3600 / (o.Time * o.Hourly * unit(t.Candidates[i]))))
+			}
+		}
+		return sum
+	}
+	unit := slices.MinFunc(units, func(a, b func(data.Config) float64) int { return cmp.Compare(off(a), off(b)) })
+	for i := range t.Outcomes {
+		o := &t.Outcomes[i]
+		o.Hourly *= unit(t.Candidates[i])
+		if o.Cost == 0 {
+			o.Cost = o.Hourly * o.Time / 3600
+		}
+	}
+	t.chargeFailures()
+}
+
+// chargeFailures charges a row that failed after an unknown time the shortest
+// time of any row, for starting the machines.
+func (t *Table) chargeFailures() {
+	shortest := math.Inf(1)
+	for _, o := range t.Outcomes {
+		if o.Time > 0 {
+			shortest = min(shortest, o.Time)
+		}
+	}
+	for i := range t.Outcomes {
+		if o := &t.Outcomes[i]; o.Status != data.OK && o.Time == 0 && o.Cost == 0 && !math.IsInf(shortest, 1) {
+			o.Cost = o.Hourly * shortest / 3600
+		}
+	}
 }

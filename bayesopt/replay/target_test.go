@@ -71,7 +71,7 @@ func (t *Table) noiseFree(seed int64, at int) (best data.Config) {
 		if c.Workers != at || t.Outcomes[i].Status != data.OK {
 			continue
 		}
-		if s := m.stepTime(layout{at, c.TP, c.PP, int(c.LocalBatch), c.Recompute, c.Sharding}); s < least {
+		if s := m.stepTime(c); s < least {
 			best, least = c, s
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/c-bata/goptuna"
 	"gonum.org/v1/gonum/floats"
@@ -23,10 +22,6 @@ type SamplerOptions struct {
 	// Exact says that the objective is computed: repeated evaluations agree to
 	// a fraction of a per cent.
 	Exact bool
-
-	// StaleAfter is the age at which a running trial is marked as failed; 0
-	// means never.
-	StaleAfter time.Duration
 }
 
 // Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters,
@@ -38,7 +33,7 @@ type SamplerOptions struct {
 //
 // Finite spaces of up to 4096 points are searched exhaustively, without repeats
 // until all were tried. Running trials of other goroutines are taken into
-// account. Sampling does not fail, as goptuna would leave the trial running: on
+// account, those of other processes are not. Sampling does not fail, as goptuna would leave the trial running: on
 // an error it proposes the next point of a quasi-random sequence.
 //
 // A Sampler is safe for concurrent use.
@@ -102,7 +97,7 @@ func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, er
 			continue
 		}
 		if t.State == goptuna.TrialStateRunning {
-			if x, key, ok := features(axes, s.pending[t.ID]); !s.lost(study, t) && ok {
+			if x, key, ok := features(axes, s.pending[t.ID]); ok {
 				past.running, past.tried[key] = append(past.running, x), true
 			}
 			continue
@@ -125,17 +120,6 @@ func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, er
 		}
 	}
 	return past, nil
-}
-
-// lost reports whether a trial has been running for too long, and then marks it
-// as failed.
-func (s *Sampler) lost(study *goptuna.Study, t *goptuna.FrozenTrial) bool {
-	if s.opts.StaleAfter <= 0 || t.DatetimeStart.IsZero() || time.Since(t.DatetimeStart) < s.opts.StaleAfter {
-		return false
-	}
-	// An error means that the trial has finished.
-	_ = study.Storage.SetTrialState(t.ID, goptuna.TrialStateFail)
-	return true
 }
 
 // value returns the value of a finished trial, of a pruned one the last

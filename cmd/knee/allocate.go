@@ -3,17 +3,17 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/spf13/cobra"
 
 	"knee/allocate/export"
 	"knee/allocate/objective"
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
-
-	"github.com/spf13/cobra"
 )
 
 // cautious is the default of --risk. Of many options with uncertain speeds the
@@ -43,8 +43,9 @@ func newAllocate(a *app) *cobra.Command {
 		Use:   "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		Short: "Divide a cluster among jobs by marginal gain of predicted goodput",
 		Long: `allocate gives each job workers, parameter servers, a GPU type and a batch,
-places them on nodes, and says what changes: keep, start, grow, shrink, move or
-pause. Each line says why the job got its last GPU and what one more would bring.
+places them on nodes, and says what changes: keep, start, grow, shrink, move,
+pause or wait. Each line says why the job got its last GPU and what one more
+would bring.
 
 The summary gives the plan's value, a bound that no plan exceeds, and the gap.
 Write the plan with --plan for knee export and knee apply. --explain says
@@ -139,30 +140,7 @@ func (f *allocateFlags) problem(cmd *cobra.Command) (plan.Problem, error) {
 	return pr, err
 }
 
-// warnOfTenants names the jobs of tenants that are not in a list of tenants with
-// quotas: a misspelt tenant has none.
-func (a *app) warnOfTenants(pr plan.Problem) {
-	var known, unknown []string
-	limited := false
-	for _, t := range pr.Tenants {
-		known, limited = append(known, t.Name), limited || len(t.Quota) > 0
-	}
-	for _, j := range pr.Jobs {
-		if limited && j.Tenant != "" && !slices.Contains(known, j.Tenant) {
-			unknown = append(unknown, fmt.Sprintf("%s (tenant %s)", j.Name, j.Tenant))
-		}
-	}
-	if n := len(unknown); n > 0 {
-		more := ""
-		if n > 3 {
-			more = fmt.Sprintf(" and %d more", n-3)
-		}
-		a.warn(fmt.Sprintf("no quota holds for %s%s: tenants lists %s", strings.Join(unknown[:min(n, 3)], ", "), more, strings.Join(known, ", ")))
-	}
-}
-
 func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
-	a.warnOfTenants(pr)
 	plan, err := policy.Solve(pr)
 	if err != nil {
 		return err
@@ -202,7 +180,7 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 	}
 	t := newTable("job,action,gets,batch,goodput,finish,cost,reason")
 	for _, j := range plan.Jobs {
-		if j.Action == data.Pause {
+		if !j.Action.Runs() {
 			t.add(j.Name, j.Action, "nothing", "", "", "", "", was[j.Name]+j.Reason)
 			continue
 		}
@@ -270,7 +248,7 @@ func planTotals(pr plan.Problem, made *data.Plan) string {
 			actions = append(actions, fmt.Sprintf("%d %s", count[a], a))
 		}
 	}
-	text := fmt.Sprintf("%d jobs: %s", len(made.Jobs), strings.Join(actions, ", "))
+	text := fmt.Sprintf("%s: %s", english.Plural(len(made.Jobs), "job", ""), strings.Join(actions, ", "))
 	if t.PricePerHour > 0 {
 		text += ", " + dollars(t.PricePerHour) + " per hour"
 	}

@@ -64,9 +64,9 @@ type outcomes struct {
 }
 
 func newOutcomes(f format, change, heads string) *outcomes {
-	figures := ",value," + change + ",running,paused,changed,slots,mean_finish,last_finish,$/h,why"
+	figures := ",value," + change + ",running,waiting,changed,slots,mean_finish,last_finish,$/h,why"
 	if f == "csv" {
-		figures = ",value,bound," + change + ",running,paused,changed,gpus_used,gpus_total,mean_finish_s,last_finish_s,price_per_hour,why"
+		figures = ",value,bound," + change + ",running,waiting,changed,gpus_used,gpus_total,mean_finish_s,last_finish_s,price_per_hour,why"
 	}
 	return &outcomes{newTable(heads + figures), f}
 }
@@ -78,11 +78,11 @@ func (t *outcomes) add(o plan.Outcome, change float64, heads ...any) {
 	switch {
 	case !o.Feasible:
 	case t.format == "csv":
-		cells = []any{write(o.Value), write(o.Bound), write(change), s.Running, s.Paused, s.Changed,
+		cells = []any{write(o.Value), write(o.Bound), write(change), s.Running, s.Waiting, s.Changed,
 			s.GPUsUsed, s.GPUsTotal, write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour)}
 	default:
 		sign := map[bool]string{true: "+"}[change > 0]
-		cells = []any{write(o.Value), sign + write(change), s.Running, s.Paused, s.Changed,
+		cells = []any{write(o.Value), sign + write(change), s.Running, s.Waiting, s.Changed,
 			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), write(s.PricePerHour)}
 	}
 	t.table.add(slices.Concat(heads, cells, []any{o.Why})...)

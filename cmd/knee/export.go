@@ -62,7 +62,7 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 		return
 	}
 	plan.Jobs = slices.DeleteFunc(plan.Jobs, func(j data.PlannedJob) bool {
-		fixed := j.Action == data.Keep && j.Template == nil
+		fixed := j.Action == data.Keep && j.Template.IsZero()
 		if fixed {
 			a.note("%s keeps what it has and has no template: nothing is written for it", j.Name)
 		}

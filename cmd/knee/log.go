@@ -13,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
 	"knee/fit"
 	"knee/operate/check"
-	"knee/plots"
 	"knee/profile/joblog"
 )
 
@@ -67,7 +67,7 @@ rows of a file without that column.`,
 			if err := data.WriteFile(in.output, func(w io.Writer) error { return data.WriteMeasurements(w, ms) }); err != nil {
 				return err
 			}
-			a.note("%s in %s", plots.Counted(len(ms), "measurement"), in.output)
+			a.note("%s in %s", english.Plural(len(ms), "measurement", ""), in.output)
 			return nil
 		},
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
@@ -224,7 +225,7 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 	if err != nil {
 		return nil, err
 	}
-	r.Scheduler = queue.Bounded{Scheduler: s, Limit: f.deadline}
+	r.Scheduler = s
 	return r.Run(ctx, p, !f.confirm)
 }
 
@@ -261,8 +262,8 @@ func unmade(changes []*apply.Change) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d changes are not in the queue: %s", len(changes)-count[apply.Done]-count[apply.Already]-count[apply.Ended]-count[apply.Planned],
-		len(changes), strings.Join(parts, ", "))
+	return fmt.Errorf("%d of %s not in the queue: %s", len(changes)-count[apply.Done]-count[apply.Already]-count[apply.Ended]-count[apply.Planned],
+		english.Plural(len(changes), "change", ""), strings.Join(parts, ", "))
 }
 
 func newOperate(a *app) *cobra.Command {
@@ -323,7 +324,7 @@ func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, relea
 		Plan: operate.Planner(c, time.Now)}
 	if release {
 		ids, err := loop.Release(ctx)
-		a.note("%d jobs are held or were resized in their queue by knee%s: %s", len(ids), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
+		a.note("%s held or resized in their queue by knee%s: %s", english.Plural(len(ids), "job", ""), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
 		return err
 	}
 	if c.Metrics != "" {
@@ -355,7 +356,7 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 	case out.Dry:
 		mode = ", dry run"
 	}
-	a.note("turn %d%s: %d jobs, %d of them to plan; %s", out.Turn, mode, out.Jobs, out.Planned, out.Folder)
+	a.note("turn %d%s: %s, %d of them to plan; %s", out.Turn, mode, english.Plural(out.Jobs, "job", ""), out.Planned, out.Folder)
 	a.warn(out.Warnings...)
 	if out.Error != "" {
 		a.warn(out.Error)

@@ -26,7 +26,7 @@ type simulateFlags struct {
 	cluster, profiles, models, measurements, service, packed string
 	jobsOut, usageOut, tenantsOut, scaling                   string
 	workloads                                                []string
-	loads, sizes                                             []float64
+	loads                                                    []float64
 	oracle                                                   bool
 	compare.Settings
 }
@@ -92,7 +92,7 @@ func newSimulate(a *app) *cobra.Command {
 
 func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	fileFlag(cmd, &in.cluster, "cluster", "cluster.yaml, or a CSV of Tiresias", "yaml", "yml", "csv")
+	fileFlag(cmd, &in.cluster, "cluster", "cluster.yaml", "yaml", "yml", "csv")
 	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
@@ -108,7 +108,6 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.usageOut, "usage-out", "", "CSV of GPUs in use to write")
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV of tenants to write")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
-	f.Float64SliceVar(&in.sizes, "size", []float64{1}, "factors on the number of nodes")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
 	in.Rescale, in.NodeRepair, in.CheckpointEvery = 1, 3600, 600
@@ -183,15 +182,15 @@ func simulationTable(rows []compare.Row) *table {
 }
 
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
-	for _, v := range append(append([]float64{}, in.loads...), in.sizes...) {
+	for _, v := range in.loads {
 		if !(v > 0) || v > 1e6 {
-			return usageError("--load %v --size %v: want factors > 0", in.loads, in.sizes)
+			return usageError("--load %v: want factors > 0", in.loads)
 		}
 	}
 	if in.StopFree = in.scaling == stopFree; !in.StopFree {
 		in.Rescale = 0
 	}
-	cluster, err := simulate.LoadCluster(in.cluster)
+	cluster, err := data.LoadCluster(in.cluster)
 	if err != nil {
 		return err
 	}
@@ -215,9 +214,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		a.warn(warnings...)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
 		for _, load := range in.loads {
-			for _, size := range in.sizes {
-				in.Cases = append(in.Cases, compare.NewCase(name, jobs, cluster, load, size))
-			}
+			in.Cases = append(in.Cases, compare.Case{Name: name, Jobs: jobs, Cluster: cluster}.AtLoad(load))
 		}
 	}
 	return in.loadService()

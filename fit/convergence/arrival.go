@@ -9,66 +9,77 @@ import (
 )
 
 // arrival is the distribution of the step at which a target is first met, given
-// that it is met: probabilities of the cells of a grid after the record. Near
-// the record a cell is one look (a point as recorded), further out several.
+// that it is met: probabilities of the cells of a grid. Near the record a cell
+// is one look (a point as recorded), further out several.
 type arrival struct {
 	x      []float64 // last look of each cell, steps
 	looks  []float64 // looks in each cell
 	mass   []float64
 	step   float64   // steps between looks
-	last   float64   // steps recorded
+	from   float64   // begin of the grid: the steps recorded, or 0 if the record may meet the target
+	past   float64   // probability that the record met the target
 	chance float64   // probability that the target is met
 	curves float64   // the same, if no break occurs
 	given  []float64 // weights of the posterior's draws, given that the target is met
 }
 
-// arrive predicts when a target below the record is met.
+// arrive predicts when a target is met; met is the step at which the smoothed
+// record did, +Inf if it did not.
 //
-// Each curve gives a distribution, given the noise. It is weighted by the
-// horizon, a prior independent of the curve, divided by the prior that curves
-// imply by themselves (anywhere).
+// Each curve gives a distribution, given the noise. After the record it is
+// weighted by the horizon, a prior independent of the curve, divided by the
+// prior that curves imply by themselves (anywhere).
 //
-// With probability h.unforeseen the curve says nothing about the target, as
+// With probability h.unforeseen the curve says nothing about a target ahead, as
 // before an unannounced cut of the learning rate: then only the horizon counts.
-func (c *Curve) arrive(target float64) (*posterior, *arrival) {
+func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 	p, h := c.posterior(), c.horizon(target)
-	a := newArrival(c, h.end)
+	a := newArrival(c, h.end, finite(met))
 	a.given = make([]float64, len(p.draws))
 	unforeseen, weights := make([]float64, len(a.x)), make([]float64, len(a.x))
+	recorded := 0 // cells
 	for j, x := range a.x {
+		if weights[j] = 1; x <= c.LastX {
+			recorded++
+			continue
+		}
 		unforeseen[j] = h.density(x) * a.looks[j]
 		weights[j] = h.density(x) / c.anywhere(x)
 	}
 	floats.Scale(1/floats.Sum(unforeseen), unforeseen)
-	var met, all, sum float64
+	var meet, all, ahead float64
 	for i, d := range p.draws {
-		if c.Reach == Smooth && p.at(d, c.LastX)+d.lasting <= target {
+		if c.Reach == Smooth && !finite(met) && p.at(d, c.LastX)+d.lasting <= target {
 			continue // has met it within the record, which did not
 		}
-		if p.end(d) >= target { // only noise could meet it
+		w := h.met * c.asked(p, d, target)
+		if p.end(d) >= target && d.start < met { // only noise could meet it
 			all += 1 - h.met
 			continue
 		}
-		w := h.met * c.asked(p, d, target)
 		all += w
-		met += w
-		a.hits(c, p, d, target, func(j int, chance float64) {
+		meet += w
+		a.hits(c, p, d, target, met, func(j int, chance float64) {
 			chance *= w * weights[j]
 			a.mass[j] += chance
-			a.given[i] += chance
+			if a.given[i] += chance; j >= recorded {
+				ahead += chance
+			}
 		})
-		sum += a.given[i]
 	}
+	past, future := a.mass[:recorded], a.mass[recorded:]
 	if all > 0 {
-		a.curves = met / all
+		a.curves = meet / all
+		floats.Scale(1/all, past)
 	} else if len(p.draws) > 0 { // every curve has met it within the record
-		a.curves, a.mass[0], sum = 1, 1, 1
+		a.curves, future[0], ahead = 1, 1, 1
 		floats.AddConst(1, a.given)
 	}
-	if sum > 0 {
-		floats.Scale(a.curves*(1-h.unforeseen)/sum, a.mass)
+	a.past = floats.Sum(past)
+	if ahead > 0 {
+		floats.Scale((a.curves-a.past)*(1-h.unforeseen)/ahead, future)
 	}
-	floats.AddScaled(a.mass, h.unforeseen*h.met, unforeseen)
+	floats.AddScaled(a.mass, (1-a.past)*h.unforeseen*h.met, unforeseen)
 	a.chance = floats.Sum(a.mass)
 	floats.Scale(1/a.chance, a.mass)
 	return p, a
@@ -84,16 +95,23 @@ func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 	return math.Exp(-z * z / 2)
 }
 
-// newArrival returns the grid of looks after the record, up to end in steps.
-func newArrival(c *Curve, end float64) *arrival {
-	a := &arrival{last: c.LastX, step: c.LastX / float64(len(c.Recorded))}
+// newArrival returns the grid of looks up to end in steps, after the record or,
+// with all, from its begin.
+func newArrival(c *Curve, end float64, all bool) *arrival {
+	a := &arrival{from: c.LastX, step: c.LastX / float64(len(c.Recorded))}
 	if c.Reach == First {
 		a.step = c.LastX / float64(c.Points)
 	}
+	if all {
+		a.from = 0
+	}
 	// Cells of a fiftieth of x are far narrower than any interval.
 	ratio := math.Max(1./50, math.Log(end/c.LastX)/mostCells)
-	for x := c.LastX; x < end; {
-		n := math.Max(1, math.Floor(x/a.step*ratio))
+	for x := a.from; x < end; {
+		n := 1.
+		if x >= c.LastX {
+			n = math.Max(1, math.Floor(x/a.step*ratio))
+		}
 		x += n * a.step
 		a.x, a.looks = append(a.x, x), append(a.looks, n)
 	}
@@ -156,13 +174,14 @@ func (c *Curve) horizon(target float64) horizon {
 }
 
 // hits visits the cells in which a curve may first meet the target, with the
-// probability of each.
-func (a *arrival) hits(c *Curve, p *posterior, d draw, target float64, visit func(j int, chance float64)) {
+// probability of each. Before its start, after a cut, the smoothed record says
+// whether it was met.
+func (a *arrival) hits(c *Curve, p *posterior, d draw, target, met float64, visit func(j int, chance float64)) {
 	noise := math.Max(math.Hypot(d.fresh, c.Scatter), math.SmallestNonzeroFloat64)
 	left := 1.
 	for j, x := range a.x {
 		if c.Reach == Smooth {
-			if p.at(d, x)+d.lasting <= target {
+			if x >= met && x <= d.start || x > d.start && p.at(d, x)+d.lasting <= target {
 				visit(j, 1)
 				return
 			}
@@ -198,5 +217,5 @@ func (a *arrival) quantile(p float64) float64 {
 // half a look wider on either side, as future looks may be at other steps.
 func (a *arrival) estimate() data.Estimate {
 	return data.Estimate{Mean: a.quantile(.5),
-		Lo: math.Max(a.quantile(.05)-a.step/2, a.last), Hi: a.quantile(.95) + a.step/2}
+		Lo: math.Max(a.quantile(.05)-a.step/2, a.from), Hi: a.quantile(.95) + a.step/2}
 }

@@ -184,7 +184,7 @@ func BenchmarkConvergence(b *testing.B) {
 // horizonAlone is the rival that ignores the curve.
 func (c *Curve) horizonAlone(target float64) data.Estimate {
 	h := c.horizon(c.toLoss(target))
-	a := newArrival(c, h.end)
+	a := newArrival(c, h.end, false)
 	for j, x := range a.x {
 		a.mass[j] = h.density(x) * a.looks[j]
 	}

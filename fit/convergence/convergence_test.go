@@ -235,7 +235,7 @@ func TestReachFollowsTheRecord(t *testing.T) {
 		name   string
 		points []data.CurvePoint
 		want   Reach
-	}{{"loss of steps", steps, Smooth}, {"loss per epoch", epochs, First}, {"metric", metric, First}} {
+	}{{"loss of steps", steps, Smooth}, {"loss per epoch", epochs, Smooth}, {"metric", metric, First}} {
 		c, err := Fit(tt.points, 0, Settings{})
 		if err != nil || c.Reach != tt.want {
 			t.Fatalf("%s: %q, %v, want %q", tt.name, c.Reach, err, tt.want)

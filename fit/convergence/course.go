@@ -31,7 +31,7 @@ func (c *Curve) Course(target *float64) *Course {
 	}
 	if target != nil {
 		if t := c.toLoss(*target); finite(t) && t < c.lowest() {
-			if p, a := c.arrive(t); a.curves >= unlikely {
+			if p, a := c.arrive(t, math.Inf(1)); a.curves >= unlikely {
 				k.p, k.weights = p, a.given
 			}
 		}
@@ -70,12 +70,12 @@ func (k *Course) Band(x float64) data.Estimate {
 		ws = append(ws, k.weights[i])
 	}
 	e := data.Estimate{Mean: quantile.Weighted(ls, ws, .5), Lo: quantile.Weighted(noisy, ws, .05), Hi: quantile.Weighted(noisy, ws, .95)}
-	if k.best != nil {
-		e.Mean = k.c.fromLoss(k.best.At(x))
-	}
 	if math.IsNaN(e.Mean) { // no draws: the last recorded level
 		last := k.c.fromLoss(k.c.Recorded[len(k.c.Recorded)-1].Loss)
-		return data.Estimate{Mean: last, Lo: last, Hi: last}
+		e = data.Estimate{Mean: last, Lo: last, Hi: last}
+	}
+	if k.best != nil {
+		e.Mean = k.c.fromLoss(k.best.At(x))
 	}
 	return data.Estimate{Mean: e.Mean, Lo: math.Min(e.Lo, e.Mean), Hi: math.Max(e.Hi, e.Mean)}
 }

@@ -190,7 +190,7 @@ func TestWorkIsBounded(t *testing.T) {
 			}
 			low := c.fromLoss(c.Lows[len(c.Lows)-1].Loss)
 			for _, c.Reach = range []Reach{First, Smooth} {
-				p, a := c.arrive(c.lowest() - .1)
+				p, a := c.arrive(c.lowest()-.1, math.Inf(1))
 				if len(p.draws) > drawCount || len(a.x) > 2*mostCells {
 					t.Errorf("seed %d, planned %g: %d curves at %d moments", seed, planned, len(p.draws), len(a.x))
 				}

@@ -20,8 +20,8 @@ const (
 	// First is the first recorded value at or below the target: for a metric
 	// that is evaluated once per epoch and stops the training.
 	First Reach = "first"
-	// Smooth is where the smoothed curve meets the target: for the loss of
-	// single steps, whose noise goes far below the curve.
+	// Smooth is where the smoothed curve meets the target: for a loss, whose
+	// noise goes below the curve.
 	Smooth Reach = "smooth"
 )
 
@@ -70,8 +70,8 @@ type Curve struct {
 	LastX  float64       `json:"last_x"`           // steps recorded
 	Rising *RisingMetric `json:"rising,omitempty"` // set for a metric that rises
 	Epochs bool          `json:"epochs,omitempty"` // steps are epochs, of unknown length
-	// Reach is Smooth for losses recorded several times per epoch or without
-	// epochs, else First, unless set.
+	// Reach is Smooth for a loss or a metric recorded several times per epoch,
+	// else First, unless set.
 	Reach    Reach   `json:"reach,omitempty"`
 	Lows     []Point `json:"seen"`              // running minima of single values, at most 64
 	Recorded []Point `json:"recorded"`          // the curve without outliers, as averages over at most 128 stretches

@@ -87,7 +87,7 @@ func loss(qs []question, p prior) map[string]float64 {
 	for _, q := range qs {
 		c := *q.curve
 		c.known = &p
-		_, a := c.arrive(q.target)
+		_, a := c.arrive(q.target, math.Inf(1))
 		mass := math.SmallestNonzeroFloat64
 		for j, x := range a.x {
 			if q.truth <= x+a.step/2 {

@@ -2,10 +2,8 @@ package convergence
 
 import (
 	"math"
-	"slices"
 
 	"knee/data"
-	"knee/internal/quantile"
 )
 
 // OptimusCurve is l = 1/(β0·x + β1) + β2, the convergence of first-order
@@ -31,15 +29,6 @@ func (c OptimusCurve) StepsTo(loss float64) (float64, bool) {
 		return 0, true
 	}
 	return need / c.Beta0, c.Beta0 > 0
-}
-
-// optimusShapes returns the shapes for the interval of Optimus's curve.
-func optimusShapes(points int, seen float64) []shape {
-	var out []shape
-	for _, scale := range geometric(1/float64(4*points), 32, scaleNodes*bendNodes) {
-		out = append(out, shape{true, scale * seen, 1})
-	}
-	return out
 }
 
 // optimus fits the curve to the record. The limit is searched on a grid from
@@ -100,22 +89,14 @@ func (c *Curve) optimusAt(limit float64) (OptimusCurve, float64) {
 	return f, rss
 }
 
-// optimusStepsTo returns the steps of the best fit, with the interval of the
-// posterior of its form, and the probability of reaching t: 1 if the best fit
-// does, else 0.
+// optimusStepsTo returns the steps of the best fit, in the interval of the
+// posterior, and the probability of reaching t: 1 if the best fit does, else 0.
 func (c *Curve) optimusStepsTo(t float64) (data.Estimate, float64) {
 	x, ok := c.optimus().StepsTo(t)
 	if !ok || !finite(x) {
 		return data.Estimate{}, 0
 	}
-	mean := math.Max(x, c.LastX)
-	steps := []float64{mean}
-	for _, d := range c.posterior().draws {
-		f := OptimusCurve{1 / (d.amplitude * d.shape.scale), 1 / d.amplitude, d.limit}
-		if x, ok := f.StepsTo(t); ok && finite(x) && d.amplitude > 0 {
-			steps = append(steps, math.Max(x, c.LastX))
-		}
-	}
-	slices.Sort(steps)
-	return data.Estimate{Mean: mean, Lo: math.Min(mean, quantile.Sorted(steps, .05)), Hi: math.Max(mean, quantile.Sorted(steps, .95))}, 1
+	_, a := c.arrive(t, math.Inf(1))
+	e, mean := a.estimate(), math.Max(x, c.LastX)
+	return data.Estimate{Mean: mean, Lo: math.Min(mean, e.Lo), Hi: math.Max(mean, e.Hi)}, 1
 }

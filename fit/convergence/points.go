@@ -74,7 +74,9 @@ func byRun(points []usablePoint) (runs [][]usablePoint) {
 	return runs
 }
 
-// reach returns the definition of reaching a target that suits the record.
+// reach returns the definition of reaching a target that suits the record:
+// [First] for a metric without several values per epoch, as a run is stopped by
+// single values of it.
 func (c curvePicker) reach(points []usablePoint) Reach {
 	type epoch struct {
 		run   string
@@ -87,7 +89,7 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 			epochs[epoch{p.run, math.Ceil(p.epoch)}] = true
 		}
 	}
-	if several := recorded >= 2*len(epochs); recorded > 0 && several || recorded == 0 && !c.metric {
+	if !c.metric || recorded > 0 && recorded >= 2*len(epochs) {
 		return Smooth
 	}
 	return First

@@ -3,6 +3,7 @@ package convergence
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -44,6 +45,11 @@ const (
 	// observation: without it, records without noise would fit no shape of the
 	// grid. Benchmarks are equal from a thousandth to a fiftieth.
 	noiseBefore = .01
+	// mostPatches approximately bounds the patches of a regression, for time. A
+	// patch is divided if it may hold more than one in patchesWorth of the
+	// probability.
+	mostPatches  = 2048
+	patchesWorth = 50
 )
 
 // at returns the loss of a draw after x steps.
@@ -67,15 +73,22 @@ func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
 	whole := newRegression(p.segment, nil)
 	chance, n := c.beliefs().Break, len(p.points)
-	parts, logs := []*regression{whole}, []float64{whole.fit(c, 1) + math.Log(1-chance)}
+	parts, logs := []*regression{whole}, []float64{whole.fit(mostPatches) + math.Log(1-chance)}
 	eighth := max(n/8, minSegment)
-	for i := eighth; i+eighth <= n && c.Family != Optimus; i += eighth {
+	for i := eighth; i+eighth <= n; i += eighth {
 		before := newRegression(segment{points: p.points[:i], start: p.start}, whole)
 		after := newRegression(segment{points: p.points[i:], start: p.points[i-1].X}, whole)
-		parts, logs = append(parts, after), append(logs, before.fit(c, 2)+after.fit(c, 2)+math.Log(chance/8))
+		parts, logs = append(parts, after), append(logs, before.fit(1)+after.fit(1)+math.Log(chance/8))
+	}
+	total := floats.LogSumExp(logs)
+	for i, r := range parts {
+		if i > 0 && logs[i] > total-math.Log(drawCount) { // likely enough to be drawn
+			logs[i] -= r.evidence
+			logs[i] += r.fit(mostPatches)
+		}
 	}
 	rng := rand.New(rand.NewPCG(0, 0))
-	total := floats.LogSumExp(logs)
+	total = floats.LogSumExp(logs)
 	sum, next := 0., .5 // systematic sampling in proportion to the cells' weights
 	for i, r := range parts {
 		for _, k := range r.cells {
@@ -94,6 +107,7 @@ type regression struct {
 	span, before  float64   // range of the record, and squared error of the prior
 	y, first, fin []float64 // losses, and the weight of the value at either end in each
 	cells         []cell
+	evidence      float64 // ln
 }
 
 // newRegression returns the regression of a stretch; if it is part of whole,
@@ -113,75 +127,168 @@ func newRegression(s segment, whole *regression) *regression {
 	return r
 }
 
-// fit computes the cells, with weights that sum to 1, and returns ln of the
+// fit computes the cells, with weights that sum to 1, and returns the
 // evidence: the density of the record with all parameters integrated out, for
 // end values within the range of the record. The prior of shapes is averaged
-// over the grid, whose ends are arbitrary, which counts against cuts. coarse
-// divides the grid's nodes.
-func (r *regression) fit(c *Curve, coarse int) float64 {
+// over all patches, whose bounds are arbitrary, which counts against cuts.
+//
+// Patches are divided, up to most of them, where a patch that may hold more than
+// a share of the probability has shapes that differ: without noise, shapes fit
+// that are far closer to each other than any fixed grid.
+func (r *regression) fit(most int) float64 {
 	n := len(r.points)
-	shapes, rhos := allShapes(n, r.points[n-1].X-r.start, coarse), rhoNodes
-	if c.Family == Optimus {
-		shapes, rhos = optimusShapes(n, c.LastX), 1
-	}
+	roots := patches(n, r.points[n-1].X-r.start)
+	r.cells = nil
 	var logs []float64
-	for _, g := range shapes {
-		for _, k := range r.weigh(g, rhos) {
-			r.cells, logs = append(r.cells, k), append(logs, k.log)
+	for divide, tried := roots, 0; len(divide) > 0; {
+		var tiles []tile
+		all, least := slices.Clone(logs), [rhoNodes]float64{}
+		for _, p := range divide {
+			for _, t := range r.divide(p) {
+				tiles = append(tiles, t)
+				for _, k := range t.cells {
+					all = append(all, k.log)
+					if l := &least[k.node]; *l == 0 || k.rss < *l {
+						*l = k.rss
+					}
+				}
+			}
 		}
-	}
-	if len(logs) == 0 {
-		return math.Inf(-1)
+		if len(all) == 0 {
+			r.evidence = math.Inf(-1)
+			return r.evidence
+		}
+		tried, divide = tried+len(tiles), nil
+		enough := floats.LogSumExp(all) - math.Log(patchesWorth)
+		for _, t := range tiles {
+			if tried < most && t.hope(least, r.freedom()) > enough {
+				divide = append(divide, t.patch)
+				continue
+			}
+			for _, k := range t.cells {
+				logs, r.cells = append(logs, k.log), append(r.cells, k)
+			}
+		}
 	}
 	total := floats.LogSumExp(logs)
 	for i := range r.cells {
 		r.cells[i].log -= total
 	}
+	area := 0.
+	for _, p := range roots {
+		area += p.width * p.height
+	}
 	gamma, _ := math.Lgamma(r.freedom() / 2)
-	return total - math.Log(float64(len(logs))) - 2*math.Log(r.span) + gamma - math.Log(math.Pi)/2 - (r.freedom()-1)/2*math.Log(math.Pi*r.before)
+	r.evidence = total - math.Log(area*rhoNodes) - 2*math.Log(r.span) + gamma - math.Log(math.Pi)/2 - (r.freedom()-1)/2*math.Log(math.Pi*r.before)
+	return r.evidence
+}
+
+// tile is a patch with the cells of its central shape.
+type tile struct {
+	patch
+	cells []cell
+	miss  []product // of the difference between the shapes of the patch, with themselves
+}
+
+// divide returns the quarters of a patch, without those whose shape does not fall
+// over the record.
+func (r *regression) divide(p patch) (tiles []tile) {
+	around := make([]float64, len(r.points))
+	if r.normalise(p.centre()) {
+		copy(around, r.first)
+	}
+	var miss []product
+	for _, q := range p.quarters() {
+		t := tile{patch: q, cells: r.weigh(q.centre())}
+		if t.cells == nil {
+			continue
+		}
+		for i := range t.cells {
+			t.cells[i].log += math.Log(q.width * q.height)
+		}
+		floats.Sub(r.first, around)
+		miss, tiles = append(miss, multiply(r.first, r.first)), append(tiles, t)
+	}
+	for i := range tiles {
+		tiles[i].miss = miss
+	}
+	return tiles
+}
+
+// hope returns ln of the most weight that the shapes of a tile may have; −Inf if
+// they fit as well as its central one. least is the least squared error by
+// autocorrelation.
+func (t tile) hope(least [rhoNodes]float64, freedom float64) float64 {
+	hope := math.Inf(-1)
+	for _, k := range t.cells {
+		miss := 0.
+		for _, d := range t.miss {
+			miss = math.Max(miss, d.whitened(k.rho()))
+		}
+		miss = math.Sqrt(miss) * math.Abs(k.first-k.last)
+		if best := least[k.node]; miss*miss*freedom > best {
+			rss := math.Pow(math.Max(math.Sqrt(k.rss)-miss, math.Sqrt(best)), 2)
+			hope = math.Max(hope, k.log+freedom/2*math.Log(k.rss/rss))
+		}
+	}
+	return hope
 }
 
 // cell is a shape and autocorrelation with its posterior.
 type cell struct {
 	shape       shape
-	rho         float64
+	node        int        // of the autocorrelation
 	first, last float64    // posterior means of the curve at either end of the record
 	precision   [3]float64 // precision of the two, times the noise's variance: 11, 12, 22
 	rss         float64    // sum of squared errors, including the prior's
 	log         float64    // ln of the posterior weight
 }
 
+// rho is the autocorrelation.
+func (k cell) rho() float64 { return float64(k.node) / rhoNodes }
+
 // ends returns a shape at the first and last point.
 func (r *regression) ends(g shape) (first, last float64) {
 	return g.at(r.points[0].X - r.start), g.at(r.points[len(r.points)-1].X - r.start)
 }
 
-// weigh returns a cell for each autocorrelation of a shape. A shape determines
-// the share recorded of the way from the first point to the limit; the prior of
-// that share is uniform.
-func (r *regression) weigh(g shape, rhos int) []cell {
+// normalise sets first and fin to the shares of the values at either end in a
+// shape; false if it does not fall over the record.
+func (r *regression) normalise(g shape) bool {
 	g0, g1 := r.ends(g)
-	if !(g0-g1 > 1e-9) { // does not fall over the record
-		return nil
+	if !(g0-g1 > 1e-9) {
+		return false
 	}
 	for i, q := range r.points {
 		r.first[i] = (g.at(q.X-r.start) - g1) / (g0 - g1)
 		r.fin[i] = 1 - r.first[i]
 	}
+	return true
+}
+
+// weigh returns a cell for each autocorrelation of a shape that falls over the
+// record. A shape determines the share recorded of the way from the first point
+// to the limit; the prior of that share is uniform.
+func (r *regression) weigh(g shape) []cell {
+	if !r.normalise(g) {
+		return nil
+	}
+	g0, g1 := r.ends(g)
 	ff, fl, ll := multiply(r.first, r.first), multiply(r.first, r.fin), multiply(r.fin, r.fin)
 	fy, ly, yy := multiply(r.first, r.y), multiply(r.fin, r.y), multiply(r.y, r.y)
 	ahead := g1 / (g0 - g1) // way ahead relative to the way recorded
 	prior := math.Log(ahead) - 2*math.Log1p(ahead)
 	var cells []cell
-	for i := range rhos {
-		rho := float64(i) / rhoNodes
+	for i := range rhoNodes {
+		k := cell{shape: g, node: i}
+		rho := k.rho()
 		a, b, d := ff.whitened(rho), fl.whitened(rho), ll.whitened(rho)
 		u, v := fy.whitened(rho), ly.whitened(rho)
 		det := a*d - b*b
 		if !(det > 0) {
 			continue
 		}
-		k := cell{shape: g, rho: rho, precision: [3]float64{a, b, d}, first: (d*u - b*v) / det, last: (a*v - b*u) / det}
+		k.precision, k.first, k.last = [3]float64{a, b, d}, (d*u-b*v)/det, (a*v-b*u)/det
 		k.rss = math.Max(yy.whitened(rho)-k.first*u-k.last*v, 0) + r.before
 		k.log = prior + math.Log((1-rho*rho)/det)/2 - r.freedom()/2*math.Log(k.rss/r.before)
 		cells = append(cells, k)
@@ -205,7 +312,7 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	g0, g1 := r.ends(k.shape)
 	out := draw{shape: k.shape, start: r.start, fresh: sd, amplitude: (first - last) / (g0 - g1)}
 	out.limit = last - out.amplitude*g1
-	out.lasting = sd * k.rho / math.Sqrt(1-k.rho*k.rho) * rng.NormFloat64()
+	out.lasting = sd * k.rho() / math.Sqrt(1-k.rho()*k.rho()) * rng.NormFloat64()
 	return out
 }
 

@@ -3,6 +3,7 @@ package convergence
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/internal/quantile"
@@ -40,9 +41,9 @@ type Answer struct {
 // by the curve's definition.
 //
 // If the record reaches the target, the answer is interpolated between the
-// recorded lows around it. Otherwise it is the median and 90 % interval of the
-// posterior; for [Optimus], the best fit with the interval of its form's
-// posterior.
+// recorded lows around it; for [Smooth] with the interval of the posterior, and
+// only if that agrees. Otherwise it is the median and 90 % interval of the
+// posterior; for [Optimus], the best fit with the same interval.
 //
 // It fails with a *[NeverReachedError] if the record moves away from the
 // target, or if fewer than one in twenty curves reach it and there is neither a
@@ -53,31 +54,39 @@ func (c *Curve) Target(target float64) (Answer, error) {
 	if math.IsNaN(t) {
 		return Answer{}, data.Invalid("", target, "a target loss")
 	}
-	lows := c.lows()
-	for i, s := range lows {
-		switch {
-		case s.Loss > t:
-		case i > 0:
-			return Answer{Steps: between(lows[i-1], s, t), Chance: 1, Method: "recorded"}, nil
-		default:
-			return c.metAtOnce(s, t), nil
+	a, lows, met := Answer{Method: c.Family}, c.lows(), math.Inf(1)
+	switch i := slices.IndexFunc(lows, func(s Point) bool { return s.Loss <= t }); {
+	case i == 0:
+		return c.metAtOnce(lows[0], t), nil
+	case i > 0:
+		a = Answer{Steps: between(lows[i-1], lows[i], t), Chance: 1, Method: "recorded"}
+		if met = a.Steps.Mean; c.Reach == First || c.Family == Optimus {
+			return a, nil
 		}
 	}
-	a, floor := Answer{Method: c.Family}, lows[len(lows)-1].Loss
+	floor := lows[len(lows)-1].Loss
 	var hopeless, away bool
 	if c.Family == Optimus {
 		a.Steps, a.Chance = c.optimusStepsTo(t)
 		floor, hopeless = c.optimus().Beta2, a.Chance == 0
 	} else {
-		p, at := c.arrive(t)
-		a.Steps, a.Chance, floor = at.estimate(), at.chance, p.level(t, floor)
+		p, at := c.arrive(t, met)
+		e := at.estimate()
+		if at.past > 1-unlikely {
+			a.Steps.Lo, a.Steps.Hi = math.Min(a.Steps.Lo, e.Lo), math.Max(a.Steps.Hi, e.Hi)
+			return a, nil
+		}
+		a, floor = Answer{Steps: e, Chance: at.chance, Method: c.Family}, p.level(t, floor)
 		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
 		away = p.rising() > 1-unlikely
+		if at.past > 0 {
+			a.Notes = []string{fmt.Sprintf("the smoothed record meets the target at %.4g steps, by its noise alone with a probability of %.0f %%", met, 100*(1-at.past))}
+		}
 	}
 	if hopeless || away {
 		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away}
 	}
-	a.Notes = c.notes(a, c.fromLoss(floor))
+	a.Notes = append(a.Notes, c.notes(a, c.fromLoss(floor))...)
 	if r := c.Rising; r != nil && target > r.Ceiling && (r.Ceiling == 1 || r.Ceiling == 100) {
 		a.Notes = append(a.Notes, fmt.Sprintf("the metric was never above %g so far: if it is a fraction or a percentage, %.4g is out of reach", r.Ceiling, target))
 	}

@@ -17,6 +17,7 @@ const (
 	constant          // bytes of CUDA context, buffers and workspace
 	headroom          // usable share of a device's memory
 	noise             // sd of ln peak memory of one configuration
+	selective         // share of activations, without scores, that selective recomputation keeps
 	coordinates
 )
 
@@ -44,12 +45,18 @@ type Gaussian struct {
 //   - headroom: memory that the driver reserves or fragmentation makes
 //     unusable.
 //   - noise: learned.
+//   - selective: Megatron-LM recomputes attention scores alone and keeps the
+//     rest (Korthikanti et al., section 5); torchtitan by default recomputes
+//     every second layer, of which it keeps the input, 2 of 34 bytes. Mean and
+//     sd of ln of the two shares.
 func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 	full, guessed, known := complete(a)
 	p := [coordinates]Gaussian{
 		state: {0, .2}, activation: {0, .5}, quadratic: {-1.5, 1.5}, logits: {math.Log(6), .7},
 		overhead: from.Overhead, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: from.Noise,
 	}
+	every2nd := math.Log((1 + 2./34) / 2)
+	p[selective] = Gaussian{every2nd / 2, -every2nd / math.Sqrt2}
 	if !known { // bytes, from small networks to large ones
 		p[state], p[activation] = Gaussian{math.Log(5e9), 3}, Gaussian{math.Log(1e8), 3}
 		p[quadratic].SD = math.Hypot(p[quadratic].SD, 3*guess) // the length, which counts twice, and the size of a head
@@ -112,6 +119,7 @@ type point struct {
 	first, last   stage
 	tokens        float64 // tokens × vocabulary of a micro-batch on one device of the last stage
 	embedding     float64 // share of the parameters in embeddings, on the first and last stage
+	selective     bool    // selective recomputation
 	parameters    float64
 	perSample     float64 // bytes of activations of a sample of the whole model, t = 1
 }
@@ -128,7 +136,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	t, stages, cp := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1))
 	d := float64(c.Replicas())
 	b, m := math.Max(c.LocalBatch, 1e-6), float64(c.AccumSteps+1)
-	p := point{split: t, parameters: 1, perSample: 1}
+	p := point{split: t, selective: c.Recompute == "selective", parameters: 1, perSample: 1}
 	optimizer := optimizerBytes
 	if c.Offload == "cpu" || c.Offload == "optimizer" {
 		optimizer = 0
@@ -201,10 +209,13 @@ func (p *point) parts(x *[coordinates]float64) (first, last parts) {
 	held *= math.Exp(x[overhead])
 	held *= p.embedding + (1-p.embedding)*p.shards
 	act := math.Exp(x[activation]+x[overhead]) * p.perSample
+	if p.selective {
+		act *= math.Exp(x[selective])
+	}
 	scores := math.Min(math.Exp(x[quadratic]), 1) * math.Exp(x[overhead])
 	if p.parameters == 1 { // the size is unknown
 		held /= stateBytes // the coordinate is already the sum
-		scores = math.Exp(x[quadratic]) * act
+		scores = math.Exp(x[quadratic] + x[activation] + x[overhead])
 	}
 	c := math.Exp(x[constant])
 	return parts{held, act*p.first.activations + scores*p.first.scores, 0, c}, parts{held, act*p.last.activations + scores*p.last.scores, math.Exp(x[logits]+x[overhead]) * p.tokens, c}

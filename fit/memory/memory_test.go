@@ -117,6 +117,43 @@ func TestScoresOfUnknownSize(t *testing.T) {
 	}
 }
 
+// Rows without recomputation and with full one leave open what an implementation
+// of selective recomputation keeps: all activations but scores, or those of every
+// second layer. Intervals contain either, for jobs drawn from the prior.
+func TestSelectiveUnmeasured(t *testing.T) {
+	inside, n := 0, 0
+	for seed := range uint64(15) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		for _, kept := range []float64{0, math.Log(.53)} {
+			var x [coordinates]float64
+			for i, p := range priors(gpt, learned()) {
+				x[i] = p.Mean + p.SD*rng.NormFloat64()
+			}
+			x[noise], x[selective] = math.Log(.03), kept
+			peak := func(c data.Config) float64 {
+				p := pointOf(c, gpt)
+				return math.Exp(p.ln(&x) + .03*rng.NormFloat64())
+			}
+			var ms []data.Measurement
+			for _, c := range []data.Config{config(8, 1, data.Layout{}), config(8, 2, data.Layout{}), config(8, 4, data.Layout{TP: 2}), config(8, 8, data.Layout{Recompute: "full"})} {
+				ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: 1, PeakMemory: peak(c)})
+			}
+			m := Fit(ms, gpt, 1)
+			for _, batch := range []float64{4, 16} {
+				c := config(8, batch, data.Layout{Recompute: "selective"})
+				if p, truth := m.Predict(c).Peak, peak(c); p.Lo <= truth && truth <= p.Hi {
+					inside++
+				}
+				n++
+			}
+		}
+	}
+	t.Logf("%d of %d inside", inside, n)
+	if inside < n*85/100 {
+		t.Errorf("%d of %d peaks inside their 90 %% intervals", inside, n)
+	}
+}
+
 func TestUnknownDevice(t *testing.T) {
 	c := config(1, 1, data.Layout{})
 	c.GPUType = "abacus"

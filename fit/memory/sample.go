@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -84,11 +85,16 @@ const (
 
 // sample draws from the posterior with the affine-invariant ensemble sampler
 // (Goodman and Weare, "Ensemble samplers with affine invariance", 2010), which
-// needs neither derivatives nor scales. Without rows it draws from the prior.
+// needs neither derivatives nor scales. Without rows it draws from the prior, as
+// it does the share that selective recomputation keeps if no row shows it.
 func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
+	dims := selective // the last coordinate
+	if slices.ContainsFunc(rows, func(o observation) bool { return o.selective }) {
+		dims = coordinates
+	}
 	draw := func() (x [coordinates]float64) {
-		for i, p := range prior {
+		for i, p := range prior[:dims] {
 			x[i] = p.Mean + p.SD*rng.NormFloat64()
 		}
 		return x
@@ -110,23 +116,25 @@ func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coor
 			}
 		}
 	}
-	if len(rows) == 0 {
-		return x
-	}
-	for range steps {
+	for i := 0; i < steps && len(rows) > 0; i++ {
 		for half := range 2 {
 			for w := half; w < walkers; w += 2 {
 				other := &x[(rng.IntN(walkers/2)*2+1-half)%walkers]
 				z := stretch(rng.Float64())
 				var y [coordinates]float64
-				for i := range y {
+				for i := range dims {
 					y[i] = other[i] + z*(x[w][i]-other[i])
 				}
 				v := logDensity(&y, rows, &prior)
-				if math.Log(rng.Float64()) < (coordinates-1)*math.Log(z)+v-density[w] {
+				if math.Log(rng.Float64()) < float64(dims-1)*math.Log(z)+v-density[w] {
 					x[w], density[w] = y, v
 				}
 			}
+		}
+	}
+	for w := range x {
+		for i := dims; i < coordinates; i++ {
+			x[w][i] = prior[i].Mean + prior[i].SD*rng.NormFloat64()
 		}
 	}
 	return x

@@ -45,6 +45,10 @@ type Speed struct {
 	// Own is the share of the variance over jobs that is specific to each GPU
 	// type of a job, and to each job of a cluster.
 	Own float64 `json:"own"`
+	// Shared is the prior odds that all workers share what their input comes
+	// from, which may then limit them; that the workers of a node do is twice
+	// as likely.
+	Shared float64 `json:"shared"`
 	// Caution is a factor on the width of intervals of ln step time, for jobs
 	// unlike those of the learning.
 	Caution float64 `json:"caution"`

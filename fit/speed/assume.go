@@ -9,13 +9,17 @@ import (
 	"knee/internal/gp"
 )
 
-// assumption is what a model takes unknown batches and nodes for.
+// assumption is what a model takes for granted of what is not recorded.
 type assumption struct {
 	Fixed   bool    `json:"fixed_global_batch,omitempty"` // else the local batch was constant
 	PerNode float64 `json:"per_node,omitempty"`           // workers that fill a node; 0: all links are alike
+	// Which workers share their input, which then may limit them.
+	Shared form.Sharing `json:"shared_input,omitempty"`
 }
 
-func (g *group) assumed() assumption { return assumption{g.scale.Fixed, g.scale.PerNode} }
+func (g *group) assumed() assumption {
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared}
+}
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
 // of a network beyond.
@@ -31,11 +35,11 @@ func (g *group) assumptions() []assumption {
 		return all
 	}
 	if g.without > 0 && g.mode != data.PSAsync {
-		all = append(all, assumption{!own.Fixed, own.PerNode})
+		all = append(all, assumption{Fixed: !own.Fixed, PerNode: own.PerNode})
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		for _, a := range all {
-			all = append(all, assumption{a.Fixed, gpusPerNode - own.PerNode})
+			all = append(all, assumption{Fixed: a.Fixed, PerNode: gpusPerNode - own.PerNode})
 		}
 	}
 	return all
@@ -77,40 +81,58 @@ func (g *group) begin(ctx context.Context) (*gp.Factor, error) {
 // assumption, without parts of the form.
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
-	m.scale.Fixed, m.scale.PerNode, m.absent, m.members = a.Fixed, a.PerNode, absent, nil
+	m.scale.Fixed, m.scale.PerNode, m.scale.Shared, m.absent, m.members = a.Fixed, a.PerNode, a.Shared, absent, nil
 	return &m, m.prepare()
 }
 
-// others returns further models of the same measurements, with their prior
-// probabilities relative to the group's: under the other assumptions, and the
-// limits of the collective form. These have no part of a step independent of
-// the batch, no time on the measured links (Amdahl's law), or neither (linear
-// scaling). The prior of the form gives them little probability, which few
-// measurements do not correct; together they get the form's prior probability.
-// More than two measurements per coordinate suffice without them.
+// variant is a change of the form, with its prior odds.
+type variant struct {
+	absent []string
+	shared form.Sharing
+	odds   float64
+}
+
+// others returns further models of the same measurements, with their prior odds
+// relative to the group's: under the other assumptions, and variants of the
+// collective form. In its limits there is no part of a step independent of the
+// batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
+// of the form gives them little probability, which few measurements do not
+// correct; together they are as likely as the form. Or workers share what their
+// input comes from. More than two measurements per coordinate suffice without
+// variants.
 func (g *group) others() ([]member, error) {
-	limits := [][]string{nil}
+	variants := []variant{{odds: 1}}
 	if g.family == form.CollectiveFamily && len(g.rows) <= 2*g.task.coords.n {
-		limits = append(limits, []string{"fixed_share"}, []string{"intra"}, []string{"fixed_share", "intra"})
+		variants = append(variants,
+			variant{absent: []string{"fixed_share"}, odds: 1. / 3}, variant{absent: []string{"intra"}, odds: 1. / 3},
+			variant{absent: []string{"fixed_share", "intra"}, odds: 1. / 3})
+		if g.numbersOfWorkers() >= 3 { // with two, it looks like communication
+			variants = append(variants, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
+		}
 	}
 	var out []member
 	for i, a := range g.assumptions() {
-		for j, absent := range limits {
+		for j, v := range variants {
 			if i == 0 && j == 0 {
 				continue
 			}
-			m, err := g.like(a, absent)
+			a.Shared = v.shared
+			m, err := g.like(a, v.absent)
 			if err != nil {
 				return nil, err
 			}
-			share := 1.
-			if j > 0 {
-				share /= float64(len(limits) - 1)
-			}
-			out = append(out, member{m, share})
+			out = append(out, member{m, v.odds})
 		}
 	}
 	return out, nil
+}
+
+func (g *group) numbersOfWorkers() int {
+	of := map[float64]bool{}
+	for i := range g.pts {
+		of[g.pts[i].Workers] = true
+	}
+	return len(of)
 }
 
 // share returns the posterior probability of the models of the average that

@@ -70,7 +70,7 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 	dealt := at.deal(n)
 	for i, m := range at.all() {
 		from := modes[i].From
-		if len(from) != n || slices.Min(from) < 0 || slices.Max(from) >= proposals {
+		if len(from) != n || i > 0 && dealt[i] == nil || slices.Min(from) < 0 || slices.Max(from) >= proposals {
 			return false
 		}
 		var err error

@@ -208,11 +208,6 @@ func JobsPath(namespace string) string {
 	return "/apis/batch/v1/namespaces/" + namespace + "/jobs"
 }
 
-// PyTorchJobsPath is the collection of Kubeflow PyTorchJobs of a namespace.
-func PyTorchJobsPath(namespace string) string {
-	return "/apis/kubeflow.org/v1/namespaces/" + namespace + "/pytorchjobs"
-}
-
 func corePath(namespace, kind string) string {
 	if namespace == "" {
 		return "/api/v1/" + kind

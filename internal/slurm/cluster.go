@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Cluster describes the nodes of the Slurm cluster that this machine belongs to. A
@@ -45,7 +47,7 @@ func describe(n Node) (node data.Node, left []string) {
 		case strings.ToLower(g.Type) == node.GPUType:
 			node.GPUs += g.Count
 		default:
-			left = append(left, fmt.Sprintf("node %s: %d GPUs of type %s are left out: a node of cluster.yaml has one type of GPU, here %s", n.Name, g.Count, g.Type, node.GPUType))
+			left = append(left, fmt.Sprintf("node %s: %s of type %s left out: a node of cluster.yaml has one type of GPU, here %s", n.Name, english.Plural(g.Count, "GPU", ""), g.Type, node.GPUType))
 		}
 	}
 	return node, left

@@ -115,6 +115,19 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
+// A job that is to wait is held, so that its scheduler does not start it.
+func TestWaitingJobIsHeld(t *testing.T) {
+	f := queuetest.New("n1")
+	f.Add("1", 1)
+	f.Cluster.Nodes[0].Drained = true
+	p := planOf(entry("1", data.Wait, nil))
+	expect(t, "waits", run(t, runner(f), p), "1 done")
+	if !f.Get("1").HeldByUs {
+		t.Errorf("%+v is not held", f.Get("1"))
+	}
+	expect(t, "again", run(t, runner(f), p), "1 already")
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	f, p := exchange()
 	changes, err := runner(f).Run(t.Context(), p, true)

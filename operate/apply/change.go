@@ -7,6 +7,8 @@ import (
 
 	"knee/data"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Status is the outcome of the change of one job.
@@ -112,7 +114,7 @@ func (c *Change) reached(job queue.Job) bool {
 		n := queue.Workers(c.To)
 		return n > 0 && job.Workers == n && (len(job.Nodes) == 0 || queue.Workers(job.Nodes) == n)
 	}
-	if c.Action == data.Pause {
+	if !c.Action.Runs() {
 		return job.Held && len(job.Nodes) == 0
 	}
 	return job.State == queue.Running && covers(c.To, job.Nodes)
@@ -187,11 +189,11 @@ func refuseBeyond(changes []*Change, snap *queue.Snapshot, nodes map[string]data
 			}
 		}
 		if used > l.Most && last != nil {
-			what := "GPUs"
+			what := "GPU"
 			if l.Running {
-				what = "jobs"
+				what = "job"
 			}
-			last.set(Refused, "%s may have %d %s and would have %d", l.Name, l.Most, what, used)
+			last.set(Refused, "%s may have %s and would have %d", l.Name, english.Plural(l.Most, what, ""), used)
 			return true
 		}
 	}
@@ -215,7 +217,7 @@ func refuseLast(changes []*Change, left map[string]int) bool {
 		}
 		for _, s := range c.To {
 			if left[s.Node] < 0 {
-				c.set(Refused, "node %s does not have the %d workers free that it would get there", s.Node, s.Workers)
+				c.set(Refused, "node %s does not have %s free for it", s.Node, english.Plural(s.Workers, "GPU", ""))
 				return true
 			}
 		}

@@ -9,6 +9,8 @@ import (
 
 	"knee/data"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Runner applies plans to a queue.
@@ -28,9 +30,6 @@ type Runner struct {
 // poll is the time between two reads of the queue: short enough for people, long
 // enough for a loaded controller.
 const poll = 2 * time.Second
-
-// looks is how often the queue is read within the deadline.
-func (r *Runner) looks() int { return int(r.Deadline/poll) + 1 }
 
 // Run applies a plan; dry, it only lists the changes. Each change has its own
 // status; the error is of the whole run: the queue could not be read, Before
@@ -77,7 +76,7 @@ func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 		return
 	}
 	for _, c := range open {
-		c.set(Postponed, "a run makes at most %d changes", r.MaxChanges)
+		c.set(Postponed, "a run makes at most %s", english.Plural(r.MaxChanges, "change", ""))
 	}
 	for n := 0; n < r.MaxChanges; n++ {
 		i := slices.IndexFunc(open, func(c *Change) bool { return !c.Pending() && fits(append(slices.Clone(chosen), c), snap) })
@@ -138,7 +137,7 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 		c.set(Failed, "it has not left %s in time; it is held, and the next run starts it", where(c.From))
 	}
 	for _, c := range held {
-		if c.Pending() && c.Action == data.Pause {
+		if c.Pending() && !c.Action.Runs() {
 			c.Status = Done
 		}
 	}
@@ -173,7 +172,11 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 			back = append(back, c)
 			continue
 		}
-		if err := r.Scheduler.Start(ctx, r.now(snap, c), c.To); err != nil {
+		job := c.job
+		if now := snap.Find(c.ID); now != nil {
+			job = *now
+		}
+		if err := r.Scheduler.Start(ctx, job, c.To); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
@@ -189,7 +192,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	}
 	for _, c := range late {
 		if c.Reason = "it does not run on " + where(c.To) + " in time"; c.job.InPlace {
-			c.Reason = fmt.Sprintf("its scheduler does not show %d workers in time", queue.Workers(c.To))
+			c.Reason = fmt.Sprintf("its scheduler does not show %s in time", english.Plural(queue.Workers(c.To), "worker", ""))
 		}
 	}
 	for _, c := range started {
@@ -203,15 +206,6 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		}
 	}
 	return r.rollBack(ctx, append(back, late...))
-}
-
-// now returns the job of a change from the snapshot, or as it was in Diff if it
-// is not there.
-func (r *Runner) now(snap *queue.Snapshot, c *Change) queue.Job {
-	if j := snap.Find(c.ID); j != nil {
-		return *j
-	}
-	return c.job
 }
 
 // rollBack gives jobs their former nodes if those are free, else their place in
@@ -287,51 +281,45 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 // and returns the changes for which it does not. A job that two reads lack has
 // ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
-	for look := 0; ; look++ {
-		if len(changes) == 0 {
-			return nil, nil
-		}
-		snap, err := r.Scheduler.Read(ctx)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err == nil {
-			var open []*Change
-			for _, c := range changes {
-				switch j := snap.Find(c.ID); {
-				case j == nil && c.absent < 1: // an answer may be incomplete
-					c.absent++
-					open = append(open, c)
-				case j == nil:
-					c.set(Ended, "the queue does not hold it any more")
-				case !shows(c, *j):
-					open = append(open, c)
-				}
-			}
-			changes = open
-		}
-		if look+1 >= r.looks() || len(changes) == 0 {
-			return changes, nil
-		}
-		if err := r.sleep(ctx); err != nil {
-			return nil, err
-		}
+	if len(changes) == 0 {
+		return nil, nil
 	}
+	_ = r.read(ctx, func(snap *queue.Snapshot) bool {
+		changes = slices.DeleteFunc(slices.Clone(changes), func(c *Change) bool {
+			j := snap.Find(c.ID)
+			switch {
+			case j != nil:
+				return shows(c, *j)
+			case c.absent < 1: // an answer may be incomplete
+				c.absent++
+				return false
+			}
+			c.set(Ended, "the queue does not hold it any more")
+			return true
+		})
+		return len(changes) == 0
+	})
+	return changes, ctx.Err()
 }
 
 // look reads the queue, and repeats a read that fails until the deadline.
-func (r *Runner) look(ctx context.Context) (*queue.Snapshot, error) {
-	var all []error
-	for look := 0; ; look++ {
+func (r *Runner) look(ctx context.Context) (snap *queue.Snapshot, err error) {
+	if err = r.read(ctx, func(s *queue.Snapshot) bool { snap = s; return true }); err != nil {
+		err = fmt.Errorf("the queue does not answer: %w", err)
+	}
+	return snap, err
+}
+
+// read reads the queue until done is true of an answer or the deadline has passed. The
+// error is that of the last read.
+func (r *Runner) read(ctx context.Context, done func(*queue.Snapshot) bool) error {
+	for left := r.Deadline; ; left -= poll {
 		snap, err := r.Scheduler.Read(ctx)
-		if err == nil {
-			return snap, nil
-		}
-		if all = append(all, err); look+1 >= r.looks() || ctx.Err() != nil {
-			return nil, fmt.Errorf("the queue does not answer: %w", errors.Join(all[len(all)-1], ctx.Err()))
+		if ctx.Err() != nil || err == nil && done(snap) || left < poll {
+			return errors.Join(err, ctx.Err())
 		}
 		if err := r.sleep(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

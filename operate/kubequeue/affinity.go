@@ -1,8 +1,9 @@
 package kubequeue
 
 import (
-	"encoding/json"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // hostname is the node label that binds pods to nodes.
@@ -19,7 +20,7 @@ func bound(template map[string]any, was, nodes []string) []any {
 	terms, _ := at(template, affinityPath).([]any)
 	var out []any
 	for _, t := range terms {
-		term, _ := clone(t).(map[string]any)
+		term, _ := runtime.DeepCopyJSONValue(t).(map[string]any)
 		var rest []any
 		list, _ := term["matchExpressions"].([]any)
 		for _, e := range list {
@@ -58,13 +59,4 @@ func ours(expression any, was []string) bool {
 	}
 	values, _ := e["values"].([]any)
 	return slices.EqualFunc(values, was, func(v any, n string) bool { return v == n })
-}
-
-// clone copies a JSON value.
-func clone[T any](v T) T {
-	var out T
-	if text, err := json.Marshal(v); err == nil {
-		_ = json.Unmarshal(text, &out) // what was marshalled can be read
-	}
-	return out
 }

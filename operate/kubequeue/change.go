@@ -11,12 +11,15 @@ import (
 
 	"knee/data"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	w := j.Handle.(workload)
 	if !j.Resizable && queue.Workers(to) != j.Workers {
-		return fmt.Sprintf("it stays at %d GPUs: Kubernetes does not change the completions of a Job that has no index for each of its pods", j.Workers)
+		return fmt.Sprintf("it stays at %s: Kubernetes does not change the completions of a Job that has no index for each of its pods", english.Plural(j.Workers, "GPU", ""))
 	}
 	if _, err := replicas(w, to); err != nil {
 		return err.Error()
@@ -38,7 +41,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 			return nil, errors.New("it has no parameter servers")
 		}
 		if s.Workers%each != 0 {
-			return nil, fmt.Errorf("its pods have %d GPUs each, of which %d on node %s is no multiple", each, s.Workers, s.Node)
+			return nil, fmt.Errorf("its pods have %s each, of which %d on node %s is no multiple", english.Plural(each, "GPU", ""), s.Workers, s.Node)
 		}
 		pods += s.Workers / each
 	}
@@ -54,7 +57,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	}
 	last := out[len(out)-1]
 	if last < 0 {
-		return nil, fmt.Errorf("it has at least %d pods", len(roles)-1)
+		return nil, fmt.Errorf("it has at least %s", english.Plural(len(roles)-1, "pod", ""))
 	}
 	limits, _ := at(w.Spec, w.kind.limits).(map[string]any)
 	for key, wrong := range map[string]func(limit int) bool{
@@ -62,7 +65,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 		"maxReplicas": func(l int) bool { return last > l },
 	} {
 		if limit, ok := limits[key].(float64); ok && wrong(int(limit)) {
-			return nil, fmt.Errorf("%d replicas are beyond its %s, %v", last, key, limit)
+			return nil, fmt.Errorf("%s beyond its %s, %v", english.Plural(last, "replica", ""), key, limit)
 		}
 	}
 	return out, nil
@@ -141,7 +144,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	}
 	notes, spec := map[string]any{}, map[string]any{}
 	if list, ok := at(w.Spec, w.kind.list).([]any); ok && len(list) > 0 {
-		put(spec, w.kind.list, clone(list))
+		put(spec, w.kind.list, runtime.DeepCopyJSONValue(list))
 	}
 	w.resize(spec, roles, counts)
 	if j.InPlace {

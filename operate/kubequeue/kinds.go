@@ -1,7 +1,6 @@
 package kubequeue
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -210,15 +209,20 @@ func (w workload) role(i int, template []string, gpus int) role {
 	return r
 }
 
-// templateGPUs adds up the GPUs of a pod spec.
+// templateGPUs adds up the GPUs of a pod spec in a template. Quantities of a custom
+// resource may be numbers.
 func templateGPUs(template any) (int, error) {
-	text, err := json.Marshal(template)
-	if err != nil {
-		return 0, err
-	}
+	fields, _ := template.(map[string]any)
+	containers, _ := fields["containers"].([]any)
 	var spec kube.PodSpec
-	if err := json.Unmarshal(text, &spec); err != nil {
-		return 0, fmt.Errorf("its pod template: %w", err)
+	for _, c := range containers {
+		c, _ := c.(map[string]any)
+		limits, _ := at(c, []string{"resources", "limits"}).(map[string]any)
+		one := kube.Container{Name: fmt.Sprint(c["name"]), Resources: kube.Resources{Limits: map[string]string{}}}
+		for name, quantity := range limits {
+			one.Resources.Limits[name] = fmt.Sprint(quantity)
+		}
+		spec.Containers = append(spec.Containers, one)
 	}
 	return gpus(spec)
 }

@@ -183,12 +183,13 @@ func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.J
 	if m.CreationTimestamp != nil {
 		j.Submitted = m.CreationTimestamp.UTC()
 	}
-	at := map[string]int{}
+	at, bound := map[string]int{}, 0 // GPUs by node, pods on nodes
 	for _, p := range pods {
 		taken[p.Metadata.UID] = true
 		if p.Spec.NodeName == "" {
 			continue
 		}
+		bound++
 		n, err := q.slots(p)
 		if err != nil {
 			return j, err
@@ -221,7 +222,7 @@ func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.J
 			j.Requested += n[i] * r.gpus
 		}
 	}
-	switch bound := podsBound(pods); {
+	switch {
 	case len(pods) == 0:
 		j.State = queue.Pending
 	case j.Held || w.ended():
@@ -229,23 +230,13 @@ func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.J
 	case bound == pieces:
 		j.State = queue.Running
 	default:
-		j.State, j.Reason = queue.Pending, fmt.Sprintf("%d of %d pods are on nodes", bound, pieces)
+		j.State, j.Reason = queue.Pending, fmt.Sprintf("pods on nodes: %d of %d", bound, pieces)
 	}
 	if j.Queue != "" {
 		q.queued(w, roles, pods, &j)
 	}
 	j.Fixed = fixed(w, roles, j)
 	return j, nil
-}
-
-func podsBound(pods []kube.Pod) int {
-	n := 0
-	for _, p := range pods {
-		if p.Spec.NodeName != "" {
-			n++
-		}
-	}
-	return n
 }
 
 // fixed returns why a job cannot have another size and other nodes, empty if it

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"knee/data"
 	"knee/internal/kube"
@@ -55,7 +56,7 @@ func TestRayJob(t *testing.T) {
 		t.Errorf("more than maxReplicas: %v", got)
 	}
 	spec := map[string]any{}
-	put(spec, w.kind.list, clone(at(w.Spec, w.kind.list)))
+	put(spec, w.kind.list, runtime.DeepCopyJSONValue(at(w.Spec, w.kind.list)))
 	put(spec, roles[1].replicas, 4)
 	put(spec, append(slices.Clone(roles[1].template), affinityPath...), []any{"x"})
 	text := again(t, spec)
@@ -115,6 +116,22 @@ func TestKueue(t *testing.T) {
 		if got := again(t, spec); got != c.patch {
 			t.Errorf("%s: patch %s, want %s", text, got, c.patch)
 		}
+	}
+}
+
+// A custom resource keeps the number that its owner wrote without quotes.
+func TestGPUsAsANumber(t *testing.T) {
+	w := pytorch(t, "")
+	limits := at(w.Spec, []string{"pytorchReplicaSpecs", "Worker", "template", "spec"}).(map[string]any)["containers"].([]any)[0].(map[string]any)["resources"].(map[string]any)["limits"].(map[string]any)
+	for quantity, want := range map[any]int{2.0: 2, "3": 3} {
+		limits["nvidia.com/gpu"] = quantity
+		if roles, err := w.roles(); err != nil || roles[1].gpus != want {
+			t.Errorf("%v: %+v, %v", quantity, roles, err)
+		}
+	}
+	limits["nvidia.com/gpu"] = 1.5
+	if _, err := w.roles(); err == nil || !strings.Contains(err.Error(), `"1.5" of nvidia.com/gpu, want a whole number`) {
+		t.Errorf("half a GPU: %v", err)
 	}
 }
 

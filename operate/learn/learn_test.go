@@ -203,13 +203,6 @@ func TestProfile(t *testing.T) {
 		t.Errorf("its node has no room: %+v", e)
 	}
 	cluster.Nodes[0].GPUs = 8
-	if got := m.Resize([]queue.Row{*row}, cluster); len(got) > 0 {
-		t.Errorf("a job that knee can change: %+v", got)
-	}
-	row.Job.Fixed = "Kueue decides when it runs"
-	if got := m.Resize([]queue.Row{*row}, cluster); len(got) != 1 || got[0].Kind != learn.Larger {
-		t.Errorf("a job that it cannot: %+v", got)
-	}
 	p = plan()
 	p.Jobs = append(p.Jobs, data.PlannedJob{ID: "8", Action: data.Start})
 	if e := m.Profile(p, []queue.Row{*row}, cluster); e != nil {

@@ -7,6 +7,8 @@ import (
 
 	"knee/data"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Profile changes a plan that keeps every job: one of them is to run at twice its
@@ -26,13 +28,13 @@ func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) 
 			continue
 		}
 		to := twice(rows[at], idle(cluster, rows))
-		if gain := m.gain(rows[at], to, func(e data.Estimate) float64 { return e.Lo }); gain > most {
+		if gain := m.gain(rows[at], to); gain > most {
 			most = gain
 			entry := p.Jobs[i]
 			entry.Action, entry.Placement, entry.Workers = data.Grow, to, queue.Workers(to)
 			entry.LocalBatch *= float64(p.Jobs[i].Workers) / float64(entry.Workers)
 			entry.Throughput, entry.Goodput, entry.Finish, entry.Cost = data.Estimate{}, data.Estimate{}, data.Estimate{}, data.Estimate{}
-			entry.Reason = fmt.Sprintf("to be measured at %d workers, on idle GPUs: it may end %.0f s sooner", entry.Workers, gain)
+			entry.Reason = fmt.Sprintf("to be measured at %s, on idle GPUs: it may end %.0f s sooner", english.Plural(entry.Workers, "worker", ""), gain)
 			best = &entry
 		}
 	}
@@ -87,28 +89,10 @@ func twice(row queue.Row, free map[string]data.Node) []data.NodeShare {
 	return to
 }
 
-// Resize proposes twice the size for jobs of kinds that knee cannot change, if
-// GPUs are idle and the model predicts that they end sooner.
-func (m *Models) Resize(rows []queue.Row, cluster *data.Cluster) []Proposal {
-	var out []Proposal
-	free := idle(cluster, rows)
-	for _, r := range rows {
-		if r.Job.Fixed == "" || r.Reading == nil {
-			continue
-		}
-		to := twice(r, free)
-		if gain := m.gain(r, to, func(e data.Estimate) float64 { return e.Mean }); gain > 0 {
-			out = append(out, Proposal{Job: r.ID, Name: r.Name, Kind: Larger,
-				Text: fmt.Sprintf("it would end %.0f s sooner with %d workers, on idle GPUs; resize it by hand: %s", gain, queue.Workers(to), r.Job.Fixed)})
-		}
-	}
-	return out
-}
-
-// gain is the time in seconds that a job saves if it continues on the nodes to,
-// less its restart. pick chooses the end of the predicted step time that counts.
-// It is 0 if the job cannot run there or its model has measurements of that size.
-func (m *Models) gain(row queue.Row, to []data.NodeShare, pick func(data.Estimate) float64) float64 {
+// gain is the time in seconds that a job saves, at the lower end of its predicted step
+// time, if it continues on the nodes to, less its restart. It is 0 if the job cannot run
+// there or its model has measurements of that size.
+func (m *Models) gain(row queue.Row, to []data.NodeShare) float64 {
 	workers := queue.Workers(to)
 	if len(to) == 0 || row.StepTime <= 0 || row.Rule == nil || row.Rule.Batch.Adapt || row.Rule.Workers.Max > 0 && workers > row.Rule.Workers.Max {
 		return 0
@@ -127,5 +111,5 @@ func (m *Models) gain(row queue.Row, to []data.NodeShare, pick func(data.Estimat
 	if err != nil || slices.ContainsFunc(measuredBy(known), func(r data.Measurement) bool { return sameSize(r.Config, c) }) {
 		return 0
 	}
-	return max(0, (row.Rule.Remaining.Steps-row.Step)*(row.StepTime-pick(p.StepTime))-row.Rule.RestartSeconds)
+	return max(0, (row.Rule.Remaining.Steps-row.Step)*(row.StepTime-p.StepTime.Lo)-row.Rule.RestartSeconds)
 }

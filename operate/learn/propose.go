@@ -9,20 +9,16 @@ import (
 	"knee/operate/queue"
 )
 
-// Kinds of proposals, beside those of package check.
-const (
-	// Slowed: the job is at less than half of its best speed on the same nodes, the
-	// rule of Optimus for workers applied to one job over time.
-	Slowed = "slowed"
-	Larger = "larger" // the job would end sooner at twice its size
-)
+// Slowed is a kind of proposal beside those of package check: the job is at less than half
+// of its best speed on the same nodes, the rule of Optimus for workers applied to one job
+// over time.
+const Slowed = "slowed"
 
-// Proposal is a problem or a chance that an operator should look at, and what to
-// do about it.
+// Proposal is a problem that an operator should look at, and what to do about it.
 type Proposal struct {
 	Job  string `json:"job"` // id
 	Name string `json:"name"`
-	Kind string `json:"kind"` // check.Straggler, check.Silent, Slowed or Larger
+	Kind string `json:"kind"` // check.Straggler, check.Silent or Slowed
 	Node string `json:"node,omitempty"`
 	Text string `json:"text"`
 }

@@ -6,7 +6,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/speed"
 	"knee/operate/check"
 )
 
@@ -36,7 +35,9 @@ func (m *Models) fit(ctx context.Context, before *fit.Model, own []data.Measurem
 			return nil, err
 		}
 	}
-	return graft(before, after.Model), nil
+	joined := *before
+	joined.Model = after.Model
+	return &joined, nil
 }
 
 // drifted reports whether a measurement lies outside a predicted interval by more
@@ -69,13 +70,6 @@ func scaled(rows []data.Measurement, by float64) []data.Measurement {
 		r.StepTime, r.SyncTime = by*r.StepTime, by*r.SyncTime
 	}
 	return rows
-}
-
-// graft returns a copy of the model with another speed model.
-func graft(before *fit.Model, speeds *speed.Model) *fit.Model {
-	out := *before
-	out.Model = speeds
-	return &out
 }
 
 // lenders returns the models of the rules, which are of other jobs of the cluster.

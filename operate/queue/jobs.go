@@ -10,6 +10,8 @@ import (
 
 	"knee/data"
 	"knee/operate/check"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Row is a job of the queue with its model, progress and forecast.
@@ -85,10 +87,10 @@ func (v View) Rows(ctx context.Context, s Scheduler, snap *Snapshot) (rows []Row
 		rows = append(rows, row)
 	}
 	if n := len(silent); n > 0 {
-		warnings = append(warnings, fmt.Sprintf("the logs of %d jobs report no steps, so their work counts as not begun; set log or metrics in their rule. The first, %s", n, silent[0]))
+		warnings = append(warnings, fmt.Sprintf("no steps in the logs of %s, so their work counts as not begun; set log or metrics in their rule. The first, %s", english.Plural(n, "job", ""), silent[0]))
 	}
 	if waiting > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d waiting jobs are left to the scheduler: they have no model, or cannot be changed", waiting))
+		warnings = append(warnings, fmt.Sprintf("left to the scheduler: %s without a model, or that cannot be changed", english.Plural(waiting, "waiting job", "")))
 	}
 	return rows, warnings
 }

@@ -20,6 +20,9 @@ import (
 // when it is first read.
 const mostRead = 16 << 20
 
+// longestLog is the time limit of reading one log: its stream may not end.
+const longestLog = time.Minute
+
 // Reading is how far the log of a job was read, and its steps so far. It is kept
 // between looks at the queue: each look measures the steps since the last one, on
 // the job's present nodes.
@@ -74,6 +77,8 @@ func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 	if since.After(v.Now) { // the clock of the scheduler is ahead
 		since = v.Now
 	}
+	ctx, cancel := context.WithTimeout(ctx, longestLog)
+	defer cancel()
 	in, err := s.Log(ctx, row.Job, path, since)
 	if err != nil {
 		if row.State != Running {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"knee/data"
@@ -63,6 +64,38 @@ func TestObserve(t *testing.T) {
 	expect("begun anew", look(160), 97, .2)
 	f.Logs["1"] = ""
 	expect("and empty", look(170), 97, 0)
+}
+
+// endless is a queue whose logs never end.
+type endless struct{ *queuetest.Fake }
+
+func (endless) Log(ctx context.Context, _ queue.Job, _ string, _ time.Time) (io.ReadCloser, error) {
+	return io.NopCloser(waits{ctx}), nil
+}
+
+type waits struct{ context.Context }
+
+func (w waits) Read([]byte) (int, error) {
+	<-w.Done()
+	return 0, w.Err()
+}
+
+// A log that does not end is left after a minute, with a warning.
+func TestEndlessLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := queuetest.New("n1")
+		f.Add("1", 1, data.NodeShare{Node: "n1", Workers: 1})
+		snap, err := f.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		v := queue.View{Rules: []data.JobRule{{Model: "m", Remaining: data.Remaining{Steps: 1000}}}, Now: began}
+		_, warnings := v.Rows(t.Context(), endless{f}, snap)
+		if took := time.Since(began); took != time.Minute || len(warnings) != 1 || !strings.Contains(warnings[0], "deadline exceeded") {
+			t.Errorf("%v, warnings %q", took, warnings)
+		}
+	})
 }
 
 // streams is a queue whose logs are streams from a point in time on.

@@ -114,8 +114,9 @@ func Sort(jobs []Job) {
 	})
 }
 
-// Scheduler is a queue to which plans can be applied. A call that failed may be
-// repeated; none removes a job from the queue.
+// Scheduler is a queue to which plans can be applied. Every call ends: commands and
+// requests have time limits. One that failed may be repeated; none removes a job from
+// the queue.
 type Scheduler interface {
 	// Read returns the queue as it is.
 	Read(context.Context) (*Snapshot, error)

@@ -28,6 +28,8 @@ import (
 	"knee/internal/hostlist"
 	"knee/internal/slurm"
 	"knee/operate/queue"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Commands are the calls of Slurm, replaced in tests.
@@ -233,7 +235,7 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 		}
 	}
 	if len(to) > 0 && !j.Resizable && (len(to) != d.NodeCount || queue.Workers(to) != j.Workers) {
-		return fmt.Sprintf("it stays at %d nodes with %d GPUs: its comment does not say %s, that its script starts as many tasks as it finds GPUs", d.NodeCount, j.Workers, elastic)
+		return fmt.Sprintf("it stays at %s with %s: its comment does not say %s, that its script starts as many tasks as it finds GPUs", english.Plural(d.NodeCount, "node", ""), english.Plural(j.Workers, "GPU", ""), elastic)
 	}
 	if _, err := sizes(d, to); err != nil {
 		return err.Error()
@@ -251,11 +253,11 @@ func sizes(d slurm.Detail, to []data.NodeShare) (tasks int, err error) {
 	case was.tasks == was.nodes && (was.perNode > 1 || d.TasksPerNode == 1):
 		return len(to), nil
 	case d.TasksPerNode > 0 && per != now.Count:
-		return 0, fmt.Errorf("its --ntasks-per-node=%d, which Slurm cannot change, is for %d GPUs on a node; --ntasks leaves it open", d.TasksPerNode, now.Count)
+		return 0, fmt.Errorf("its --ntasks-per-node=%d, which Slurm cannot change, is for %s on a node; --ntasks leaves it open", d.TasksPerNode, english.Plural(now.Count, "GPU", ""))
 	case gpus > 0 && was.tasks*per*len(to)%gpus == 0:
 		return max(1, was.tasks*per*len(to)/gpus), nil
 	}
-	return 0, fmt.Errorf("its %d tasks cannot be shared by %d GPUs as by %d", was.tasks, per*len(to), gpus)
+	return 0, fmt.Errorf("its %s cannot be shared by %s as by %d", english.Plural(was.tasks, "task", ""), english.Plural(per*len(to), "GPU", ""), gpus)
 }
 
 func (q *Queue) Ended(ctx context.Context, j queue.Job) (well bool, how string) {

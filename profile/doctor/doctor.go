@@ -9,7 +9,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -40,7 +39,6 @@ type Machine struct {
 	// last line of its standard error. Nil runs it on this machine.
 	Run func(ctx context.Context, name string, args ...string) (string, error)
 	Dir string // the folder that measurements go to; empty for the current one
-	Env func(string) string
 }
 
 type check struct {
@@ -68,9 +66,6 @@ const answerTimeout = 20 * time.Second
 func Examine(ctx context.Context, m Machine) []Finding {
 	if m.Run == nil {
 		m.Run = run
-	}
-	if m.Env == nil {
-		m.Env = os.Getenv
 	}
 	if m.Dir == "" {
 		m.Dir = "."

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
+
+	"knee/internal/kube"
 )
 
 // askTorch prints the version of PyTorch, its GPUs and its backends.
@@ -60,26 +63,22 @@ func slurm(ctx context.Context, m Machine) Finding {
 	return Finding{Status: Here, Found: version + ": " + strings.Join(strings.Fields(strings.ReplaceAll(nodes, "\n", ", ")), " ")}
 }
 
-// kubernetes checks whether a cluster is configured. knee does not need
-// kubectl, which only tests the kubeconfig.
-func kubernetes(ctx context.Context, m Machine) Finding {
-	where := ""
+// kubernetes asks the API server for its version, with the credentials that
+// trials use.
+func kubernetes(ctx context.Context, _ Machine) Finding {
+	const advice = "set KUBECONFIG to the cluster's configuration"
+	c, err := kube.Load(kube.Settings{})
 	switch {
-	case m.Env("KUBERNETES_SERVICE_HOST") != "":
-		where = "in a pod of a cluster"
-	case m.Env("KUBECONFIG") != "":
-		where = "KUBECONFIG " + m.Env("KUBECONFIG")
-	}
-	out, err := m.Run(ctx, "kubectl", "version", "--request-timeout=5s")
-	switch {
-	case errors.Is(err, exec.ErrNotFound) && where != "":
-		return Finding{Status: Here, Found: where + " (kubectl is not needed)"}
-	case errors.Is(err, exec.ErrNotFound):
-		return absent("kubectl, and no KUBECONFIG", "set KUBECONFIG to the cluster's configuration")
-	case err != nil && where == "" && strings.Contains(err.Error(), "localhost:8080"): // what kubectl tries without a configuration
-		return Finding{Status: Missing, Found: "kubectl, but no cluster configured", Advice: "set KUBECONFIG to the cluster's configuration"}
+	case err != nil && strings.Contains(err.Error(), "found no cluster"):
+		return Finding{Status: Missing, Found: "no cluster configured", Advice: advice}
 	case err != nil:
+		return Finding{Status: Broken, Found: err.Error(), Advice: advice}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var version struct{ GitVersion string }
+	if err := c.Get(ctx, "/version", &version); err != nil {
 		return Finding{Status: Broken, Found: err.Error(), Advice: "run kubectl config get-contexts, and check that the API server can be reached"}
 	}
-	return Finding{Status: Here, Found: lastLine(out)}
+	return Finding{Status: Here, Found: fmt.Sprintf("%s, Kubernetes %s", c.Server, version.GitVersion)}
 }

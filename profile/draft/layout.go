@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -76,23 +75,21 @@ func (d *drafting) modelParallel() int {
 	return n
 }
 
-// writeModel writes the section model, for predictions of other sizes.
-func (d *drafting) writeModel(b *strings.Builder) {
+// model is the section model, for predictions of other sizes.
+func (d *drafting) model() string {
 	var keys []string
 	for _, key := range architecture() {
 		if p, ok := d.named(key); ok {
 			keys = append(keys, key+": "+plain(p.value))
 		}
 	}
-	if len(keys) > 0 {
-		fmt.Fprintf(b, "\n# The size of the model, from which the work and memory of a stage follow.\nmodel: {%s}\n", strings.Join(keys, ", "))
-	}
+	return strings.Join(keys, ", ")
 }
 
-// writeLayout writes the layout knobs that the command sets: tp and pp up to
-// the workers of a node, other degrees up to the command's, words as far as the
+// layout returns the layout knobs that the command sets: tp and pp up to the
+// workers of a node, other degrees up to the command's, words as far as the
 // flag takes them.
-func (d *drafting) writeLayout(b *strings.Builder, slots int) {
+func (d *drafting) layout(slots int) (knobs []string) {
 	about := map[string]string{"tp": "tensor parallelism, best within a node", "pp": "pipeline stages", "cp": "context parallelism", "ep": "expert parallelism"}
 	for _, name := range data.LayoutNames() {
 		p, ok := d.named(name)
@@ -100,15 +97,16 @@ func (d *drafting) writeLayout(b *strings.Builder, slots int) {
 		case !ok:
 		case data.LayoutWords(name) != nil:
 			words := slices.DeleteFunc(data.LayoutWords(name), func(w string) bool { return !slices.Contains(p.words, w) })
-			fmt.Fprintf(b, "  %s: [%s]\n", name, strings.Join(words, ", "))
+			knobs = append(knobs, name+": ["+strings.Join(words, ", ")+"]")
 		default:
 			most := int(p.value)
 			if name == "tp" || name == "pp" {
 				most = max(most, min(slots, d.perNode(slots)))
 			}
-			fmt.Fprintf(b, "  %s: [%s]   # %s\n", name, joined(doublings(most)), about[name])
+			knobs = append(knobs, name+": ["+joined(doublings(most))+"]   # "+about[name])
 		}
 	}
+	return knobs
 }
 
 // perNode is the number of workers per node: slots, or, on a machine without

@@ -1,6 +1,8 @@
 package draft
 
 import (
+	"cmp"
+	_ "embed"
 	"fmt"
 	"math"
 	"os"
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 	"unicode"
 	"unicode/utf8"
 
@@ -74,140 +77,85 @@ func (d *drafting) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
+//go:embed study.tmpl
+var studyText string
+
+var studyTemplate = template.Must(template.New("study").Delims("<<", ">>").Parse(studyText))
+
+// write fills in the template of a study, and notes what is left to do.
 func (d *drafting) write() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# What to measure: knee profile study.yaml\njob: %s\n\n", d.job())
-	d.writeCommand(&b)
-	d.writeMetrics(&b)
-	d.writeModel(&b)
-	d.writeSpace(&b)
-	fmt.Fprintf(&b, `
-# What the search looks for. accuracy covers the space so that the fit is good
-# everywhere; {maximize: throughput} or {maximize: goodput} looks for the best.
-objective: accuracy
-price_per_hour: {%s: %s}   # US$ per worker: put in yours
-trial: {warmup: auto, min_steps: 20, max_seconds: 60, rel_precision: 0.02, timeout: 5m, retries: 1}
-budget: {trials: 10}
-seed: 1
-`, d.machine.GPUType, d.price())
-	return b.String()
-}
-
-func (d *drafting) job() string {
-	name := "my-job"
+	job, price := "my-job", "2.0" // US$ per worker and hour, for the user to replace
+	slots, what := d.machine.GPUs, "GPUs"
+	if slots == 0 {
+		slots, what, price = d.machine.Cores, "cores", "0.05"
+	}
 	if d.script != "" {
-		name = strings.TrimSuffix(filepath.Base(d.script), filepath.Ext(d.script))
+		job = strings.TrimSuffix(filepath.Base(d.script), filepath.Ext(d.script))
 	}
-	return quoted(name)
-}
-
-// price is an example in US$ per worker and hour, for the user to replace.
-func (d *drafting) price() string {
-	if d.machine.GPUs > 0 {
-		return "2.0"
-	}
-	return "0.05"
-}
-
-func (d *drafting) writeCommand(b *strings.Builder) {
-	if d.startsRanks {
-		b.WriteString("# Started once per trial; it starts its ranks itself.\n")
-	} else {
-		b.WriteString(`# Started once per worker, each told who it is by RANK, WORLD_SIZE, LOCAL_RANK,
-# MASTER_ADDR and MASTER_PORT, as torchrun does.
-`)
-	}
-	for _, p := range d.parts {
-		switch {
-		case p.fixed || slices.Contains(architecture(), p.knob):
-		case p.word != "":
-			fmt.Fprintf(b, "# %s was %s.\n", p.arg, p.word)
-		default:
-			fmt.Fprintf(b, "# %s was %s.\n", p.arg, plain(p.value))
-		}
-	}
-	quotedArgs := make([]string, len(d.rendered))
-	for i, a := range d.rendered {
-		quotedArgs[i] = quoted(a)
-	}
-	fmt.Fprintf(b, "command: [%s]\nlauncher:\n  local: {ranks: %t}\n", strings.Join(quotedArgs, ", "), !d.startsRanks)
 	if d.script != "" && !d.scriptFound {
 		d.note("%s is not here: run knee profile where it is, or set dir: in the study", d.script)
 	}
-}
-
-func (d *drafting) writeMetrics(b *strings.Builder) {
-	if d.reports {
-		b.WriteString("\n# The script prints a line per step that starts with \"knee: \".\nmetrics: {jsonl: true}\n")
-		return
-	}
-	if d.format != "" {
-		fmt.Fprintf(b, `
-# How the output is read: as %[1]s writes it, which the script seems to use.
-# More exact is a line per step such as
-#   knee: {"step":12,"step_time_s":0.041,"loss":2.1}
-# with metrics: {jsonl: true}.
-metrics: {pattern: %[1]s}
-`, d.format)
+	switch {
+	case d.reports:
+	case d.format != "":
 		d.note("the script seems to print its speed by %[1]s, so metrics is {pattern: %[1]s}: check that it does", d.format)
-		return
+	default:
+		d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} for what it already prints")
 	}
-	fmt.Fprintf(b, `
-# How the output is read. The script should print a line per step such as
-#   knee: {"step":12,"step_time_s":0.041,"loss":2.1}
-# Where it prints something else, name what to look for instead:
-#   metrics: {regex: 'images/sec: (?P<throughput>[0-9.]+)'}
-# or the program whose log it is, {pattern: NAME}:
-#   %s
-metrics: {jsonl: true}
-`, strings.Join(data.MetricPatterns(), ", "))
-	d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} for what it already prints")
-}
-
-// writeSpace writes the space: workers up to the machine's GPUs or cores,
-// batches around the command's.
-func (d *drafting) writeSpace(b *strings.Builder) {
-	slots, what := d.machine.GPUs, "GPUs"
-	if slots == 0 {
-		slots, what = d.machine.Cores, "cores"
-	}
-	fmt.Fprintf(b, "\n# The configurations to choose from: this machine has %d %s.\nspace:\n  gpu_type: [%s]\n  workers: [%s]\n",
-		slots, what, quoted(d.machine.GPUType), joined(doublings(max(slots, d.modelParallel()))))
 	if d.alone {
 		d.note("nothing in %s seems to join its processes: if each trains by itself, set workers: [1]", d.script)
 	}
-	if d.startsRanks && !slices.ContainsFunc(d.parts, func(p part) bool { return p.knob == "workers" }) {
+	if _, told := d.named("workers"); d.startsRanks && !told {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
 	}
-	d.writeLayout(b, slots)
-	d.writeBatch(b)
+	var command, replaced []string
+	for _, a := range d.rendered {
+		command = append(command, quoted(a))
+	}
+	for _, p := range d.parts {
+		if !p.fixed && !slices.Contains(architecture(), p.knob) {
+			replaced = append(replaced, p.arg+" was "+cmp.Or(p.word, plain(p.value)))
+		}
+	}
+	var b strings.Builder
+	err := studyTemplate.Execute(&b, map[string]any{
+		"Job": quoted(job), "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": strings.Join(command, ", "),
+		"Reports": d.reports, "Format": d.format, "Patterns": strings.Join(data.MetricPatterns(), ", "), "Model": d.model(),
+		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": joined(doublings(max(slots, d.modelParallel()))),
+		"Knobs": append(d.layout(slots), d.batches()...), "Price": price,
+	})
+	if err != nil {
+		panic(err) // the template takes any text
+	}
+	return b.String()
 }
 
-// writeBatch writes a range around the command's batch. If the command also
-// sets a global batch, that is kept and accumulation follows.
-func (d *drafting) writeBatch(b *strings.Builder) {
+// batches returns the knobs of the batch: a range around the command's. If the
+// command also sets a global batch, that is kept and accumulation follows.
+func (d *drafting) batches() (knobs []string) {
 	batch := d.batch()
 	whole := slices.IndexFunc(d.parts, func(p part) bool { return p.global })
-	_, micro := d.named("local_batch")
-	local, _ := d.named("local_batch")
+	local, micro := d.named("local_batch")
 	switch {
 	case batch == 0:
 		d.note("no flag for the batch was found in the command: put {{.LocalBatch}} where it goes, and local_batch into the space")
-		b.WriteString("  # local_batch: {min: 16, max: 128, scale: log2}   # and {{.LocalBatch}} in the command\n")
+		knobs = append(knobs, "# local_batch: {min: 16, max: 128, scale: log2}   # and {{.LocalBatch}} in the command")
 	case local.fixed:
-		fmt.Fprintf(b, "  local_batch: [%s]   # of a replica\n", plain(batch))
+		knobs = append(knobs, "local_batch: ["+plain(batch)+"]   # of a replica")
 	default:
 		if p, _ := d.named("workers"); p.spawns && !strings.Contains(local.arg, "per") {
 			d.note("{{.LocalBatch}} is the batch of one worker: if %s is that of all, put {{.GlobalBatch}} there", local.arg)
 		}
-		lo, hi := math.Max(1, math.Round(batch/4)), batch*2
-		fmt.Fprintf(b, "  local_batch: {min: %s, max: %s, scale: log2}   # of a replica; too large ones are detected and avoided\n", plain(lo), plain(math.Max(lo, hi)))
+		lo := math.Max(1, math.Round(batch/4))
+		knobs = append(knobs, fmt.Sprintf("local_batch: {min: %s, max: %s, scale: log2}   # of a replica; too large ones are detected and avoided",
+			plain(lo), plain(math.Max(lo, 2*batch))))
 	}
 	if whole >= 0 && micro {
-		fmt.Fprintf(b, "  global_batch: [%s]   # of all together: accumulation follows\n", plain(d.parts[whole].value))
+		knobs = append(knobs, "global_batch: ["+plain(d.parts[whole].value)+"]   # of all together: accumulation follows")
 	} else if p, ok := d.named("accum_steps"); ok && p.value == math.Trunc(p.value) {
-		fmt.Fprintf(b, "  accum_steps: [%s]   # micro-steps beyond the first\n", plain(p.value-1))
+		knobs = append(knobs, "accum_steps: ["+plain(p.value-1)+"]   # micro-steps beyond the first")
 	}
+	return knobs
 }
 
 // batch returns the samples per replica and micro-step in the command, 0 if it

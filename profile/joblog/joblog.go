@@ -21,10 +21,6 @@ import (
 // maxLine is the most that is read of one line, in bytes.
 const maxLine = 64 << 10
 
-// maxHead is how much of a log is searched for the format of its lines, in
-// bytes: libraries may print a lot before the first step.
-const maxHead = 1 << 20
-
 // Progress is the progress of a job.
 type Progress struct {
 	Step        float64          // the last in the log; 0 if it counts none
@@ -81,7 +77,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 // scan calls take for every line of a log that reports something, and returns
 // the pattern's name and parser.
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
-	b := bufio.NewReaderSize(r, maxHead)
+	b := bufio.NewReaderSize(r, launch.HeadBytes)
 	if what, parser, err = parserFor(b, name, c, m); err != nil {
 		return "", nil, err
 	}
@@ -133,49 +129,28 @@ func untimed(name string, c data.Config, seen, timed int, at time.Time, parser l
 
 // parserFor returns the parser, and the pattern's name if it was searched for.
 func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
-	if m != (data.Metrics{}) {
-		p, err := launch.NewParser(m)
-		if err != nil {
-			return "", nil, err
+	pattern := ""
+	if m == (data.Metrics{}) {
+		head, err := b.Peek(launch.HeadBytes)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", nil, data.ReadError(name, err)
 		}
-		return "", launch.ParserFor(p, c), nil
-	}
-	head, err := b.Peek(maxHead)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", nil, data.ReadError(name, err)
-	}
-	tries := []data.Metrics{{JSONL: true}}
-	for _, pattern := range launch.PatternsByDetail() {
-		tries = append(tries, data.Metrics{Pattern: pattern})
-	}
-	var damaged launch.Parser // of the first line with an impossible value, which scan reports
-	for _, m := range tries {
-		p, err := launch.NewParser(m)
-		if err != nil {
-			return "", nil, err
-		}
-		p = launch.ParserFor(p, c)
-		for line := range strings.FieldsFuncSeq(string(head), func(r rune) bool { return r == '\n' || r == '\r' }) {
-			o, ok, err := p.Parse(line)
-			if err != nil && damaged == nil {
-				damaged = p
-			}
-			if ok && err == nil && !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput)) {
-				return m.Pattern, p, nil
-			}
-		}
-	}
-	if damaged != nil {
-		return "", damaged, nil
-	}
-	want := "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")
-	for line := range strings.SplitSeq(string(head), "\n") {
-		if expr := launch.Expression(line); expr != "" {
+		expr := ""
+		m, expr = launch.Recognise(string(head))
+		want := "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")
+		if expr != "" {
 			want = fmt.Sprintf("--regex, perhaps '%s': check that it reads the right numbers", expr)
-			break
 		}
+		if m == (data.Metrics{}) {
+			return "", nil, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step", Want: want}
+		}
+		pattern = m.Pattern
 	}
-	return "", nil, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step", Want: want}
+	p, err := launch.NewParser(m)
+	if err != nil {
+		return "", nil, err
+	}
+	return pattern, launch.ParserFor(p, c), nil
 }
 
 // cutLines is a [bufio.SplitFunc] of lines that a line feed or a carriage

@@ -13,9 +13,8 @@ import (
 	"knee/internal/kube"
 )
 
-// Kubernetes runs each trial as a Job of a Kubernetes cluster (or as a
-// PyTorchJob, with the Kubeflow training operator) and follows it through the
-// API server.
+// Kubernetes runs each trial as a Job of a Kubernetes cluster and follows it
+// through the API server.
 //
 // Each worker and each parameter server is a pod; with Per node, a pod holds
 // the workers of a node, which the command starts. Pods get the variables that
@@ -50,13 +49,6 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 		spec.Namespace = client.Namespace
 	}
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
-}
-
-func (k *Kubernetes) collection() string {
-	if k.Spec.Kind == data.KindPyTorchJob {
-		return kube.PyTorchJobsPath(k.Spec.Namespace)
-	}
-	return kube.JobsPath(k.Spec.Namespace)
 }
 
 // Launch implements [Launcher]. Before Launch returns, however the trial ended,
@@ -137,9 +129,6 @@ type kubeRun struct {
 	trial Trial
 	log   *sharedLog
 	name  string // of the main object; empty until there may be one
-
-	mu    sync.Mutex
-	fatal error // why output cannot be read
 }
 
 func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
@@ -151,18 +140,18 @@ func (r *kubeRun) attach(ctx context.Context) error {
 		return fmt.Errorf("trial %d is recorded as %q, want NAMESPACE/NAME of a Kubernetes job", r.trial.ID, r.trial.Handle)
 	}
 	if namespace != r.kube.Spec.Namespace {
-		return fmt.Errorf("trial %d runs in namespace %q, but the study now names %q; restore it, or delete %s %s there by hand",
-			r.trial.ID, namespace, r.kube.Spec.Namespace, r.kube.Spec.Kind, name)
+		return fmt.Errorf("trial %d runs in namespace %q, but the study now names %q; restore it, or delete job %s there by hand",
+			r.trial.ID, namespace, r.kube.Spec.Namespace, name)
 	}
 	r.name = name
 	var job kube.Job
-	switch err := r.kube.Client.Get(ctx, r.kube.collection()+"/"+name, &job); {
+	switch err := r.kube.Client.Get(ctx, kube.JobsPath(r.kube.Spec.Namespace)+"/"+name, &job); {
 	case kube.IsNotFound(err):
 		// Knee ended before it created the job, or somebody removed it: the
 		// configuration is not at fault.
-		return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("%s %s is not there any more", r.kube.Spec.Kind, name)}
+		return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s is not there any more", name)}
 	case err != nil:
-		return fmt.Errorf("find %s %s again: %w", r.kube.Spec.Kind, name, err)
+		return fmt.Errorf("find job %s again: %w", name, err)
 	}
 	r.log.note("following %s again", r.trial.Handle)
 	if r.trial.Config.PS == 0 || jobSucceeded(&job) || jobFailure(&job) != nil {
@@ -198,7 +187,7 @@ func (r *kubeRun) submit(ctx context.Context) error {
 		}
 	}
 	var main kube.Job
-	if err := r.create(ctx, r.kube.collection(), objects.main, &main); err != nil {
+	if err := r.create(ctx, kube.JobsPath(r.kube.Spec.Namespace), objects.main, &main); err != nil {
 		return err
 	}
 	if service != nil {
@@ -211,7 +200,7 @@ func (r *kubeRun) submit(ctx context.Context) error {
 	if err := r.createServers(ctx, objects.servers, &main); err != nil {
 		return err
 	}
-	r.log.note("created %s %s/%s", r.kube.Spec.Kind, r.kube.Spec.Namespace, name)
+	r.log.note("created job %s/%s", r.kube.Spec.Namespace, name)
 	return nil
 }
 
@@ -268,7 +257,7 @@ func (r *kubeRun) clean() error {
 	c, ns := r.kube.Client, r.kube.Spec.Namespace
 	asIs := kube.DeleteOptions{Propagation: "Background", Grace: -1}
 	err := errors.Join(
-		c.Delete(ctx, r.kube.collection()+"/"+r.name, asIs),
+		c.Delete(ctx, kube.JobsPath(r.kube.Spec.Namespace)+"/"+r.name, asIs),
 		c.Delete(ctx, kube.ServicesPath(ns)+"/"+r.name, asIs))
 	asked := map[string]bool{}
 	begun, poll := time.Now(), firstPoll
@@ -289,8 +278,8 @@ func (r *kubeRun) clean() error {
 			}
 		}
 		if err != nil || ctx.Err() != nil {
-			return fmt.Errorf("%s %s/%s may be left behind (kubectl delete %s,pod,service -n %s -l %s): %w", r.kube.Spec.Kind, ns, r.name,
-				r.kube.Spec.Kind, ns, r.selector().Labels, errors.Join(err, listErr, ctx.Err()))
+			return fmt.Errorf("job %s/%s may be left behind (kubectl delete job,pod,service -n %s -l %s): %w", ns, r.name,
+				ns, r.selector().Labels, errors.Join(err, listErr, ctx.Err()))
 		}
 		select {
 		case <-time.After(poll):

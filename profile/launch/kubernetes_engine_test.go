@@ -47,7 +47,7 @@ func newEngine(t *testing.T) *engine {
 }
 
 func engineSpec(dir string) data.KubernetesSpec {
-	return data.KubernetesSpec{Kubeconfig: filepath.Join(dir, "kubeconfig"), Namespace: "default", Kind: data.KindJob, Per: data.PerWorker, Image: "any",
+	return data.KubernetesSpec{Kubeconfig: filepath.Join(dir, "kubeconfig"), Namespace: "default", Per: data.PerWorker, Image: "any",
 		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
 }
 
@@ -325,58 +325,5 @@ func TestKubernetesEngineRefuses(t *testing.T) {
 	var f *launch.Failure
 	if err == nil || errors.As(err, &f) || !strings.Contains(err.Error(), `unknown field "spec.template.spec.shareProcesNamespace"`) {
 		t.Errorf("err = %v, want the server's word on the misspelt field", err)
-	}
-}
-
-// TestKubernetesEnginePyTorchJob has the real API server take a PyTorchJob,
-// by its own definition, and plays the Kubeflow operator: it makes the pods of
-// the job as the operator does. The operator itself is not here.
-func TestKubernetesEnginePyTorchJob(t *testing.T) {
-	e := newEngine(t)
-	var api map[string]any
-	if err := e.client.Get(t.Context(), "/apis/kubeflow.org/v1", &api); kube.IsNotFound(err) {
-		t.Skip("the definition of PyTorchJob is not loaded; test/engines/kubernetes/crds does it")
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	e.spec.Kind = data.KindPyTorchJob
-	r := e.launch(workers(2), `echo "rank $RANK"; `+steps("20", "0.1"))
-	jobs := kube.PyTorchJobsPath("default")
-	var list []map[string]any
-	for len(list) == 0 {
-		var err error
-		if list, _, err = kube.ListAll[map[string]any](t.Context(), e.client, jobs, kube.Selector{}); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case err := <-r.err:
-			t.Fatal(err)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	job := list[0]
-	name := at(job, "metadata", "name").(string)
-	for rank, kind := range []string{"Master", "Worker"} {
-		template := at(job, "spec", "pytorchReplicaSpecs", kind, "template").(map[string]any)
-		pod := map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"], "spec": template["spec"]}
-		meta := pod["metadata"].(map[string]any)
-		meta["name"] = name + "-" + strings.ToLower(kind) + "-0"
-		meta["labels"].(map[string]any)["training.kubeflow.org/replica-type"] = strings.ToLower(kind)
-		meta["labels"].(map[string]any)["training.kubeflow.org/replica-index"] = "0"
-		meta["ownerReferences"] = []any{map[string]any{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": name, "uid": at(job, "metadata", "uid")}}
-		spec := pod["spec"].(map[string]any)
-		spec["restartPolicy"] = "Never"
-		c := at(spec, "containers", 0).(map[string]any)
-		c["env"] = append(c["env"].([]any), map[string]any{"name": "RANK", "value": fmt.Sprint(rank)})
-		if err := e.client.Create(t.Context(), kube.PodsPath("default"), pod, nil, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := e.end(r); err != nil {
-		t.Fatal(err)
-	}
-	text, _ := os.ReadFile(r.log)
-	if len(r.obs) != 20 || !strings.Contains(string(text), "[worker 1] rank 1") {
-		t.Errorf("%d observations, want 20; log:\n%s", len(r.obs), text)
 	}
 }

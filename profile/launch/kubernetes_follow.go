@@ -38,7 +38,7 @@ type watcher struct {
 
 	jobs    chan kube.Change[kube.Job]
 	changes chan kube.Change[kube.Pod]
-	broken  chan error // the error of a watch that ended
+	broken  chan error // why a watch ended, or output cannot be read
 }
 
 type watchedPod struct {
@@ -56,7 +56,7 @@ func (r *kubeRun) follow(ctx context.Context) error {
 	}
 	w := &watcher{run: r, ctx: ctx, pods: map[string]*watchedPod{}, since: time.Now(), stuck: map[string]time.Time{},
 		expect: shape.pods + r.trial.Config.PS, jobs: make(chan kube.Change[kube.Job]), changes: make(chan kube.Change[kube.Pod]),
-		broken: make(chan error, 2)}
+		broken: make(chan error, 1)}
 	go w.watch(ctx)
 	over, err := w.loop(ctx)
 	if ctx.Err() != nil || !over {
@@ -72,15 +72,21 @@ func (w *watcher) watch(ctx context.Context) {
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
-		err := kube.Follow[kube.Job](ctx, r.kube.Client, options(r.kube.collection()), func(c kube.Change[kube.Job]) error {
+		w.fail("follow job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.JobsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Job]) error {
 			return send(ctx, w.jobs, c)
-		})
-		w.broken <- err
+		}))
 	}()
-	err := kube.Follow[kube.Pod](ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Pod]) error {
+	w.fail("follow the pods of job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Pod]) error {
 		return send(ctx, w.changes, c)
-	})
-	w.broken <- err
+	}))
+}
+
+// fail ends the following of the trial; the first error counts.
+func (w *watcher) fail(doing string, err error) {
+	select {
+	case w.broken <- fmt.Errorf("%s: %w", doing, err):
+	default:
+	}
 }
 
 func send[T any](ctx context.Context, to chan<- T, v T) error {
@@ -102,12 +108,12 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		case err := <-w.broken:
-			return false, fmt.Errorf("follow %s %s: %w", w.run.kube.Spec.Kind, w.run.name, err)
+			return false, err
 		case c := <-w.changes:
 			w.podChanged(c)
 		case c := <-w.jobs:
 			if c.Deleted {
-				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("%s %s was deleted by somebody else", w.run.kube.Spec.Kind, w.run.name)}
+				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
 			}
 			w.job = &c.Object
 		case <-tick.C:
@@ -115,19 +121,10 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 				return true, f
 			}
 		}
-		if err := w.run.cannotRead(); err != nil {
-			return false, err
-		}
 		if w.ended() || w.run.heard.unread() != nil {
 			return true, nil
 		}
 	}
-}
-
-func (r *kubeRun) cannotRead() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fatal
 }
 
 func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
@@ -142,7 +139,7 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	}
 	p.pod, p.deleted = c.Object, c.Deleted
 	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || terminated(&p.pod) != nil) {
-		p.log = &podLog{run: w.run, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
+		p.log = &podLog{run: w.run, fail: w.fail, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
 			ended: make(chan struct{}), done: make(chan struct{})}
 		go p.log.read(w.ctx, cmp.Or(w.run.kube.OutageTimeout, defaultOutageTimeout))
 	}
@@ -195,7 +192,7 @@ func (w *watcher) ended() bool {
 	if well > 0 && well == w.expect-w.run.trial.Config.PS {
 		return true
 	}
-	return w.job != nil && (jobFailure(w.job) != nil || jobSucceeded(w.job) && w.run.kube.Spec.Kind == data.KindPyTorchJob)
+	return w.job != nil && jobFailure(w.job) != nil
 }
 
 // waitedEnough returns the failure of a trial whose pods cannot start or
@@ -252,16 +249,8 @@ func (w *watcher) warning() string {
 	if err != nil || len(events) == 0 {
 		return ""
 	}
-	newest := slices.MaxFunc(events, func(a, b kube.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	newest := slices.MaxFunc(events, func(a, b kube.Event) int {
+		return cmp.Or(a.LastTimestamp, &time.Time{}).Compare(*cmp.Or(b.LastTimestamp, &time.Time{}))
+	})
 	return newest.Reason + because(newest.Message)
-}
-
-func eventTime(e kube.Event) time.Time {
-	switch {
-	case e.LastTimestamp != nil:
-		return *e.LastTimestamp
-	case e.Metadata.CreationTimestamp != nil:
-		return *e.Metadata.CreationTimestamp
-	}
-	return time.Time{}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ const logPause = 300 * time.Millisecond
 
 type podLog struct {
 	run  *kubeRun
+	fail func(doing string, err error)
 	pod  string // its name
 	from string // name of the container
 
@@ -58,9 +58,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 		case err == nil:
 			good = time.Now()
 		case refusesLogs(err):
-			l.run.mu.Lock()
-			l.run.fatal = fmt.Errorf("read the output of %s: %w", l.out.name, err)
-			l.run.mu.Unlock()
+			l.fail("read the output of "+l.out.name, err)
 			return
 		case time.Since(good) > outageTimeout:
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)

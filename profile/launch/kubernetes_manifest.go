@@ -23,10 +23,8 @@ const (
 	labelRole    = "knee/role"    // worker or ps, on pods
 
 	labelManagedBy = "app.kubernetes.io/managed-by"
-	// Index of a pod, set by the job controller and by Kubeflow.
+	// Index of a pod, set by the job controller.
 	indexAnnotation = "batch.kubernetes.io/job-completion-index"
-	replicaType     = "training.kubeflow.org/replica-type"
-	replicaIndex    = "training.kubeflow.org/replica-index"
 
 	hostnameLabel = "kubernetes.io/hostname"
 )
@@ -39,7 +37,7 @@ const (
 )
 
 type kubeObjects struct {
-	service map[string]any // gives pods their DNS names; nil if an operator does
+	service map[string]any // gives pods their DNS names; nil for a single pod
 	main    map[string]any
 	servers []map[string]any // pods of parameter servers
 }
@@ -82,9 +80,6 @@ func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	refuse := func(format string, args ...any) (shape, error) {
 		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
 	}
-	if k.Spec.Kind == data.KindPyTorchJob && c.PS > 0 {
-		return refuse("a PyTorchJob has no parameter servers; use kind: job")
-	}
 	if k.Spec.Per == data.PerNode {
 		if c.Workers != c.NodeCount()*c.WidestNode() {
 			return refuse("%d workers on %d nodes are unevenly placed, but the pods of a job are all alike", c.Workers, c.NodeCount())
@@ -107,10 +102,6 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 	}
 	s.values = values
 	var o kubeObjects
-	if k.Spec.Kind == data.KindPyTorchJob {
-		o.main, err = k.pyTorchJob(name, t, s)
-		return o, err
-	}
 	workers, err := k.podTemplate(name, t, s, "worker", s.pods, k.workerEnv(name, t, s))
 	if err != nil {
 		return o, err
@@ -192,33 +183,6 @@ func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (map[string
 	spec["activeDeadlineSeconds"] = int64(k.Spec.Deadline.Seconds())
 	pod["spec"] = spec
 	return pod, nil
-}
-
-// pyTorchJob leaves ranks and names to the Kubeflow training operator.
-func (k *Kubernetes) pyTorchJob(name string, t Trial, s shape) (map[string]any, error) {
-	template, err := k.podTemplate(name, t, s, "worker", s.pods, anyMap(sharedEnv(t)))
-	if err != nil {
-		return nil, err
-	}
-	spec := template["spec"].(map[string]any)
-	delete(spec, "restartPolicy") // the replica's counts
-	delete(spec, "subdomain")
-	// The operator looks for a container of this name.
-	spec["containers"].([]any)[0].(map[string]any)["name"] = "pytorch"
-	replica := func(n int) map[string]any {
-		return map[string]any{"replicas": n, "restartPolicy": "Never", "template": template}
-	}
-	replicas := map[string]any{"Master": replica(1)}
-	if s.pods > 1 {
-		replicas["Worker"] = replica(s.pods - 1)
-	}
-	o := k.object("kubeflow.org/v1", "PyTorchJob", name, t)
-	o["spec"] = map[string]any{"pytorchReplicaSpecs": replicas, "runPolicy": map[string]any{
-		"backoffLimit": 0, "cleanPodPolicy": "None", "activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds}}
-	if s.perNode {
-		o["spec"].(map[string]any)["nprocPerNode"] = strconv.Itoa(s.gpus)
-	}
-	return o, nil
 }
 
 func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {

@@ -17,20 +17,10 @@ const disruptionTarget = "DisruptionTarget"
 
 // podName returns the trial's name of a pod: "worker 0", "ps 1".
 func podName(p *kube.Pod) string {
-	l := p.Metadata.Labels
-	if i, ok := l[replicaIndex]; ok { // Kubeflow: the master is rank 0
-		if l[replicaType] == "master" {
-			return "worker 0"
-		}
-		var n int
-		if _, err := fmt.Sscan(i, &n); err == nil {
-			return fmt.Sprintf("worker %d", n+1)
-		}
-	}
 	if i, ok := p.Metadata.Annotations[indexAnnotation]; ok {
 		return "worker " + i
 	}
-	if i := strings.LastIndex(p.Metadata.Name, "-ps"); i >= 0 && l[labelRole] == "ps" {
+	if i := strings.LastIndex(p.Metadata.Name, "-ps"); i >= 0 && p.Metadata.Labels[labelRole] == "ps" {
 		return "ps " + p.Metadata.Name[i+len("-ps"):]
 	}
 	return p.Metadata.Name
@@ -154,7 +144,7 @@ func jobFailure(j *kube.Job) *Failure {
 }
 
 func jobSucceeded(j *kube.Job) bool {
-	for _, kind := range []string{"Complete", "SuccessCriteriaMet", "Succeeded"} {
+	for _, kind := range []string{"Complete", "SuccessCriteriaMet"} {
 		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {
 			return true
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 func kubeSpec() data.KubernetesSpec {
-	return data.KubernetesSpec{Kind: data.KindJob, Per: data.PerWorker, Image: "train:1", GPUResource: data.DefaultGPUResource,
+	return data.KubernetesSpec{Per: data.PerWorker, Image: "train:1", GPUResource: data.DefaultGPUResource,
 		GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
 }
 
@@ -59,9 +59,6 @@ func submitted(t *testing.T, spec data.KubernetesSpec, trial launch.Trial, nodes
 	f.nodes, f.refuse = nodes, "Job"
 	if trial.Config.PS > 0 {
 		f.refuse = "Pod"
-	}
-	if spec.Kind == data.KindPyTorchJob {
-		f.refuse = "PyTorchJob"
 	}
 	_, err := f.launch(t, spec, trial)
 	var failure *launch.Failure
@@ -114,12 +111,11 @@ func TestKubernetesJob(t *testing.T) {
 		{"affinity", at(pod, "affinity"), nil},
 		{"rank", env["RANK"], "metadata.annotations['batch.kubernetes.io/job-completion-index']"},
 		{"world", env["WORLD_SIZE"], "6"},
-		{"master", env["MASTER_ADDR"], name + "-0." + name},
+		{"0", env["MASTER_ADDR"], name + "-0." + name},
 		{"servers", env["KNEE_PS_HOSTS"], name + "-ps0." + name + ":29501," + name + "-ps1." + name + ":29502"},
 		{"batch", env["KNEE_LOCAL_BATCH"], "32"},
 		{"variable of the study", env["NCCL_DEBUG"], "$$x"},
 		{"variable of the template", env["KEPT"], "$(POD)"},
-		{"parent", env["KNEE_PARENT_PID"], nil},
 		{"service", at(f.created["Service"], "spec", "clusterIP"), "None"},
 		{"owner of a server", at(f.servers[0], "metadata", "ownerReferences", 0, "uid"), "u-Job"},
 		{"rank of a server", envOf(at(f.servers[0], "spec"))["RANK"], "4"},
@@ -167,17 +163,16 @@ func TestKubernetesPerNode(t *testing.T) {
 
 func TestKubernetesRefusesShapes(t *testing.T) {
 	for _, tc := range []struct {
-		name, kind, per string
-		config          data.Config
-		want            string
+		name, per string
+		config    data.Config
+		want      string
 	}{
-		{"uneven", data.KindJob, data.PerNode, data.Config{Workers: 3, Placement: data.Placement{2, 1}}, "unevenly placed"},
-		{"between", data.KindJob, data.PerWorker, data.Config{Workers: 4, Nodes: 2}, "use per: node"},
-		{"servers", data.KindPyTorchJob, data.PerWorker, data.Config{Workers: 1, PS: 1, Mode: data.PSSync}, "use kind: job"},
+		{"uneven", data.PerNode, data.Config{Workers: 3, Placement: data.Placement{2, 1}}, "unevenly placed"},
+		{"between", data.PerWorker, data.Config{Workers: 4, Nodes: 2}, "use per: node"},
 	} {
 		f := newFakeAPI(t)
 		spec := kubeSpec()
-		spec.Kind, spec.Per = tc.kind, tc.per
+		spec.Per = tc.per
 		_, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"x"}, Config: tc.config})
 		var failure *launch.Failure
 		if !errors.As(err, &failure) || failure.Status != data.Infeasible || !strings.Contains(failure.Detail, tc.want) || len(f.created) > 0 {
@@ -186,28 +181,25 @@ func TestKubernetesRefusesShapes(t *testing.T) {
 	}
 }
 
-const podDone = `{"metadata":{"name":%q,"namespace":"team","uid":%q,"resourceVersion":"1","labels":{"knee/role":"worker","training.kubeflow.org/replica-type":%q,"training.kubeflow.org/replica-index":"0"}},
-"spec":{"nodeName":"n","containers":[{"name":"pytorch"},{"name":"sidecar"}]},
-"status":{"phase":"Succeeded","containerStatuses":[{"name":"sidecar","state":{"running":{}}},{"name":"pytorch","state":{"terminated":{"exitCode":%d,"reason":%q,"startedAt":"2026-03-01T12:00:00Z","finishedAt":"2026-03-01T12:00:%02dZ"}}}]}}`
+const podDone = `{"metadata":{"name":%q,"namespace":"team","uid":%q,"resourceVersion":"1","labels":{"knee/role":"worker"},"annotations":{"batch.kubernetes.io/job-completion-index":%q}},
+"spec":{"nodeName":"n","containers":[{"name":"trial"},{"name":"sidecar"}]},
+"status":{"phase":"Succeeded","containerStatuses":[{"name":"sidecar","state":{"running":{}}},{"name":"trial","state":{"terminated":{"exitCode":%d,"reason":%q,"startedAt":"2026-03-01T12:00:00Z","finishedAt":"2026-03-01T12:00:%02dZ"}}}]}}`
 
 func step12(second string, n int) string {
 	return fmt.Sprintf("2026-03-01T12:00:%sZ knee: {\"step\":%d,\"step_time_s\":0.5}\n", second, n)
 }
 
-// TestKubernetesPyTorchJob follows pods as the Kubeflow operator makes them,
-// with output whose connection breaks within a second of three lines, one
-// pair of the same time.
-func TestKubernetesPyTorchJob(t *testing.T) {
+// TestKubernetesFollows follows the pods of a job, with output whose connection
+// breaks within a second of three lines, one pair of the same time.
+func TestKubernetesFollows(t *testing.T) {
 	f := newFakeAPI(t)
-	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9), fmt.Sprintf(podDone, "j-worker-0", "2", "worker", 0, "Completed", 9)}
+	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "0", 0, "Completed", 9), fmt.Sprintf(podDone, "j-1", "2", "1", 0, "Completed", 9)}
 	whole := step12("01.1", 1) + step12("01.5", 2) + step12("01.5", 3) + step12("01.6", 4) + step12("02", 5)
-	f.logs["j-master-0"] = []string{step12("01.1", 1) + step12("01.5", 2) + "2026-03-01T12:00:01.5Z knee: {\"st✂", whole}
-	f.logs["j-worker-0"] = []string{"2026-03-01T12:00:01Z hello from one\n"}
-	spec := kubeSpec()
-	spec.Kind = data.KindPyTorchJob
+	f.logs["j-0"] = []string{step12("01.1", 1) + step12("01.5", 2) + "2026-03-01T12:00:01.5Z knee: {\"st✂", whole}
+	f.logs["j-1"] = []string{"2026-03-01T12:00:01Z hello from one\n"}
 	var began time.Time
 	log := filepath.Join(t.TempDir(), "log")
-	obs, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Log: log, Began: func(at time.Time) { began = at },
+	obs, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Log: log, Began: func(at time.Time) { began = at },
 		Config: data.Config{Job: "a", Workers: 2, GPUType: "t4"}})
 	if err != nil {
 		t.Fatal(err)
@@ -225,13 +217,6 @@ func TestKubernetesPyTorchJob(t *testing.T) {
 	if !began.Equal(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)) {
 		t.Errorf("began at %v", began)
 	}
-	job := f.created["PyTorchJob"]
-	if n := at(job, "spec", "pytorchReplicaSpecs", "Worker", "replicas"); n != 1.0 || f.created["Service"] != nil {
-		t.Errorf("%v replicas beside the master, service %v", n, f.created["Service"])
-	}
-	if c := at(job, "spec", "pytorchReplicaSpecs", "Master", "template", "spec", "containers", 0, "name"); c != "pytorch" {
-		t.Errorf("container %v, want the name the operator looks for", c)
-	}
 	text, _ := os.ReadFile(log)
 	if !strings.Contains(string(text), "[worker 1] hello from one") {
 		t.Errorf("log:\n%s", text)
@@ -241,10 +226,10 @@ func TestKubernetesPyTorchJob(t *testing.T) {
 // A disrupted pod takes precedence over one that failed because of it, and one
 // out of memory over one that lost its peer.
 func TestKubernetesBlame(t *testing.T) {
-	failed := func(name, kind string, code int, reason string, second int) string {
-		return fmt.Sprintf(podDone, name, name, kind, code, reason, second)
+	failed := func(name, index string, code int, reason string, second int) string {
+		return fmt.Sprintf(podDone, name, name, index, code, reason, second)
 	}
-	evicted := strings.Replace(failed("j-worker-0", "worker", 143, "Error", 8), `"phase":"Succeeded"`,
+	evicted := strings.Replace(failed("j-1", "1", 143, "Error", 8), `"phase":"Succeeded"`,
 		`"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI","message":"drained"}]`, 1)
 	for _, tc := range []struct {
 		name      string
@@ -253,19 +238,17 @@ func TestKubernetesBlame(t *testing.T) {
 		preempted bool
 		detail    string
 	}{
-		{"evicted", []string{failed("j-master-0", "master", 1, "Error", 7), evicted}, data.Failed, true, "worker 1 was taken away: EvictionByEvictionAPI: drained"},
-		{"memory", []string{failed("j-master-0", "master", 1, "Error", 7), failed("j-worker-0", "worker", 137, "OOMKilled", 8)}, data.OOM, false, "worker 1: OOMKilled"},
-		{"first", []string{failed("j-master-0", "master", 1, "Error", 9), failed("j-worker-0", "worker", 2, "Error", 8)}, data.Failed, false, "worker 1: exit status 2: bye"},
+		{"evicted", []string{failed("j-0", "0", 1, "Error", 7), evicted}, data.Failed, true, "worker 1 was taken away: EvictionByEvictionAPI: drained"},
+		{"memory", []string{failed("j-0", "0", 1, "Error", 7), failed("j-1", "1", 137, "OOMKilled", 8)}, data.OOM, false, "worker 1: OOMKilled"},
+		{"first", []string{failed("j-0", "0", 1, "Error", 9), failed("j-1", "1", 2, "Error", 8)}, data.Failed, false, "worker 1: exit status 2: bye"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFakeAPI(t)
 			f.pods = tc.pods
-			f.logs["j-master-0"] = []string{"2026-03-01T12:00:01Z connection reset\n"}
-			f.logs["j-worker-0"] = []string{"2026-03-01T12:00:01Z bye\n"}
-			spec := kubeSpec()
-			spec.Kind = data.KindPyTorchJob
-			_, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 2}})
+			f.logs["j-0"] = []string{"2026-03-01T12:00:01Z connection reset\n"}
+			f.logs["j-1"] = []string{"2026-03-01T12:00:01Z bye\n"}
+			_, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 2}})
 			var got *launch.Failure
 			if !errors.As(err, &got) || got.Status != tc.status || got.Preempted != tc.preempted || got.Detail != tc.detail {
 				t.Errorf("got %#v", err)
@@ -277,7 +260,7 @@ func TestKubernetesBlame(t *testing.T) {
 // Servers missing because knee died after creating the job are created.
 func TestKubernetesTakesUpHalf(t *testing.T) {
 	f := newFakeAPI(t)
-	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "master", 0, "Completed", 9)}
+	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "0", 0, "Completed", 9)}
 	f.logs["j-0"] = []string{step12("01", 1)}
 	obs, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Handle: "team/j",
 		Submitted: func(string) error { return errors.New("submitted a second time") },
@@ -293,11 +276,9 @@ func TestKubernetesTakesUpHalf(t *testing.T) {
 // A progress bar is one line to Kubernetes, and many steps.
 func TestKubernetesProgressBar(t *testing.T) {
 	f := newFakeAPI(t)
-	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9)}
-	f.logs["j-master-0"] = []string{`2026-03-01T12:00:01Z knee: {"step":1,"step_time_s":1}` + "\r" + `knee: {"step":2,"step_time_s":1}` + "\n"}
-	spec := kubeSpec()
-	spec.Kind = data.KindPyTorchJob
-	obs, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
+	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "0", 0, "Completed", 9)}
+	f.logs["j-0"] = []string{`2026-03-01T12:00:01Z knee: {"step":1,"step_time_s":1}` + "\r" + `knee: {"step":2,"step_time_s":1}` + "\n"}
+	obs, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
 	if err != nil || len(obs) != 2 || obs[1].Step != 2 {
 		t.Errorf("observed %+v, %v; want two steps", obs, err)
 	}
@@ -306,11 +287,9 @@ func TestKubernetesProgressBar(t *testing.T) {
 // Missing permission to read output is reported at once, not as missing steps.
 func TestKubernetesForbiddenLogs(t *testing.T) {
 	f := newFakeAPI(t)
-	f.pods = []string{fmt.Sprintf(podDone, "j-master-0", "1", "master", 0, "Completed", 9)}
-	f.logs["j-master-0"] = []string{"403"}
-	spec := kubeSpec()
-	spec.Kind = data.KindPyTorchJob
-	_, err := f.launch(t, spec, launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
+	f.pods = []string{fmt.Sprintf(podDone, "j-0", "1", "0", 0, "Completed", 9)}
+	f.logs["j-0"] = []string{"403"}
+	_, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
 	var failure *launch.Failure
 	if err == nil || errors.As(err, &failure) || !strings.Contains(err.Error(), "cannot get resource pods/log") {
 		t.Errorf("err = %v, want the server's refusal", err)

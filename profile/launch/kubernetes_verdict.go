@@ -18,8 +18,10 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 		w.linger(ctx)
 	}
 	w.drain(ctx)
-	if err := w.run.cannotRead(); err != nil {
+	select {
+	case err := <-w.broken:
 		return err
+	default:
 	}
 	var ends []rankEnd
 	last := ""

@@ -95,7 +95,6 @@ type processSpec struct {
 func (l *Local) processes(t Trial) ([]processSpec, error) {
 	c := t.Config
 	shared := sharedEnv(t)
-	shared["KNEE_PARENT_PID"] = strconv.Itoa(os.Getpid())
 	if !l.Ranks {
 		return []processSpec{{name: "command", rank: UnknownRank, env: environ(shared, t.Env)}}, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,9 +16,9 @@ type heard struct {
 	obs    chan<- Observation
 
 	mu   sync.Mutex
-	seen bool       // a step was seen
-	like recogniser // of what was printed instead
-	bad  error      // the first line that could not be read
+	seen bool            // a step was seen
+	head strings.Builder // the first lines until then
+	bad  error           // the first line that could not be read
 }
 
 func newHeard(p Parser, t Trial, obs chan<- Observation) *heard {
@@ -39,7 +40,7 @@ func (h *heard) verdict(last string) error {
 	case h.bad != nil:
 		return &Failure{Status: data.Failed, Exit: -1, Detail: h.bad.Error()}
 	case !h.seen:
-		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + h.parser.Wants() + h.like.hint() + lastWords(last)}
+		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + lastWords(last)}
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func (h *heard) instead(last string) string {
 	if h.seen {
 		return ""
 	}
-	return h.like.hint() + lastWords(last)
+	return hint(h.head.String()) + lastWords(last)
 }
 
 func lastWords(last string) string {
@@ -76,8 +77,10 @@ func (p *output) line(at time.Time, line string) {
 	h := p.heard
 	o, ok, err := h.parser.Parse(line)
 	h.mu.Lock()
-	if h.seen = h.seen || ok && !o.OfMemory(); !h.seen {
-		h.like.look(line)
+	if h.seen = h.seen || ok && !o.OfMemory(); h.seen {
+		h.head.Reset()
+	} else if h.head.Len()+len(line) < HeadBytes {
+		h.head.WriteString(line + "\n")
 	}
 	if err != nil && h.bad == nil {
 		h.bad = errors.New(p.name + " printed a line that cannot be read: " + err.Error())

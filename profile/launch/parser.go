@@ -3,7 +3,9 @@ package launch
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"knee/data"
 )
@@ -21,7 +23,11 @@ type Parser interface {
 func NewParser(m data.Metrics) (Parser, error) {
 	switch {
 	case m.Pattern != "":
-		return newPattern(m.Pattern)
+		i := slices.IndexFunc(data.Patterns(), func(p data.Pattern) bool { return p.Name == m.Pattern })
+		if i < 0 {
+			return nil, data.Invalid("metrics.pattern", strconv.Quote(m.Pattern), "one of "+strings.Join(data.MetricPatterns(), ", "))
+		}
+		return regex{name: m.Pattern, kinds: data.Patterns()[i].Lines}, nil
 	case m.Regex == "":
 		return jsonl{}, nil
 	}

@@ -51,7 +51,7 @@ func (s *Slurm) prepare() {
 	s.once.Do(func() {
 		s.Poll = cmp.Or(s.Poll, s.Spec.Poll, slurmPoll)
 		s.OutageTimeout = cmp.Or(s.OutageTimeout, slurmOutageTimeout)
-		s.queue = &slurmQueue{every: s.Poll, outageTimeout: s.OutageTimeout, kick: make(chan struct{}, 1), watchers: map[string]chan slurmReport{}}
+		s.queue = &slurmQueue{every: s.Poll, outageTimeout: s.OutageTimeout, reports: map[string]slurmReport{}}
 		s.turns = make(chan struct{}, max(1, s.Spec.Waiting))
 	})
 }
@@ -161,25 +161,15 @@ func (s *Slurm) cancel(ctx context.Context, id string) error {
 		}
 		time.Sleep(wait)
 	}
-	reports, stop := s.queue.watch(id)
-	defer stop()
-	deadline := time.NewTimer(slurmLeave)
-	defer deadline.Stop()
-	look := time.NewTicker(500 * time.Millisecond)
-	defer look.Stop()
-	for {
-		select {
-		case r := <-reports:
-			if r.err != nil {
-				return fmt.Errorf("job %s was cancelled, but may still run (scancel %s): %w", id, id, r.err)
-			}
-			if !r.known || r.job.Ended() {
-				return nil
-			}
-		case <-look.C:
-			s.queue.lookNow()
-		case <-deadline.C:
-			return fmt.Errorf("job %s is still in the queue %s after scancel %s", id, slurmLeave, id)
+	defer s.queue.forget(id)
+	for cancelled := time.Now(); time.Since(cancelled) < slurmLeave; time.Sleep(slurmTail) {
+		switch r := s.queue.look(id, true); {
+		case r.asked.Before(cancelled):
+		case r.err != nil:
+			return fmt.Errorf("job %s was cancelled, but may still run (scancel %s): %w", id, id, r.err)
+		case !r.known || r.job.Ended():
+			return nil
 		}
 	}
+	return fmt.Errorf("job %s is still in the queue %s after scancel %s", id, slurmLeave, id)
 }

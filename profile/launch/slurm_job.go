@@ -24,34 +24,42 @@ type slurmJob struct {
 	stuck    time.Time // since when Slurm gives a reason that will not pass
 }
 
-// maxHurry is how many extra queries of the queue an ending job may request.
+// maxHurry is how many early queries of the queue an ending job may request.
 const maxHurry = 20
 
 var errBegunTwice = errors.New("the job was requeued")
 
 func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
-	reports, stop := s.queue.watch(j.id)
-	defer stop()
+	defer s.queue.forget(j.id)
 	j.out = &tail{path: j.trial.Log, label: s.Spec.Srun, out: output{heard: newHeard(s.Parser, j.trial, obs), name: "it"}}
-	look := time.NewTicker(slurmTail)
+	look := time.NewTicker(min(slurmTail, s.Poll))
 	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return j.abort(ctx, context.Cause(ctx))
 		case <-look.C:
-			if err := j.read(ctx); err != nil {
-				return j.abort(ctx, err)
-			}
-		case r := <-reports:
-			ended, err := j.see(r)
-			if err != nil {
-				return j.abort(ctx, err)
-			}
-			if ended {
-				return j.end(ctx, r)
-			}
+		}
+		if err := j.read(ctx); err != nil {
+			return j.abort(ctx, err)
+		}
+		// Once the script has ended the queue is queried early, but with a limit, as
+		// the job may hang in its epilogue.
+		soon := j.out.ended && j.hurry < maxHurry
+		if soon {
+			j.hurry++
+		}
+		r := s.queue.look(j.id, soon)
+		if r.asked.IsZero() {
+			continue
+		}
+		ended, err := j.see(r)
+		if err != nil {
+			return j.abort(ctx, err)
+		}
+		if ended {
+			return j.end(ctx, r)
 		}
 	}
 }
@@ -60,12 +68,6 @@ func (j *slurmJob) read(ctx context.Context) error {
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
 		j.begin()
-	}
-	// The script has ended: query the queue early, but with a limit, as the job
-	// may hang in its epilogue.
-	if j.out.ended && j.hurry < maxHurry {
-		j.hurry++
-		j.launcher.queue.lookNow()
 	}
 	switch {
 	case err != nil:

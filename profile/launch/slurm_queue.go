@@ -11,17 +11,17 @@ import (
 	"knee/internal/slurm"
 )
 
-// slurmQueue queries the queue for all trials at once, so that the load on the
-// controller does not grow with their number. It runs while any job is watched.
+// slurmQueue is the queue as last queried. One query answers for all trials, so
+// that the load on the controller does not grow with their number.
 type slurmQueue struct {
 	every         time.Duration
 	outageTimeout time.Duration
-	kick          chan struct{}
 
-	mu       sync.Mutex
-	watchers map[string]chan slurmReport
-	running  bool
-	down     time.Time // when the controller stopped answering; zero if it answers
+	mu      sync.Mutex
+	reports map[string]slurmReport // latest on each job to query; zero before the first
+	asking  bool
+	asked   time.Time // when the last query began
+	down    time.Time // when the controller stopped answering; zero if it answers
 }
 
 type slurmReport struct {
@@ -31,82 +31,48 @@ type slurmReport struct {
 	asked time.Time
 }
 
-// watch returns a channel of the latest report on a job, and ends the watch.
-func (q *slurmQueue) watch(id string) (<-chan slurmReport, func()) {
-	reports := make(chan slurmReport, 1)
+// look returns the latest report on a job, and queries again if that is due, or
+// soon. It does not wait for the answer: steps are timed meanwhile.
+func (q *slurmQueue) look(id string, soon bool) slurmReport {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.watchers[id] = reports
-	if !q.running {
-		q.running = true
-		go q.run()
+	r, watched := q.reports[id]
+	if !watched {
+		q.reports[id], q.asked = r, time.Time{}
 	}
-	q.lookNow()
-	return reports, func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.watchers[id] == reports {
-			delete(q.watchers, id)
-		}
-		q.lookNow() // run returns if no watcher is left
+	if !q.asking && (soon || time.Since(q.asked) >= q.every) {
+		q.asking, q.asked = true, time.Now()
+		go q.query(slices.Sorted(maps.Keys(q.reports)), q.asked)
 	}
+	return r
 }
 
-// lookNow requests a query before the next tick.
-func (q *slurmQueue) lookNow() {
-	select {
-	case q.kick <- struct{}{}:
-	default:
-	}
-}
-
-// run queries until no job is watched.
-func (q *slurmQueue) run() {
-	tick := time.NewTicker(q.every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-q.kick:
-		}
-		q.mu.Lock()
-		ids := slices.Sorted(maps.Keys(q.watchers))
-		if len(ids) == 0 {
-			q.running = false
-			q.mu.Unlock()
-			return
-		}
-		q.mu.Unlock()
-		asked := time.Now()
-		jobs, err := slurm.Queue(context.Background(), ids)
-		q.tell(ids, asked, jobs, err)
-	}
-}
-
-func (q *slurmQueue) tell(ids []string, asked time.Time, jobs map[string]slurm.Job, err error) {
+func (q *slurmQueue) forget(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err == nil {
+	delete(q.reports, id)
+}
+
+func (q *slurmQueue) query(ids []string, asked time.Time) {
+	jobs, err := slurm.Queue(context.Background(), ids)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asking = false
+	switch {
+	case err == nil:
 		q.down = time.Time{}
-	} else if q.down.IsZero() {
+	case q.down.IsZero():
 		q.down = time.Now()
-	}
-	if err != nil {
-		if time.Since(q.down) < q.outageTimeout {
-			return // trials continue while a controller restarts
-		}
+		return
+	case time.Since(q.down) < q.outageTimeout:
+		return // trials continue while a controller restarts
+	default:
 		err = fmt.Errorf("Slurm has not answered for %s: %w", q.outageTimeout, err)
 	}
 	for _, id := range ids {
-		reports, ok := q.watchers[id]
-		if !ok {
-			continue
+		if _, watched := q.reports[id]; watched {
+			job, known := jobs[id]
+			q.reports[id] = slurmReport{job: job, known: known, err: err, asked: asked}
 		}
-		select {
-		case <-reports: // an older report that nobody has read
-		default:
-		}
-		job, known := jobs[id]
-		reports <- slurmReport{job: job, known: known, err: err, asked: asked}
 	}
 }

@@ -91,9 +91,9 @@ func TestSlurmLayout(t *testing.T) {
 		placement := data.Placement(rapid.SliceOfN(rapid.IntRange(1, 8), 1, 6).Draw(t, "placement"))
 		c := data.Config{Workers: placement.Workers(), Placement: placement, PS: rapid.IntRange(0, 9).Draw(t, "ps")}
 		l := newSlurmLayout(data.SlurmSpec{Srun: true}, c)
-		nodes := strings.Fields(l.rankNodes())
-		if l.perNode.Workers() != c.Workers+c.PS || len(nodes) != l.perNode.Workers() {
-			t.Fatalf("%d tasks, %d ranks; want %d", l.perNode.Workers(), len(nodes), c.Workers+c.PS)
+		nodes := strings.Fields(l.RankNodes())
+		if l.PerNode.Workers() != c.Workers+c.PS || len(nodes) != l.PerNode.Workers() {
+			t.Fatalf("%d tasks, %d ranks; want %d", l.PerNode.Workers(), len(nodes), c.Workers+c.PS)
 		}
 		counts := make([]int, len(placement))
 		for rank, n := range nodes {
@@ -103,8 +103,8 @@ func TestSlurmLayout(t *testing.T) {
 				t.Fatalf("worker %d is on node %s, the one before on %s", rank, n, nodes[rank-1])
 			}
 		}
-		if !slices.Equal(counts, l.perNode) || slices.Max(l.perNode)-slices.Min(l.perNode) > slices.Max(placement)-slices.Min(placement)+1 {
-			t.Fatalf("ranks per node %v, tasks per node %v, placement %v", counts, l.perNode, placement)
+		if !slices.Equal(counts, l.PerNode) || slices.Max(l.PerNode)-slices.Min(l.PerNode) > slices.Max(placement)-slices.Min(placement)+1 {
+			t.Fatalf("ranks per node %v, tasks per node %v, placement %v", counts, l.PerNode, placement)
 		}
 	})
 }

@@ -16,35 +16,32 @@ type curveEntry struct {
 	GradVar     *float64 `json:"grad_var,omitempty"`
 }
 
+// fields pairs the numbers of an entry with those of a point.
+func (e *curveEntry) fields(p *data.CurvePoint) map[**float64]*float64 {
+	return map[**float64]*float64{&e.Step: &p.Step, &e.Loss: &p.Loss, &e.GlobalBatch: &p.GlobalBatch, &e.GradSqr: &p.GradSqr, &e.GradVar: &p.GradVar}
+}
+
 func encodeCurve(curve []data.CurvePoint) []curveEntry {
-	opt := func(v float64) *float64 {
-		if math.IsNaN(v) {
-			return nil
-		}
-		return &v
-	}
 	es := make([]curveEntry, len(curve))
-	for i, p := range curve {
-		es[i] = curveEntry{opt(p.Step), opt(p.Loss), opt(p.GlobalBatch), opt(p.GradSqr), opt(p.GradVar)}
+	for i := range curve {
+		for to, v := range es[i].fields(&curve[i]) {
+			if !math.IsNaN(*v) {
+				*to = v
+			}
+		}
 	}
 	return es
 }
 
 func decodeCurve(job string, trial int, es []curveEntry) []data.CurvePoint {
-	get := func(to *float64, v *float64) {
-		if v != nil {
-			*to = *v
-		}
-	}
 	curve := make([]data.CurvePoint, len(es))
-	for i, e := range es {
-		p := meter.EmptyPoint(job, trial)
-		get(&p.Step, e.Step)
-		get(&p.Loss, e.Loss)
-		get(&p.GlobalBatch, e.GlobalBatch)
-		get(&p.GradSqr, e.GradSqr)
-		get(&p.GradVar, e.GradVar)
-		curve[i] = p
+	for i := range es {
+		curve[i] = meter.EmptyPoint(job, trial)
+		for from, v := range es[i].fields(&curve[i]) {
+			if *from != nil {
+				*v = **from
+			}
+		}
 	}
 	return curve
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,28 +135,4 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// watchParent returns a context that ends when the parent is not process pid,
-// so that a killed launcher leaves no process. The system gives a process
-// another parent at once when its parent dies.
-func watchParent(ctx context.Context, pid int) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := func() { cancel(context.Canceled) }
-	if pid == 0 {
-		return ctx, stop
-	}
-	go func() {
-		tick := time.NewTicker(250 * time.Millisecond)
-		defer tick.Stop()
-		for os.Getppid() == pid {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		}
-		cancel(fmt.Errorf("the launcher, process %d, is gone", pid))
-	}()
-	return ctx, stop
 }

@@ -53,7 +53,6 @@ type Options struct {
 	Seed  int64 // of data and initial parameters
 
 	Rendezvous time.Duration // time for all ranks to connect; 0 means 1 min
-	ParentPID  int           // stop when the parent is another process; 0 means do not watch
 }
 
 // The learning rate is baseRate at referenceBatch samples per update and grows
@@ -67,9 +66,9 @@ const (
 // FromEnv returns the options a launcher expressed in environment variables:
 // KNEE_ROLE, RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, KNEE_WORKERS, KNEE_PS,
 // KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE, KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS,
-// KNEE_INITIAL_BATCH, KNEE_PARENT_PID. A variable that is not set leaves its
-// default. Without KNEE_WORKERS, as under torchrun, every rank that is not a
-// server is a worker. [Run] checks the values.
+// KNEE_INITIAL_BATCH. A variable that is not set leaves its default. Without
+// KNEE_WORKERS, as under torchrun, every rank that is not a server is a worker.
+// [Run] checks the values.
 //
 // The error is a [data.InputError] that names the variable.
 func FromEnv(getenv func(string) string) (Options, error) {
@@ -83,7 +82,7 @@ func FromEnv(getenv func(string) string) (Options, error) {
 		name string
 		to   *int
 	}{{"KNEE_WORKERS", &o.Workers}, {"KNEE_PS", &o.PS}, {"KNEE_PS_RANK", &o.PSRank}, {"MASTER_PORT", &o.MasterPort},
-		{"KNEE_ACCUM_STEPS", &o.AccumSteps}, {"KNEE_PARENT_PID", &o.ParentPID}, {"WORLD_SIZE", &world}, {"RANK", &rank}} {
+		{"KNEE_ACCUM_STEPS", &o.AccumSteps}, {"WORLD_SIZE", &world}, {"RANK", &rank}} {
 		if s := getenv(v.name); s != "" {
 			n, wrong := strconv.Atoi(s)
 			if *v.to = n; wrong != nil || n < 0 {

@@ -16,7 +16,7 @@ func TestFromEnv(t *testing.T) {
 	env := map[string]string{
 		"KNEE_ROLE": "ps", "RANK": "5", "WORLD_SIZE": "6", "LOCAL_RANK": "1", "MASTER_ADDR": "h", "MASTER_PORT": "29500",
 		"KNEE_WORKERS": "4", "KNEE_PS": "2", "KNEE_PS_HOSTS": "a:1, b:2", "KNEE_PS_RANK": "1", "KNEE_MODE": "ps-async",
-		"KNEE_LOCAL_BATCH": "10.5", "KNEE_ACCUM_STEPS": "1", "KNEE_INITIAL_BATCH": "64", "KNEE_PARENT_PID": "77",
+		"KNEE_LOCAL_BATCH": "10.5", "KNEE_ACCUM_STEPS": "1", "KNEE_INITIAL_BATCH": "64",
 	}
 	o, err := FromEnv(func(k string) string { return env[k] })
 	if err != nil {
@@ -31,7 +31,7 @@ func TestFromEnv(t *testing.T) {
 		t.Error(err)
 	}
 	if o.Role != Server || o.Rank != 5 || o.PSRank != 1 || o.Workers != 4 || o.PS != 2 || o.Mode != data.PSAsync || o.LocalBatch != 10.5 ||
-		o.AccumSteps != 1 || o.InitialBatch != 64 || o.ParentPID != 77 || o.MasterAddr != "h" || o.MasterPort != 29500 ||
+		o.AccumSteps != 1 || o.InitialBatch != 64 || o.MasterAddr != "h" || o.MasterPort != 29500 ||
 		!slices.Equal(o.PSHosts, []string{"a:1", "b:2"}) || o.Steps != 3 || o.Model != "large" || o.MessageBytes != 3_000_000 {
 		t.Errorf("options %+v", o)
 	}

@@ -72,7 +72,6 @@ func childEnv(o Options) []string {
 		"MASTER_ADDR=" + o.MasterAddr, fmt.Sprintf("MASTER_PORT=%d", o.MasterPort),
 		fmt.Sprintf("KNEE_WORKERS=%d", o.Workers), fmt.Sprintf("KNEE_PS=%d", o.PS),
 		"KNEE_PS_HOSTS=" + strings.Join(o.PSHosts, ","), fmt.Sprintf("KNEE_LOCAL_BATCH=%g", o.LocalBatch),
-		fmt.Sprintf("KNEE_PARENT_PID=%d", os.Getpid()),
 	}
 	if o.Role == Server {
 		env = append(env, fmt.Sprintf("KNEE_PS_RANK=%d", o.PSRank))
@@ -189,65 +188,6 @@ func TestProcessesFinish(t *testing.T) {
 		if lines != 10 {
 			t.Errorf("%s: %d lines, want 10", o.Mode, lines)
 		}
-	}
-}
-
-// TestDiesWithParent kills the parent of a training process; the process must
-// end.
-func TestDiesWithParent(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childSwitch+"=parent")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pid, steps := 0, 0
-	for r := bufio.NewScanner(out); (pid == 0 || steps == 0) && r.Scan(); { // lines of parent and child
-		if strings.HasPrefix(r.Text(), "knee: ") {
-			steps++
-		} else if _, err := fmt.Sscanf(r.Text(), "pid: %d", &pid); err != nil {
-			t.Fatalf("the parent printed %q", r.Text())
-		}
-	}
-	if pid == 0 {
-		t.Fatal("the parent started nothing")
-	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-	if !running(pid) {
-		t.Fatal("the training process ended before its parent")
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = cmd.Process.Wait() // killed, as asked; Cmd.Wait would close the pipe, which the child must survive
-	for end := time.Now().Add(time.Minute); running(pid); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("process %d outlived its parent by a minute", pid)
-		}
-	}
-}
-
-// running reports whether a process runs; a zombie does not count.
-func running(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true // a system without /proc: trust the signal
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return !strings.HasPrefix(rest, "Z")
-}
-
-func TestParentAlreadyGone(t *testing.T) {
-	err := Run(context.Background(), Options{ParentPID: os.Getppid() + 1}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "the launcher, process") {
-		t.Errorf("ended with %v, want that the launcher is gone", err)
 	}
 }
 

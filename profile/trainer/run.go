@@ -37,9 +37,6 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	outer := ctx
-	ctx, stop := watchParent(ctx, o.ParentPID)
-	defer stop()
 	m, err := newModel(o.Model, o.MessageBytes)
 	if err != nil {
 		return nil, err
@@ -54,9 +51,6 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	g := newGroup(ctx, &o)
 	defer g.close()
 	params, err := g.play(m, stdout)
-	if err != nil && outer.Err() != nil { // ctx follows it, perhaps after another rank of this process has left
-		err = context.Cause(outer)
-	}
 	return params, g.cause(err)
 }
 

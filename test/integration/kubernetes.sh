@@ -182,7 +182,7 @@ check "and says what is missing where its plugin is not installed" bash -c '! KU
 crds=0
 "$engine/crds" "$WORK/kube" || crds=$?
 if [ $crds = 77 ]; then
-	echo "skip  the custom resources cannot be downloaded: PyTorchJobs and exported manifests are not judged"
+	echo "skip  the custom resources cannot be downloaded: exported manifests are not judged"
 else
 	check "the custom resources load" test $crds = 0
 fi

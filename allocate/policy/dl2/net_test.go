@@ -10,16 +10,16 @@ import (
 
 func TestDerive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	net, gradient := dl2.NewNet(5, rng), dl2.NewNet(5, rng)
+	net, gradient := dl2.Zero(5), dl2.Zero(5)
 	x := make([]float64, dl2.Features)
 	for k := range x {
 		x[k] = rng.NormFloat64()
 	}
-	for u := range net.Out {
-		net.Out[u] = rng.NormFloat64()
-		clear(gradient.Hidden[u])
+	for _, unit := range net {
+		for k := range unit {
+			unit[k] = rng.NormFloat64()
+		}
 	}
-	clear(gradient.Out)
 	net.Derive(gradient, x, 1)
 	check := func(w *float64, got float64) {
 		t.Helper()
@@ -34,10 +34,9 @@ func TestDerive(t *testing.T) {
 			t.Errorf("derivative %g, want %g", got, slope)
 		}
 	}
-	for u := range net.Out {
-		check(&net.Out[u], gradient.Out[u])
-		for k := range net.Hidden[u] {
-			check(&net.Hidden[u][k], gradient.Hidden[u][k])
+	for u, unit := range net {
+		for k := range unit {
+			check(&unit[k], gradient[u][k])
 		}
 	}
 }

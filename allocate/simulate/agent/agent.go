@@ -1,6 +1,9 @@
 package agent
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Key identifies an observed configuration.
 type Key struct {
@@ -36,20 +39,17 @@ type Agent struct {
 	*Speeds
 
 	gradient gradient
-	best     map[[2]int]answer
+	best     map[size]answer
 	fits     int // observations on which best is based
 }
 
 // Speeds is what has been observed of an application on one GPU type. Agents
 // that share one learn from each other.
 type Speeds struct {
-	Prior        Prior
 	Observations []Observation
 	Model        *Speed // nil before the first observation
-	MostWorkers  int    // largest count observed
 
-	seen     map[Key]bool
-	residual *residual
+	residual residual
 	first    gradient // of the first job that was observed, when it began
 }
 
@@ -66,16 +66,11 @@ type answer struct {
 
 // Observe adds the first step time of a configuration.
 func (a *Agent) Observe(o Observation) {
-	if a.seen[o.Key] {
+	if slices.ContainsFunc(a.Observations, func(x Observation) bool { return x.Key == o.Key }) {
 		return
 	}
-	if a.seen == nil {
-		a.seen = map[Key]bool{}
-	}
-	a.seen[o.Key] = true
 	a.Observations = append(a.Observations, o)
-	a.MostWorkers = max(a.MostWorkers, o.Workers)
-	a.Model = a.Prior.Fit(a.Limits, a.Observations, a.Model)
+	a.Model = fit(a.Limits, a.Observations)
 	a.residual = newResidual(a.Model, a.Observations)
 }
 
@@ -95,32 +90,26 @@ func (a *Agent) ObserveGradient(sqr, variance float64) {
 // Ready reports whether the agent can predict.
 func (a *Agent) Ready() bool { return a.Model != nil && a.first.known }
 
-// efficiency is the statistical efficiency at a total batch: progress per
-// sample relative to the initial batch. Before a job has run, its gradient is that of
-// the first job of its application at the begin.
-func (a *Agent) efficiency(batch float64) float64 {
-	g := a.gradient
+// goodput is the modelled goodput of one choice, in samples/s at initial-batch worth:
+// throughput by statistical efficiency, the progress per sample relative to the initial
+// batch. Before a job has run, its gradient is that of the first job of its application
+// at the begin.
+func (a *Agent) goodput(nodes, workers int, c Choice) float64 {
+	step, compute := a.Model.Times(Key{nodes, workers, c.Local})
+	g, batch := a.gradient, c.Batch(workers)
 	if !g.known {
 		g = a.first
 	}
 	scale := batch / a.Initial
-	return (g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale
-}
-
-// Goodput is the modelled goodput of one choice, in samples/s at
-// initial-batch worth. The agent must be [Agent.Ready].
-func (a *Agent) Goodput(nodes, workers int, c Choice) float64 {
-	step, compute := a.Model.Times(nodes, workers, c.Local)
-	b := c.Batch(workers)
-	return b / (step + float64(c.Accum)*compute) * a.efficiency(b)
+	return batch / (step + float64(c.Accum)*compute) * ((g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale)
 }
 
 // Best is the batch of the highest goodput on an allocation, and that goodput; 0 if no
 // batch is allowed there. The agent must be [Agent.Ready].
 func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
-	at := [2]int{min(nodes, 2), workers} // the model only distinguishes one node from several
+	at := Key{nodes, workers, 0}.size()
 	if a.best == nil || a.fits != len(a.Observations) {
-		a.best, a.fits = map[[2]int]answer{}, len(a.Observations)
+		a.best, a.fits = map[size]answer{}, len(a.Observations)
 	}
 	if b, ok := a.best[at]; ok {
 		return b.choice, b.goodput
@@ -130,11 +119,11 @@ func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
 		if c.Local < a.LocalMin || c.Local > a.LocalMax {
 			continue
 		}
-		if g := a.Goodput(nodes, workers, c); i == 0 || g > top.goodput {
+		if g := a.goodput(nodes, workers, c); i == 0 || g > top.goodput {
 			top.choice, top.goodput = c, g
 		}
 	}
-	top.goodput *= math.Exp(-a.residual.at(Key{nodes, workers, 0}.size()))
+	top.goodput *= math.Exp(-a.residual[at])
 	a.best[at] = top
 	return top.choice, top.goodput
 }

@@ -10,17 +10,29 @@ import (
 
 var limits = Limits{Initial: 128, Max: 4096, LocalMin: 32, LocalMax: 1024}
 
-// observe makes observations of a known speed.
-func observe(s *Speed, keys ...Key) []Observation {
+// truth is a job that follows the equations of Pollux.
+func truth(k Key) (step, compute float64) {
+	compute = 0.05 + 5e-4*k.Local
+	beyond := math.Max(0, float64(k.Workers)-2)
+	sync := 0.0
+	switch {
+	case k.Nodes > 1:
+		sync = 0.08 + 0.004*beyond
+	case k.Workers > 1:
+		sync = 0.02 + 0.002*beyond
+	}
+	return math.Pow(math.Pow(compute, 1.5)+math.Pow(sync, 1.5), 1/1.5), compute
+}
+
+// observe makes observations of the truth.
+func observe(keys ...Key) []Observation {
 	var out []Observation
 	for _, k := range keys {
-		step, compute := s.Times(k.Nodes, k.Workers, k.Local)
+		step, compute := truth(k)
 		out = append(out, Observation{k, step, step - compute})
 	}
 	return out
 }
-
-var truth = &Speed{AlphaC: 0.05, BetaC: 5e-4, AlphaN: 0.08, BetaN: 0.004, AlphaR: 0.02, BetaR: 0.002, Gamma: 1.5}
 
 // spread is enough to tell all parameters apart.
 var spread = []Key{
@@ -31,10 +43,10 @@ var spread = []Key{
 // TestFitFollowsTheForm: the fit predicts configurations it has not seen, of a
 // job that follows the form.
 func TestFitFollowsTheForm(t *testing.T) {
-	s := DefaultPrior().Fit(limits, observe(truth, spread...), nil)
+	s := fit(limits, observe(spread...))
 	for _, k := range []Key{{1, 3, 200}, {2, 6, 300}, {4, 12, 64}} {
-		want, _ := truth.Times(k.Nodes, k.Workers, k.Local)
-		got, _ := s.Times(k.Nodes, k.Workers, k.Local)
+		want, _ := truth(k)
+		got, _ := s.Times(k)
 		if math.Abs(got/want-1) > 0.05 {
 			t.Errorf("%v takes %.4f s, want %.4f", k, got, want)
 		}
@@ -51,12 +63,9 @@ func TestFitNeverBreaks(t *testing.T) {
 			obs = append(obs, Observation{Key{rapid.IntRange(1, workers).Draw(t, "nodes"), workers, float64(rapid.IntRange(1, 2000).Draw(t, "local"))},
 				step, step * rapid.Float64Range(0, 0.99).Draw(t, "sync")})
 		}
-		var last *Speed
-		for n := range obs {
-			last = DefaultPrior().Fit(limits, obs[:n+1], last)
-		}
+		last := fit(limits, obs)
 		for _, k := range spread {
-			step, compute := last.Times(k.Nodes, k.Workers, k.Local)
+			step, compute := last.Times(k)
 			if !(compute > 0) || !(step >= compute*(1-1e-9)) || math.IsInf(step, 0) {
 				t.Fatalf("%+v takes %g s, %g of it computing, at %v", *last, step, compute, k)
 			}
@@ -100,8 +109,8 @@ func TestDivide(t *testing.T) {
 }
 
 func ExampleAgent() {
-	a := &Agent{Limits: limits, Speeds: &Speeds{Prior: DefaultPrior()}}
-	for _, o := range observe(truth, spread...) {
+	a := &Agent{Limits: limits, Speeds: &Speeds{}}
+	for _, o := range observe(spread...) {
 		a.Observe(o)
 	}
 	a.ObserveGradient(1, 20)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/pollux"
@@ -47,6 +49,19 @@ type Case struct {
 	Name    string // of the workload, for the results
 	Jobs    []simulate.Job
 	Cluster *data.Cluster
+}
+
+// AtLoad returns the case with jobs that arrive load times as fast, which is
+// added to the name.
+func (c Case) AtLoad(load float64) Case {
+	if load == 1 {
+		return c
+	}
+	c.Name, c.Jobs = fmt.Sprintf("%s@load=%g", c.Name, load), slices.Clone(c.Jobs)
+	for i := range c.Jobs {
+		c.Jobs[i].Submit = math.Round(c.Jobs[i].Submit / load)
+	}
+	return c
 }
 
 // Settings says what to compare. The zero value of a field is its default,
@@ -83,13 +98,9 @@ type Row struct {
 	Policy   string `json:"policy"`
 	Workload string `json:"workload"`
 	simulate.Summary
-	FTFMean      float64  `json:"ftf_mean"` // finish-time fairness: completion time over that alone on an equal share
-	FTFP99       float64  `json:"ftf_p99"`
-	SlowdownMean float64  `json:"slowdown_mean"` // completion time over that alone on the GPUs asked for
-	SlowdownP99  float64  `json:"slowdown_p99"`
-	Worse        float64  `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
-	Tenants      []Tenant `json:"-"`
-	Wall         float64  `json:"wall_s"` // seconds the replay took
+	Fairness
+	Tenants []Tenant `json:"-"`
+	Wall    float64  `json:"wall_s"` // seconds the replay took
 	// Milliseconds that the policy took per decision, mean and 99 % quantile.
 	DecisionMean float64            `json:"decision_mean_ms"`
 	DecisionP99  float64            `json:"decision_p99_ms"`
@@ -203,7 +214,7 @@ func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simula
 	case Native:
 		return s.native(c, name)
 	case Pollux:
-		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: s.history()})
+		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: &elastic.History{Alone: s.Alone}})
 	}
 	if set.Policy, err = tiresias.New(name, s.Service); err != nil {
 		return nil, set, err

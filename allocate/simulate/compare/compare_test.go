@@ -22,10 +22,14 @@ func small() Case {
 // TestRunKeepsOrder: rows are by case and policy, however many run at a time,
 // and progress ends at one.
 func TestRunKeepsOrder(t *testing.T) {
+	second := small().AtLoad(2)
+	if second.Jobs[1].Submit != 5 || small().Jobs[1].Submit != 10 {
+		t.Errorf("at twice the load the second job arrives after %g s, want 5", second.Jobs[1].Submit)
+	}
 	for _, parallel := range []int{1, 8} {
 		last := 0.0
 		rows, err := Run(t.Context(), Settings{
-			Cases:    []Case{small(), NewCase("small", small().Jobs, small().Cluster, 2, 2)},
+			Cases:    []Case{small(), second},
 			Policies: []string{"fifo", "srtf", "even"}, Parallel: parallel, Progress: func(x float64) { last = x },
 		})
 		if err != nil {
@@ -35,7 +39,7 @@ func TestRunKeepsOrder(t *testing.T) {
 		for _, r := range rows {
 			names = append(names, r.Policy+" "+r.Workload)
 		}
-		want := "fifo small, srtf small, even small, fifo small@load=2@size=2, srtf small@load=2@size=2, even small@load=2@size=2"
+		want := "fifo small, srtf small, even small, fifo small@load=2, srtf small@load=2, even small@load=2"
 		if got := strings.Join(names, ", "); got != want || last != 1 {
 			t.Errorf("%s, progress %g; want %s", got, last, want)
 		}
@@ -170,7 +174,7 @@ func TestFinishTimeFairness(t *testing.T) {
 	// Two jobs share 4 GPUs from 0 to 100; then the second is alone.
 	o := []simulate.Outcome{{Submit: 0, End: 100}, {Submit: 0, End: 200}}
 	var shares []int
-	f, err := finishTimeFairness(o, 4, func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
+	f, err := overAlone(o, equalShares(o, 4), func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,15 +10,32 @@ import (
 	"knee/internal/quantile"
 )
 
+// Fairness is how jobs fared beside how they would have alone.
+type Fairness struct {
+	FTFMean      float64 `json:"ftf_mean"` // finish-time fairness: completion time over that alone on an equal share
+	FTFP99       float64 `json:"ftf_p99"`
+	SlowdownMean float64 `json:"slowdown_mean"` // completion time over that alone on the GPUs asked for
+	SlowdownP99  float64 `json:"slowdown_p99"`
+	Worse        float64 `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
+}
+
+// fairnessOf sums up jobs; it sorts.
+func fairnessOf(ftf, slowdown []float64) (f Fairness) {
+	for _, x := range ftf {
+		if x > 1 {
+			f.Worse += 1 / float64(len(ftf))
+		}
+	}
+	f.FTFMean, f.FTFP99 = summary(ftf)
+	f.SlowdownMean, f.SlowdownP99 = summary(slowdown)
+	return f
+}
+
 // Tenant is how the jobs of one tenant fared.
 type Tenant struct {
-	Name         string // empty for jobs that name none
-	Jobs         int
-	GPUHours     float64
-	JCTMean      float64 // s
-	FTFMean      float64
-	SlowdownMean float64
-	Worse        float64 // share of its jobs that would have been better off with a share of their own
+	Name string // empty for jobs that name none
+	simulate.Summary
+	Fairness
 }
 
 // fairness fills in the finish-time fairness and the slowdown of the jobs.
@@ -27,51 +44,32 @@ func (s *Settings) fairness(c Case, row *Row) error {
 	if err != nil {
 		return err
 	}
-	ftf, err := finishTimeFairness(row.Outcomes, c.Cluster.Slots(), alone)
+	ftf, err := overAlone(row.Outcomes, equalShares(row.Outcomes, c.Cluster.Slots()), alone)
 	if err != nil {
 		return err
 	}
-	slowdown := make([]float64, len(ftf))
-	tenants := map[string]*Tenant{}
+	asked := make([]int, len(c.Jobs))
+	for i := range asked {
+		asked[i] = max(1, c.Jobs[i].Workers)
+	}
+	slowdown, err := overAlone(row.Outcomes, asked, alone)
+	if err != nil {
+		return err
+	}
+	by := map[string][]int{} // jobs of a tenant
 	for i, o := range row.Outcomes {
-		t, err := alone(i, max(1, c.Jobs[i].Workers))
-		if err != nil {
-			return err
-		}
-		if t > 0 {
-			slowdown[i] = o.JCT() / t
-		}
-		of := tenants[o.Tenant]
-		if of == nil {
-			of = &Tenant{Name: o.Tenant}
-			tenants[o.Tenant] = of
-		}
-		of.add(o, ftf[i], slowdown[i])
-		if ftf[i] > 1 {
-			row.Worse += 1 / float64(len(ftf))
-		}
+		by[o.Tenant] = append(by[o.Tenant], i)
 	}
-	for _, name := range slices.Sorted(maps.Keys(tenants)) {
-		row.Tenants = append(row.Tenants, *tenants[name])
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		var outcomes []simulate.Outcome
+		var itsFTF, itsSlowdown []float64
+		for _, i := range by[name] {
+			outcomes, itsFTF, itsSlowdown = append(outcomes, row.Outcomes[i]), append(itsFTF, ftf[i]), append(itsSlowdown, slowdown[i])
+		}
+		row.Tenants = append(row.Tenants, Tenant{name, simulate.Summarize(outcomes, 0), fairnessOf(itsFTF, itsSlowdown)})
 	}
-	row.FTFMean, row.FTFP99 = summary(ftf)
-	row.SlowdownMean, row.SlowdownP99 = summary(slowdown)
+	row.Fairness = fairnessOf(ftf, slowdown)
 	return nil
-}
-
-// add takes in one more job.
-func (t *Tenant) add(o simulate.Outcome, ftf, slowdown float64) {
-	t.Jobs++
-	mean := func(m *float64, x float64) { *m += (x - *m) / float64(t.Jobs) }
-	t.GPUHours += o.GPUSeconds / 3600
-	mean(&t.JCTMean, o.JCT())
-	mean(&t.FTFMean, ftf)
-	mean(&t.SlowdownMean, slowdown)
-	worse := 0.0
-	if ftf > 1 {
-		worse = 1
-	}
-	mean(&t.Worse, worse)
 }
 
 // summary is the mean and the 99 % quantile, 0 of nothing. It sorts.
@@ -94,26 +92,22 @@ func (s *Settings) alone(c Case) (aloneTime, error) {
 	case s.measured(c):
 		return s.measuredAlone(c), nil
 	}
-	return s.gangAlone(c), nil
+	return s.gangAlone(c)
 }
 
 // gangAlone is for jobs whose duration on the GPUs they ask for is known: on fewer GPUs
 // they share time. Of several GPU types with measured speeds it takes the first of the
 // cluster.
-func (s *Settings) gangAlone(c Case) aloneTime {
-	rates := s.rates(c)
+func (s *Settings) gangAlone(c Case) (aloneTime, error) {
+	jobs, err := s.rigid(c)
 	return func(i, gpus int) (float64, error) {
-		j := c.Jobs[i]
+		j := &jobs[i]
 		t := j.Work * math.Max(1, float64(max(1, j.Workers))/float64(gpus))
-		if rates == nil {
-			return t, nil
+		if len(j.Options) > 0 { // else a gang larger than any GPU type, by the rules of Tiresias
+			t /= j.Options[0].Answer.Goodput.Mean
 		}
-		offer, err := rates.Options(j, simulate.RigidOptions(j, c.Cluster))
-		if err != nil || len(offer) == 0 {
-			return 0, err
-		}
-		return t / offer[0].Answer.Goodput.Mean, nil
-	}
+		return t, nil
+	}, err
 }
 
 // measuredAlone asks the measured tables, on the first GPU type of the
@@ -149,16 +143,12 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 // aloneTime is the seconds that job i of a case would take alone on so many GPUs.
 type aloneTime func(i, gpus int) (float64, error)
 
-// finishTimeFairness returns the finish-time fairness of every job (Themis, Mahajan et
-// al., NSDI 2020, section 3): its completion time ÷ the time alone on an equal
-// share of the cluster, which is the GPUs ÷ the mean number of jobs during its
-// life. Above 1 an equal share of its own would have been better for the job.
-func finishTimeFairness(outcomes []simulate.Outcome, gpus int, alone aloneTime) ([]float64, error) {
-	crowd := crowding(outcomes)
+// overAlone is the completion time of every job ÷ the time alone on so many GPUs, 0
+// where that is not known.
+func overAlone(outcomes []simulate.Outcome, gpus []int, alone aloneTime) ([]float64, error) {
 	out := make([]float64, len(outcomes))
 	for i, o := range outcomes {
-		share := max(1, int(math.Round(float64(gpus)/crowd[i])))
-		t, err := alone(i, share)
+		t, err := alone(i, gpus[i])
 		if err != nil {
 			return nil, err
 		}
@@ -169,9 +159,11 @@ func finishTimeFairness(outcomes []simulate.Outcome, gpus int, alone aloneTime) 
 	return out, nil
 }
 
-// crowding is the mean number of jobs in the system over the life of each,
-// itself included.
-func crowding(outcomes []simulate.Outcome) []float64 {
+// equalShares are the equal shares of the cluster by which finish-time fairness is
+// counted (Themis, Mahajan et al., NSDI 2020, section 3): the GPUs ÷ the mean number of
+// jobs during the life of each, itself included. Where [overAlone] with it is above 1 an
+// equal share of its own would have been better for the job.
+func equalShares(outcomes []simulate.Outcome, gpus int) []int {
 	type event struct{ at, delta float64 }
 	var events []event
 	for _, o := range outcomes {
@@ -192,12 +184,13 @@ func crowding(outcomes []simulate.Outcome) []float64 {
 		i, _ := slices.BinarySearch(at, t)
 		return sum[min(i, len(sum)-1)]
 	}
-	out := make([]float64, len(outcomes))
+	out := make([]int, len(outcomes))
 	for i, o := range outcomes {
-		out[i] = 1
+		crowd := 1.0
 		if o.JCT() > 0 {
-			out[i] = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
+			crowd = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
 		}
+		out[i] = max(1, int(math.Round(float64(gpus)/crowd)))
 	}
 	return out
 }

@@ -58,16 +58,9 @@ func (s *Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	case s.Models != nil:
 		return s.Models.Jobs(c.Jobs, c.Cluster, gang, s.Alone)
 	case s.measured(c):
-		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, s.history())
+		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, &elastic.History{Alone: s.Alone})
 	}
 	return s.rigid(c)
-}
-
-// history is empty when a replay begins.
-func (s *Settings) history() *elastic.History {
-	h := elastic.NewHistory()
-	h.Alone = s.Alone
-	return h
 }
 
 // mostFailures bounds the failures of a replay: each is an event with a decision.

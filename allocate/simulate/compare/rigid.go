@@ -13,7 +13,11 @@ import (
 // steps/s if the profiles have them, else at the speed that the trace implies.
 func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 	jobs := slices.Clone(c.Jobs)
-	rates := s.rates(c)
+	var rates *measured.Rates // of a workload whose work is in steps
+	if s.Profiles != nil && s.Profiles.Rates != nil &&
+		slices.ContainsFunc(jobs, func(j simulate.Job) bool { return j.Steps && s.Profiles.Rates.Knows(j.Application) }) {
+		rates = s.Profiles.Rates
+	}
 	offers := map[string][]allocate.Option{} // jobs of a kind share their table
 	for i := range jobs {
 		j := &jobs[i]
@@ -21,10 +25,7 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
 			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")
 		}
-		key := fmt.Sprint(w)
-		if rates != nil {
-			key += " " + j.Application
-		}
+		key := fmt.Sprint(w, " ", j.Application)
 		if _, known := offers[key]; !known {
 			offer := simulate.RigidOptions(*j, c.Cluster)
 			if rates != nil {
@@ -38,16 +39,4 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 		j.Options = offers[key]
 	}
 	return jobs, nil
-}
-
-// rates are the measured steps/s of a workload whose work is in steps; nil if
-// there are none of its jobs.
-func (s *Settings) rates(c Case) *measured.Rates {
-	if s.Profiles == nil || s.Profiles.Rates == nil {
-		return nil
-	}
-	if slices.ContainsFunc(c.Jobs, func(j simulate.Job) bool { return j.Steps && s.Profiles.Rates.Knows(j.Application) }) {
-		return s.Profiles.Rates
-	}
-	return nil
 }

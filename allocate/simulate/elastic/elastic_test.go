@@ -68,7 +68,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 	p, c := profiles(t), both()
 	work := p.Apps["x"].Progress(2) * p.Apps["x"].Initial
 	for _, name := range policy.Names() {
-		jobs, err := Jobs(workload(), p, c, policy.Gang(name), NewHistory())
+		jobs, err := Jobs(workload(), p, c, policy.Gang(name), &History{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 // TestBorrowsFromTheOtherType: a job seen on the slow type only is told that
 // the fast one is faster.
 func TestBorrowsFromTheOtherType(t *testing.T) {
-	jobs, err := Jobs(workload()[:1], profiles(t), both(), false, NewHistory())
+	jobs, err := Jobs(workload()[:1], profiles(t), both(), false, &History{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestSmallBatchRuns(t *testing.T) {
 	p, c := profiles(t), both()
 	w := simulate.Job{Name: "j", Application: "x", Workers: 6, Batch: 16} // 3 each, of at least 4 measured
 	c.Nodes[2].GPUType = "t4"
-	jobs, err := Jobs([]simulate.Job{w}, p, c, true, NewHistory())
+	jobs, err := Jobs([]simulate.Job{w}, p, c, true, &History{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestJobsRefuses(t *testing.T) {
 		{simulate.Job{Name: "j", Application: "x", Workers: 1, Batch: 9999, Source: src}, true, "w.csv:2:batch_size: found 1 workers and batch 9999"},
 		{simulate.Job{Name: "j", Application: "x", Workers: 5, Batch: 32, Source: src}, true, "w.csv:2:application"},
 	} {
-		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang, NewHistory()); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang, &History{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
 	}
@@ -183,7 +183,7 @@ func TestBoundsHold(t *testing.T) {
 	w[1].WorkersMin, w[1].WorkersMax, w[1].Workers = 2, 3, 2
 	w[2].Logical, w[2].Workers, w[2].Batch = 2, 2, 32
 	for _, name := range policy.Names() {
-		jobs, err := Jobs(w, p, c, policy.Gang(name), NewHistory())
+		jobs, err := Jobs(w, p, c, policy.Gang(name), &History{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestBoundsHold(t *testing.T) {
 // and the work of the first, unless each is alone.
 func TestHistoryIsShared(t *testing.T) {
 	for _, alone := range []bool{false, true} {
-		h := NewHistory()
+		h := &History{}
 		h.Alone = alone
 		jobs, err := Jobs(workload()[:2], profiles(t), both(), false, h)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"knee/allocate"
-	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/measured"
@@ -62,13 +61,13 @@ type Learner struct {
 	job    simulate.Job
 	gang   bool // it only gets the workers asked for
 	done   float64
-	work   map[string]float64 // see [History]; nil for none
+	h      *History
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
 func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
 	gang = gang || w.Rigid
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, job: w, gang: gang, work: h.works()}
+	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		if w.Batch == 0 {
@@ -126,7 +125,7 @@ func (l *Learner) Observe(c data.Config, done float64) error {
 // Left implements [simulate.Learner]: the work of the last job of the application, less
 // the work done; else that of the epochs left, if they are like those done.
 func (l *Learner) Left() float64 {
-	if work := l.work[l.app.Name]; work > l.done {
+	if work := l.h.work[l.app.Name]; work > l.done {
 		return work - l.done
 	}
 	progress := l.done / l.app.Initial
@@ -141,15 +140,18 @@ func (l *Learner) Left() float64 {
 
 // Completed implements [simulate.Learner].
 func (l *Learner) Completed() {
-	if l.work != nil {
-		l.work[l.app.Name] = l.done
+	if !l.h.Alone {
+		l.h.work[l.app.Name] = l.done
 	}
 }
 
 // Options implements [simulate.Learner].
 func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
-	seen := false
+	seen, held := false, ""
+	if current != nil {
+		held = current.GPUType + " " + simulate.Packed(current.Placement, current.Workers).String()
+	}
 	for _, t := range l.slots.Types {
 		if l.agents[t] == nil {
 			continue
@@ -160,7 +162,7 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 				continue
 			}
 			out = append(out, l.option(t, p))
-			seen = seen || current != nil && current.GPUType == t && shapeText(current.Placement) == p.String()
+			seen = seen || t+" "+p.String() == held
 		}
 	}
 	if current != nil && !seen {
@@ -174,17 +176,12 @@ func (l *Learner) counts(gpuType string) []int {
 	if l.gang {
 		return []int{l.job.Workers}
 	}
-	most, a := l.slots.Widest[gpuType], l.agents[gpuType]
-	for _, other := range l.agents {
-		most = max(most, Growth*other.MostWorkers)
-	}
-	most = max(most, l.job.WorkersMin)
+	a := l.agents[gpuType]
+	most := min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
 	if l.job.WorkersMax > 0 {
 		most = min(most, l.job.WorkersMax)
 	}
-	most = min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), most, l.app.Tables[gpuType].MaxWorkers)
-	sizes := between(Sizes(most, l.slots.Widest[gpuType]), l.job.WorkersMin, most)
-	return slices.DeleteFunc(sizes, func(k int) bool { return !l.job.Divides(k) })
+	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.slots.Widest[gpuType]), func(k int) bool { return !l.job.Divides(k) })
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
@@ -220,13 +217,4 @@ func (l *Learner) lone(gpuType string) float64 {
 		return 1
 	}
 	return t.LocalMax / step
-}
-
-// shapeText is the placement with most workers first, as text.
-func shapeText(p data.Placement) string {
-	var shares []data.NodeShare
-	for _, w := range p {
-		shares = append(shares, data.NodeShare{Workers: w})
-	}
-	return place.ShapeOf(shares).String()
 }

@@ -2,54 +2,25 @@ package elastic
 
 import (
 	"math"
-	"slices"
 
 	"knee/allocate/simulate/agent"
 )
-
-// Growth bounds the workers that a job is offered, as a multiple of the most with which
-// it was observed. It was chosen among 2, the rule of Pollux, 4 and 8 on workloads 1, 2
-// and 6 published with Pollux.
-const Growth = 4
 
 // unseen is the power of the number of workers with which the speed of a job grows
 // before it was observed: enough to use an otherwise idle node.
 const unseen = 0.2
 
-// Sizes are the worker counts worth offering: divisors of the GPUs of a node, then
-// whole nodes, of which each count is a third to a half more than the one before, as
-// less does not pay for a restart.
-func Sizes(most, node int) []int {
-	var out []int
-	for k := 1; k < node; k++ {
-		if node%k == 0 {
+// sizes are the worker counts from least to most that are worth offering: divisors of
+// the GPUs of a node, then whole nodes, of which each count is a third to a half more
+// than the one before, as less does not pay for a restart; and least itself.
+func sizes(least, most, node int) (out []int) {
+	powerOfTwo := func(n int) bool { return n&(n-1) == 0 }
+	for k := max(1, least); k <= most; k++ {
+		if n := k / node; k == least || k < node && node%k == 0 || k%node == 0 && (powerOfTwo(n) || n%3 == 0 && powerOfTwo(n/3)) {
 			out = append(out, k)
 		}
 	}
-	for n := 1; node > 0; n *= 2 {
-		out = append(out, n*node)
-		if n > 1 {
-			out = append(out, n/2*3*node)
-		}
-		if n*node > most {
-			break
-		}
-	}
-	slices.Sort(out)
-	at, _ := slices.BinarySearch(out, most+1)
-	return out[:at]
-}
-
-// between are the sizes from least up, least among them.
-func between(sizes []int, least, most int) []int {
-	if least <= 1 {
-		return sizes
-	}
-	at, found := slices.BinarySearch(sizes, least)
-	if found || least > most {
-		return sizes[at:]
-	}
-	return slices.Insert(slices.Clone(sizes[at:]), 0, least)
+	return out
 }
 
 // Expect is the batch for an allocation and the goodput to expect with it, in

@@ -30,7 +30,7 @@ type run struct {
 func (a *App) table(gpuType string) *Table {
 	t, ok := a.Tables[gpuType]
 	if !ok {
-		t = &Table{app: a.Name, gpuType: gpuType, rows: map[shape][]row{}, exact: map[query]row{}}
+		t = &Table{app: a.Name, gpuType: gpuType, rows: map[shape][]point{}, exact: map[[3]float64]row{}}
 		a.Tables[gpuType] = t
 	}
 	return t

@@ -8,77 +8,50 @@ import (
 // grid interpolates measured points along equal workers per node: linear in
 // the batch, then in workers per node, then in nodes. Beyond the measured
 // workers per node and nodes the last value holds; it never divides work
-// finer than was measured.
-type grid struct{ levels []level }
+// finer than was measured. Points are by nodes, then workers, then rising batch.
+type grid [][][]point
 
-// level is one node count.
-type level struct {
-	nodes float64
-	lines []line // by rising workers
-}
-
-// line is one worker count on a node count.
-type line struct {
-	workers float64
-	rows    []row // by rising batch
-}
-
-func newGrid(points []point) *grid {
-	points = average(points)
-	g := &grid{}
-	for _, p := range points {
-		if n := len(g.levels); n == 0 || g.levels[n-1].nodes != p.nodes {
-			g.levels = append(g.levels, level{nodes: p.nodes})
-		}
-		l := &g.levels[len(g.levels)-1]
-		if n := len(l.lines); n == 0 || l.lines[n-1].workers != p.workers {
-			l.lines = append(l.lines, line{workers: p.workers})
-		}
-		ln := &l.lines[len(l.lines)-1]
-		ln.rows = append(ln.rows, p.row)
+func newGrid(points []point) (g grid) {
+	for _, level := range runs(average(points), func(p point) float64 { return p.nodes }) {
+		g = append(g, runs(level, func(p point) float64 { return p.workers }))
 	}
 	return g
 }
 
+// runs divides points into runs of one key.
+func runs[K comparable](points []point, key func(point) K) (out [][]point) {
+	for i, p := range points {
+		if i == 0 || key(points[i-1]) != key(p) {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
+}
+
 // at answers for workers spread over nodes.
-func (g *grid) at(nodes, workers, batch float64) (row, bool) {
-	if len(g.levels) == 0 {
+func (g grid) at(nodes, workers, batch float64) (row, bool) {
+	if len(g) == 0 {
 		return row{}, false
 	}
-	per := workers / nodes
-	i, w := bracket(g.levels, nodes, func(l level) float64 { return l.nodes })
-	lo := g.levels[i].at(per, batch)
-	if w == 0 {
-		return lo, true
-	}
-	return blend(lo, g.levels[i+1].at(per, batch), w), true
+	return blend(g, nodes, func(level [][]point) float64 { return level[0][0].nodes }, func(level [][]point) row {
+		here := workers / nodes * level[0][0].nodes
+		return blend(level, here, func(line []point) float64 { return line[0].workers }, func(line []point) row { return along(line, batch) })
+	}), true
 }
 
-func (l level) at(per, batch float64) row {
-	i, w := bracket(l.lines, per*l.nodes, func(x line) float64 { return x.workers })
-	lo := along(l.lines[i].rows, batch)
-	if w == 0 {
-		return lo
-	}
-	return blend(lo, along(l.lines[i+1].rows, batch), w)
-}
-
-func blend(a, b row, w float64) row {
-	return row{a.batch, a.step + w*(b.step-a.step), a.sync + w*(b.sync-a.sync)}
-}
-
-// bracket finds x between keys: after element i by the fraction w, clamped
-// to the ends.
-func bracket[E any](s []E, x float64, key func(E) float64) (i int, w float64) {
+// blend interpolates between the elements whose keys, which rise, x lies between; beyond
+// the ends it holds the last.
+func blend[E any](s []E, x float64, key func(E) float64, at func(E) row) row {
 	k, found := slices.BinarySearchFunc(s, x, func(e E, x float64) int { return cmp.Compare(key(e), x) })
-	switch {
-	case found:
-		return k, 0
-	case k == 0:
-		return 0, 0
-	case k == len(s):
-		return k - 1, 0
+	if k == len(s) {
+		return at(s[k-1])
 	}
-	a, b := key(s[k-1]), key(s[k])
-	return k - 1, (x - a) / (b - a)
+	b := at(s[k])
+	if found || k == 0 {
+		return b
+	}
+	a, from := at(s[k-1]), key(s[k-1])
+	w := (x - from) / (key(s[k]) - from)
+	return row{a.batch, a.step + w*(b.step-a.step), a.sync + w*(b.sync-a.sync)}
 }

@@ -21,7 +21,7 @@ func (t *Table) interpolate(nodes, workers int, batch float64) (row, bool) {
 		return row{}, false
 	}
 	n := min(nodes, maxNodesAsked)
-	if r, ok := t.exact[query{n, workers, batch}]; ok {
+	if r, ok := t.exact[[3]float64{float64(n), float64(workers), batch}]; ok {
 		return r, true
 	}
 	for i := range t.simplices {
@@ -76,9 +76,9 @@ func (s *simplex) at(nodes, workers, batch float64) (row, bool) {
 // loadQueries reads the values of the points the published runs asked for.
 func (p *Profiles) loadQueries(file string) error {
 	return eachRow(file, []string{"application", "num_nodes", "num_replicas", "local_bsz", "step_time", "sync_time"}, func(r *data.Row) {
-		q := query{int(number(r, "num_nodes")), int(number(r, "num_replicas")), number(r, "local_bsz")}
+		q := [3]float64{number(r, "num_nodes"), number(r, "num_replicas"), number(r, "local_bsz")}
 		if a := p.Apps[r.Text("application")]; a != nil && a.Tables[publishedType] != nil {
-			a.Tables[publishedType].exact[q] = row{q.batch, number(r, "step_time"), number(r, "sync_time")}
+			a.Tables[publishedType].exact[q] = row{q[2], number(r, "step_time"), number(r, "sync_time")}
 		}
 	})
 }

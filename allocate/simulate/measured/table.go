@@ -26,25 +26,19 @@ type point struct {
 	row
 }
 
-// query is a point the published runs interpolated.
-type query struct {
-	nodes, workers int
-	batch          float64
-}
-
 // Table holds the step times of one application on one GPU type.
 type Table struct {
 	LocalMin, LocalMax float64 // measured local batches, samples
 	MaxWorkers         int     // the most workers measured
 
 	app, gpuType string
-	rows         map[shape][]row
+	rows         map[shape][]point
 	placed       []point // measured one by one
 	scaled       []point // measured as even spreads, in file order
 	points       []point // both, placed ones averaged over shapes
 	simplices    []simplex
-	exact        map[query]row
-	grid         *grid
+	exact        map[[3]float64]row // that the published runs interpolated, by nodes, workers and batch
+	grid         grid
 }
 
 func (t *Table) add(m data.Measurement, placements bool) {
@@ -55,7 +49,7 @@ func (t *Table) add(m data.Measurement, placements bool) {
 		t.scaled = append(t.scaled, p)
 		return
 	}
-	t.rows[s] = append(t.rows[s], p.row)
+	t.rows[s] = append(t.rows[s], p)
 	t.placed = append(t.placed, p)
 }
 
@@ -70,8 +64,8 @@ func (t *Table) complete() {
 		t.LocalMin, t.LocalMax = math.Min(t.LocalMin, p.batch), math.Max(t.LocalMax, p.batch)
 	}
 	for s, rows := range t.rows {
-		slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.batch, b.batch) })
-		t.rows[s] = slices.CompactFunc(rows, func(a, b row) bool { return a.batch == b.batch })
+		slices.SortStableFunc(rows, func(a, b point) int { return cmp.Compare(a.batch, b.batch) })
+		t.rows[s] = slices.CompactFunc(rows, func(a, b point) bool { return a.batch == b.batch })
 	}
 	t.points = append(average(t.placed), t.scaled...)
 	t.grid = newGrid(t.points)
@@ -84,16 +78,15 @@ func average(in []point) []point {
 		return cmp.Or(cmp.Compare(a.nodes, b.nodes), cmp.Compare(a.workers, b.workers), cmp.Compare(a.batch, b.batch))
 	})
 	var out []point
-	for i := 0; i < len(in); {
-		k, sum := i, in[i]
-		for k++; k < len(in) && in[k].nodes == sum.nodes && in[k].workers == sum.workers && in[k].batch == sum.batch; k++ {
-			sum.step += in[k].step
-			sum.sync += in[k].sync
+	for _, same := range runs(in, func(p point) [3]float64 { return [3]float64{p.nodes, p.workers, p.batch} }) {
+		sum := same[0]
+		for _, p := range same[1:] {
+			sum.step += p.step
+			sum.sync += p.sync
 		}
-		sum.step /= float64(k - i)
-		sum.sync /= float64(k - i)
+		sum.step /= float64(len(same))
+		sum.sync /= float64(len(same))
 		out = append(out, sum)
-		i = k
 	}
 	return out
 }
@@ -155,9 +148,9 @@ func (t *Table) Times(p data.Placement, batch float64) (step, sync float64, err 
 }
 
 // along interpolates one placement.
-func along(rows []row, batch float64) row {
+func along(rows []point, batch float64) row {
 	if len(rows) == 1 {
-		return rows[0]
+		return rows[0].row
 	}
 	k := 1
 	for k < len(rows)-1 && rows[k].batch < batch {

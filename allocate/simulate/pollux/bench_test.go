@@ -73,8 +73,7 @@ func TestPublishedAverages(t *testing.T) {
 			t.Fatal(err)
 		}
 		jobs, p := load(t, n)
-		alone := elastic.NewHistory()
-		alone.Alone = true // as the published program models jobs
+		alone := &elastic.History{Alone: true} // as the published program models jobs
 		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy, History: alone})
 		if err != nil {
 			t.Fatal(err)

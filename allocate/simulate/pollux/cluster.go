@@ -18,7 +18,6 @@ type Settings struct {
 	Cluster  *data.Cluster // nodes of one GPU type
 	Profiles *measured.Profiles
 	Policy   string           // one of [Policies]
-	Knee     *policy.Knee     // in place of the policy, with other constants; nil for none
 	History  *elastic.History // of earlier jobs; nil for none
 }
 
@@ -31,23 +30,22 @@ type slots struct {
 }
 
 func newSlots(c *data.Cluster) (*slots, error) {
-	all := simulate.NewSlots(c)
-	types := slices.DeleteFunc(slices.Clone(all.Types), func(t string) bool { return all.Total[t] == 0 })
-	if len(types) == 0 {
-		return nil, &data.InputError{Source: c.Source, Found: "no worker slots", Want: "at least one"}
-	}
-	if len(types) > 1 {
-		return nil, &data.InputError{Source: c.Source, Found: "GPU types " + strings.Join(types, ", "),
-			Want: "nodes of one type: the published simulator knows no other, use the native semantics"}
-	}
-	h := &slots{Cluster: &data.Cluster{Source: c.Source}, gpuType: types[0], gpus: all.GPUs[types[0]], total: all.Total[types[0]]}
+	h := &slots{Cluster: &data.Cluster{Source: c.Source}}
 	for _, n := range c.Nodes {
-		if !n.Drained && n.GPUType == h.gpuType {
-			n.CPUs, n.Memory = 0, 0 // jobs ask for none
-			h.Nodes = append(h.Nodes, n)
+		if !n.Drained && n.GPUs > 0 {
+			h.Nodes, h.gpus, h.total = append(h.Nodes, n), append(h.gpus, n.GPUs), h.total+n.GPUs
 		}
 	}
-	return h, nil
+	types := h.GPUTypes()
+	switch len(types) {
+	case 0:
+		return nil, &data.InputError{Source: c.Source, Found: "no worker slots", Want: "at least one"}
+	case 1:
+		h.gpuType = types[0]
+		return h, nil
+	}
+	return nil, &data.InputError{Source: c.Source, Found: "GPU types " + strings.Join(types, ", "),
+		Want: "nodes of one type: the published simulator knows no other, use the native semantics"}
 }
 
 // Prepare sets up the replay of a workload by [simulate.Run].
@@ -66,11 +64,8 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 		if set.Policy, err = policy.New(s.Policy); err != nil {
 			return nil, set, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
 		}
-		if s.Knee != nil {
-			set.Policy = *s.Knee
-		}
 		if s.History == nil {
-			s.History = elastic.NewHistory()
+			s.History = &elastic.History{}
 		}
 	}
 	for _, w := range workload {
@@ -99,17 +94,4 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 // as published, and those of package policy, which are shown option tables.
 func Policies() []string {
 	return slices.Sorted(slices.Values(append(policy.Names(), "tiresias")))
-}
-
-// check refuses a decision that uses a GPU twice.
-func (h *slots) check(active []*job, next [][]int) error {
-	used := make([]int, len(h.gpus))
-	for i, nodes := range next {
-		for _, n := range nodes {
-			if used[n]++; used[n] > h.gpus[n] {
-				return fmt.Errorf("job %q gets more than what is left of the %d GPUs of node %d", active[i].Name, h.gpus[n], n)
-			}
-		}
-	}
-	return nil
 }

@@ -22,11 +22,18 @@ func BenchmarkLearn(b *testing.B) {
 	}
 	score := func(name string, k *policy.Knee) (mean, p99 float64) {
 		for seed := range int64(16) {
-			got, err := run(drawn(b, seed), Settings{Cluster: published(), Profiles: p, Policy: name, Knee: k})
+			jobs, set, err := Prepare(drawn(b, seed), Settings{Cluster: published(), Profiles: p, Policy: name})
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := simulate.Summarize(got, 64)
+			if k != nil {
+				set.Policy = *k
+			}
+			r, err := simulate.Run(jobs, set)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := r.Summary
 			mean, p99 = mean+math.Log(s.JCTMean)/16, p99+s.JCTP99/16
 		}
 		return math.Exp(mean), p99

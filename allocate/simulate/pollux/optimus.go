@@ -23,54 +23,29 @@ type predictKey struct {
 	workers int
 }
 
-func (o *optimus) schedule(active []*job, h *slots) ([][]int, error) {
-	counts, err := o.divide(active, h)
-	if err != nil {
-		return nil, err
-	}
-	kept := make([][]int, len(active))
-	var rest []int
-	for i, j := range active {
-		if len(j.nodes) == counts[i] {
-			kept[i] = j.nodes
-		} else if counts[i] > 0 {
-			rest = append(rest, i)
+// schedule is the greedy of section 4.1; the smallest jobs are placed first.
+func (o *optimus) schedule(active []*job, h *slots) (workers, order []int, err error) {
+	workers = make([]int, len(active))
+	gains := make([]float64, len(active))
+	for n, left := 0, h.total; left > 0; n, left = n+1, left-1 {
+		i := n // everyone gets one first
+		if n >= len(active) {
+			best := slices.Max(gains)
+			if best <= 0 {
+				break
+			}
+			i = slices.Index(gains, best)
+		}
+		workers[i]++
+		if gains[i], err = o.gain(active[i], workers[i], h); err != nil {
+			return nil, nil, err
 		}
 	}
-	free := h.free(kept)
-	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(counts[a], counts[b]) })
-	for _, i := range rest {
-		kept[i] = worstFit(free, counts[i])
+	for i := range active {
+		order = append(order, i)
 	}
-	return kept, nil
-}
-
-// divide is the greedy of section 4.1: workers of every job.
-func (o *optimus) divide(active []*job, h *slots) ([]int, error) {
-	counts, gains := make([]int, len(active)), make([]float64, len(active))
-	add := func(i int) error {
-		counts[i]++
-		var err error
-		gains[i], err = o.gain(active[i], counts[i], h)
-		return err
-	}
-	left := h.total
-	for i := 0; i < len(active) && left > 0; i++ {
-		if err := add(i); err != nil {
-			return nil, err
-		}
-		left--
-	}
-	for ; left > 0; left-- {
-		best := slices.Max(gains)
-		if best <= 0 {
-			break
-		}
-		if err := add(slices.Index(gains, best)); err != nil {
-			return nil, err
-		}
-	}
-	return counts, nil
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(workers[a], workers[b]) })
+	return workers, order, nil
 }
 
 // gain is the seconds that one worker more saves a job of n, 0 where it can

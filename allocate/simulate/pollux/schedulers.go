@@ -9,30 +9,42 @@ import (
 	"knee/data"
 )
 
-// scheduler returns, once a round, the nodes of every active job by number, one entry
-// per worker, nil for none. Jobs are in the order of the workload and have the nodes
-// they were given before.
-type scheduler func(active []*job, h *slots) ([][]int, error)
+// scheduler returns, once a round, the workers of every active job, and the order in
+// which jobs whose number changes are placed. Jobs are in the order of the workload.
+type scheduler func(active []*job, h *slots) (workers, order []int, err error)
 
-// stand makes a scheduler a policy of the replay.
+// stand makes a scheduler a policy of the replay: jobs that keep their workers keep
+// their nodes, others are spread over the nodes with most free GPUs.
 func (h *slots) stand(schedule scheduler) simulate.Stand {
 	return func(_ float64, jobs []*simulate.Job) ([]place.Placed, error) {
 		active := make([]*job, len(jobs))
 		for i := range jobs {
 			active[i] = jobs[i].Course.(*job)
 		}
-		next, err := schedule(active, h)
-		if err == nil {
-			err = h.check(active, next)
-		}
+		workers, order, err := schedule(active, h)
 		if err != nil {
 			return nil, err
 		}
+		free := slices.Clone(h.gpus)
+		for i, j := range active {
+			if len(j.nodes) != workers[i] {
+				j.nodes = nil
+			}
+			for _, n := range j.nodes {
+				free[n]--
+			}
+		}
+		for _, i := range order {
+			if j := active[i]; j.nodes == nil {
+				j.nodes = worstFit(free, workers[i])
+			}
+		}
 		out := make([]place.Placed, len(jobs))
-		for i, nodes := range next {
-			active[i].nodes, out[i].Choice = nodes, allocate.None
-			if nodes != nil {
-				out[i] = place.Placed{Nodes: h.shares(nodes), Option: allocate.Option{Config: data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: len(nodes)}}}
+		for i, j := range active {
+			out[i].Choice = allocate.None
+			if j.nodes != nil {
+				out[i].Nodes, out[i].Choice = h.shares(j.nodes), 0
+				out[i].Option.Config = data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: workers[i]}
 			}
 		}
 		return out, nil
@@ -46,17 +58,6 @@ func (h *slots) shares(nodes []int) (out []data.NodeShare) {
 			out = append(out, data.NodeShare{Node: h.Nodes[n].Name})
 		}
 		out[len(out)-1].Workers++
-	}
-	return out
-}
-
-// free is what the kept allocations leave on every node.
-func (h *slots) free(kept [][]int) []int {
-	out := slices.Clone(h.gpus)
-	for _, nodes := range kept {
-		for _, n := range nodes {
-			out[n]--
-		}
 	}
 	return out
 }

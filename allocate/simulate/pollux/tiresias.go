@@ -14,29 +14,18 @@ type tiresias struct {
 	served map[*job]float64 // GPU-seconds of whole rounds, restarts included
 }
 
-func (t *tiresias) schedule(active []*job, h *slots) ([][]int, error) {
+func (t *tiresias) schedule(active []*job, h *slots) (workers, order []int, err error) {
 	t.update(active)
-	order := slices.Concat(t.queues[0], t.queues[1])
-	left, runs := h.total, map[*job]bool{}
-	for _, j := range order {
+	workers = make([]int, len(active))
+	left := h.total
+	for _, j := range slices.Concat(t.queues[0], t.queues[1]) {
 		if j.Workers <= left {
 			left -= j.Workers
-			runs[j] = true
+			i := slices.Index(active, j)
+			workers[i], order = j.Workers, append(order, i)
 		}
 	}
-	kept := make([][]int, len(active))
-	for i, j := range active {
-		if runs[j] {
-			kept[i] = j.nodes
-		}
-	}
-	free := h.free(kept)
-	for _, j := range order {
-		if i := slices.Index(active, j); runs[j] && kept[i] == nil {
-			kept[i] = worstFit(free, j.Workers)
-		}
-	}
-	return kept, nil
+	return workers, order, nil
 }
 
 // update drops the jobs that are done, takes in new ones and demotes.

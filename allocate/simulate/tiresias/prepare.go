@@ -43,20 +43,23 @@ func New(name string, service []int64) (allocate.Policy, error) {
 	p := &published{order: by(waits), blocks: name == "fifo", queues: make([][]*job, 1)}
 	switch name {
 	case "sjf":
-		p.order = by(func(j *job) int64 { return j.gpus })
+		p.order = by(func(j *job) float64 { return float64(j.Requested) })
 	case "shortest":
-		p.order = by(func(j *job) int64 { return j.remaining })
+		p.order = by(func(j *job) float64 { return j.Remaining })
 	case "shortest-gpu":
-		p.order = by(func(j *job) int64 { return j.remaining * j.gpus })
+		p.order = by(func(j *job) float64 { return j.Remaining * float64(j.Requested) })
 	case "dlas", "dlas-gpu", "dlas-gpu-gittins":
 		p.order, p.byGPU, p.queues = nil, name != "dlas", make([][]*job, len(limits)+1)
 	}
 	if name == "dlas-gpu-gittins" {
-		var err error
-		if p.gittins, err = newGittins(service); err != nil {
+		g, err := newGittins(service)
+		if err != nil {
 			return nil, fmt.Errorf("simulate: dlas-gpu-gittins: %w", err)
 		}
-		p.order = func(a, b *job) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.submit, b.submit)) }
+		rank := func(j *job) float64 { return g.index(int64(j.service(true))) }
+		p.order = func(a, b *job) int {
+			return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a.Submitted, b.Submitted))
+		}
 	}
 	return p, nil
 }

@@ -130,6 +130,7 @@ func numbers() []number {
 		{"knob length", knobs, func(p *prior.Speed) *float64 { return &p.Kernel.KnobLength }},
 		{"layouts", (*split).layouts, func(p *prior.Speed) *float64 { return &p.Kernel.Layouts }},
 		{"own", types, func(p *prior.Speed) *float64 { return &p.Own }},
+		{"shared", all, func(p *prior.Speed) *float64 { return &p.Shared }},
 		{"scatter", all, func(p *prior.Speed) *float64 { return &p.Scatter }},
 		{"tail", all, func(p *prior.Speed) *float64 { return &p.Tail }},
 	}

@@ -34,6 +34,7 @@ func start() *prior.Speed {
 				"tree":             about(0, within/2.), // algorithms for more nodes send twice or half as much
 				"power":            about(beyond, beyond),
 				"crowding":         about(tiny, orders),
+				"input":            about(part, within),
 			},
 			"ps": {
 				"fixed":         about(part, within),
@@ -75,8 +76,9 @@ func start() *prior.Speed {
 			},
 		},
 		// The form is right within a twentieth over a factor of e, runs repeat
-		// within a thirtieth; unknown knobs matter within a fifth.
+		// within a thirtieth; unknown knobs matter within a fifth. Storage of
+		// all workers limits one job in ten.
 		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Noise: .03},
-		Scatter: within, Own: .5, Caution: 1, Tail: 5,
+		Scatter: within, Own: .5, Shared: .1, Caution: 1, Tail: 5,
 	}
 }

@@ -13,7 +13,7 @@ import (
 //	I = Intra·R(g)·(g/2)^Power                  if g > 1
 //	E = Inter·R(k)·(k/2)^Power                  if n > 1, × Tree if n > 2
 //	S = (I⁴ + E⁴)^¼·min(b,1), 0 for one worker;  R(m) = 2(m−1)/m
-//	T = s·C + (C^γ + S^γ)^(1/γ)
+//	T = s·C + (C^γ + S^γ)^(1/γ), at least Input·m
 //
 // with n nodes, k workers, g workers on the widest node, local batch b, s
 // accumulation steps. It differs from Pollux (OSDI'21, section 3.2), which
@@ -29,7 +29,8 @@ import (
 // With a local batch below one, several workers share a sample and each holds
 // part of the model: compute and gradients shrink with it. If the number of
 // nodes is unknown, all links are of one kind. Workers on the processors of a
-// node share them: each further one slows all by Crowding.
+// node share them: each further one slows all by Crowding. The workers of a node,
+// or all, may share what their input comes from; they read m samples in a step.
 type Collective struct {
 	Fixed    float64 // s per micro-step, whatever the batch
 	PerBatch float64 // s per micro-step at the local batch RefBatch
@@ -40,9 +41,11 @@ type Collective struct {
 	Power    float64 // growth of Intra and Inter with the workers, beyond R
 	Crowding float64 // relative slowdown of compute per further worker on the node
 	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
+	Input    float64 // s per sample of the workers that share input; 0 if this never takes longest
 	// Hierarchical reduces within each node before sending between nodes: E
 	// then has one worker per node.
 	Hierarchical bool
+	Shared       Sharing
 }
 
 // StepTime implements [StepTimer].
@@ -50,7 +53,7 @@ func (c *Collective) StepTime(cfg data.Config) float64 {
 	curve := &collective{
 		lnFixed: math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), refBatch: c.RefBatch, lnRef: math.Log(math.Max(c.RefBatch, 1)),
 		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTree: math.Log(c.Tree),
-		power: c.Power, crowding: c.Crowding, overlap: c.Overlap, hierarchical: c.Hierarchical,
+		lnInput: math.Log(c.Input), shared: c.Shared, power: c.Power, crowding: c.Crowding, overlap: c.Overlap, hierarchical: c.Hierarchical,
 	}
 	return curve.StepTime(cfg)
 }
@@ -59,6 +62,8 @@ func (c *Collective) StepTime(cfg data.Config) float64 {
 type collective struct {
 	lnFixed, lnPer, refBatch, lnRef, lnIntra, lnInter, lnTree float64
 	lnUnit                                                    float64 // unit of the times that are raised to powers
+	lnInput                                                   float64
+	shared                                                    Sharing
 	power, crowding, overlap                                  float64
 	hierarchical                                              bool
 }
@@ -113,6 +118,11 @@ func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 
 // join returns ln of the step time.
 func (c *collective) join(p *Point, compute, sync float64) float64 {
+	return c.await(p, c.work(p, compute, sync))
+}
+
+// work returns ln of the step time if no worker waits for input.
+func (c *collective) work(p *Point, compute, sync float64) float64 {
 	if p.Workers <= 1 {
 		return compute + math.Log1p(p.Accum)
 	}
@@ -121,6 +131,24 @@ func (c *collective) join(p *Point, compute, sync float64) float64 {
 		step = logSumExp(step, compute+math.Log(p.Accum))
 	}
 	return step
+}
+
+// await returns ln of the step time given that of its work, with which reading
+// the input overlaps fully.
+func (c *collective) await(p *Point, step float64) float64 {
+	if c.shared == "" {
+		return step
+	}
+	return logSumExp(mostOverlap*step, mostOverlap*c.lnReading(p)) / mostOverlap
+}
+
+// lnReading returns ln of the time to read the input.
+func (c *collective) lnReading(p *Point) float64 {
+	ln := c.lnInput + p.LnGlobal
+	if c.shared == ByNode {
+		ln += p.LnWidest - p.LnWorkers
+	}
+	return ln
 }
 
 // ComputePower implements [Separable]: the compute time to the power γ.
@@ -141,7 +169,7 @@ func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 	if p.Accum > 0 {
 		step = logSumExp(step, lnCompute+math.Log(p.Accum))
 	}
-	return step
+	return c.await(p, step)
 }
 
 func (c *collective) Params() []Param {
@@ -157,6 +185,9 @@ func (c *collective) Params() []Param {
 	if c.crowding > 0 {
 		ps = append(ps, param("crowding", "", c.crowding))
 	}
+	if c.shared != "" {
+		ps = append(ps, param("input", "s/sample", math.Exp(c.lnInput)))
+	}
 	return ps
 }
 
@@ -169,24 +200,27 @@ const (
 	colInter          // ln, relative to Intra
 	colTree           // ln
 	colPower
-	colCrowding // only where workers share processors; last
+	colOptional // crowding where workers share processors, and input where they share it
 )
 
-// collectiveForm scales Collective to one set of measurements. crowded says
-// that workers share the processors of their node.
+// collectiveForm scales Collective to one set of measurements.
 type collectiveForm struct {
-	batch, lnBatch, lnTime float64
-	crowded                bool
+	batch, lnBatch, lnTime, lnStep, lnGlobal float64
+	crowded                                  bool // workers share the processors of their node
+	shared                                   Sharing
 }
 
 func newCollective(_ data.Mode, _ []Point, s Scale, crowded bool) Form {
-	return &collectiveForm{s.Batch, math.Log(math.Max(s.Batch, 1)), math.Log(s.Time), crowded}
+	return &collectiveForm{s.Batch, math.Log(math.Max(s.Batch, 1)), math.Log(s.Time), math.Log(s.Step), math.Log(s.Global), crowded, s.Shared}
 }
 
 func (f *collectiveForm) Names() []string {
-	names := []string{"compute", "fixed_share", "overlap", "intra", "inter_over_intra", "tree", "power", "crowding"}
-	if !f.crowded {
-		names = names[:colCrowding]
+	names := []string{"compute", "fixed_share", "overlap", "intra", "inter_over_intra", "tree", "power"}
+	if f.crowded {
+		names = append(names, "crowding")
+	}
+	if f.shared != "" {
+		names = append(names, "input") // ln, relative to the typical step
 	}
 	return names
 }
@@ -202,7 +236,10 @@ func (f *collectiveForm) bind(x []float64) *collective {
 	c.lnPer = c.lnFixed - x[colFixed]
 	c.lnInter = c.lnIntra + x[colInter]
 	if f.crowded {
-		c.crowding = math.Exp(x[colCrowding])
+		c.crowding = math.Exp(x[colOptional])
+	}
+	if f.shared != "" {
+		c.shared, c.lnInput = f.shared, x[len(x)-1]+f.lnStep-f.lnGlobal
 	}
 	return c
 }
@@ -218,6 +255,23 @@ func (f *collectiveForm) Starts() []map[string]float64 {
 }
 
 func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
+	c, work := f.bind(x), f.workGradient(x)
+	if f.shared == "" {
+		return work
+	}
+	return func(p *Point, step, compute []float64) {
+		work(p, step, compute)
+		lnStep, _ := c.LogTimes(p)
+		input := math.Exp(mostOverlap * (c.lnReading(p) - lnStep)) // share of reading
+		for j := range step {
+			step[j] *= 1 - input
+		}
+		step[len(step)-1] = input
+	}
+}
+
+// workGradient is Gradient if no worker waits for input.
+func (f *collectiveForm) workGradient(x []float64) func(p *Point, step, compute []float64) {
 	c, share, slope := f.bind(x), logistic(x[colFixed]), overlapSlope(x[colOverlap])
 	return func(p *Point, step, compute []float64) {
 		lnCompute := c.LnCompute(p)
@@ -226,7 +280,7 @@ func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []fl
 		compute[colFixed] = ofFixed*(1-share) - (1-ofFixed)*share
 		if f.crowded {
 			crowd := c.crowding * (p.Widest - 1)
-			compute[colCrowding] = crowd / (1 + crowd)
+			compute[colOptional] = crowd / (1 + crowd)
 		}
 		if p.Workers <= 1 {
 			copy(step, compute)
@@ -238,7 +292,7 @@ func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []fl
 		opt := logSumExp(c.overlap*lnCompute, c.overlap*sync) / c.overlap
 		last := 1. // share of the micro-step that synchronises
 		if p.Accum > 0 {
-			last = math.Exp(opt - c.join(p, lnCompute, sync))
+			last = math.Exp(opt - c.work(p, lnCompute, sync))
 		}
 		w := math.Exp(c.overlap * (sync - opt))
 		ofSync := last * w

@@ -31,6 +31,16 @@ type Point struct {
 	LnRing, LnRingWidest float64
 }
 
+// Sharing says which workers share what their input comes from; empty if that
+// never takes longest.
+type Sharing string
+
+// Values of Sharing.
+const (
+	ByNode Sharing = "node"
+	ByAll  Sharing = "all"
+)
+
 // Scale is the typical size of a set of measurements. Forms use it for their
 // units and for configurations whose batch is not known.
 type Scale struct {
@@ -43,6 +53,7 @@ type Scale struct {
 	// PerNode is the number of workers that fill a node if nodes are unknown; 0
 	// takes all links for alike.
 	PerNode float64
+	Shared  Sharing
 }
 
 // batch is the local batch that stands for an unknown one.

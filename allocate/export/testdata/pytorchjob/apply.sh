@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 kubectl delete pytorchjobs.kubeflow.org resnet50-imagenet --namespace=ml --ignore-not-found --wait # grow
 # single is kept as it runs
-kubectl delete pytorchjobs.kubeflow.org paused-name --ignore-not-found --wait # paused: waits for room
+kubectl delete pytorchjobs.kubeflow.org paused-name --ignore-not-found --wait # pause: waits for room
 kubectl apply -f resnet50-imagenet.yaml
 kubectl apply -f bert.yaml
 kubectl apply -f elastic.yaml

@@ -5,6 +5,6 @@ cd "$(dirname "$0")"
 
 kubectl delete rayjobs.ray.io resnet50-imagenet --namespace=ml --ignore-not-found --wait # grow
 # single is kept as it runs
-kubectl delete rayjobs.ray.io paused-name --ignore-not-found --wait # paused: waits for room
+kubectl delete rayjobs.ray.io paused-name --ignore-not-found --wait # pause: waits for room
 kubectl apply -f resnet50-imagenet.yaml
 kubectl apply -f bert.yaml

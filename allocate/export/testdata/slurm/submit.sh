@@ -53,7 +53,7 @@ shrink() {
 
 stop resnet50-imagenet # grow
 # single is kept as it runs
-stop paused-name # paused: waits for room
+stop paused-name # pause: waits for room
 stop word2vec # move
 shrink shrinks gpu:t4:2 t01,t02 || stop shrinks
 sbatch --parsable resnet50-imagenet.sbatch

@@ -1,5 +1,5 @@
 #!/bin/sh
-# knee: job single, 1 workers on 1 nodes. Usage: single.torchrun.sh [node]
+# knee: job single, 1 worker on 1 node. Usage: single.torchrun.sh [node]
 set -eu
 export KNEE_ACCUM_STEPS=0
 export KNEE_CP=1

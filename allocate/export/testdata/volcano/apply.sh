@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 
 kubectl delete jobs.batch.volcano.sh resnet50-imagenet --namespace=ml --ignore-not-found --wait # grow
 # single is kept as it runs
-kubectl delete jobs.batch.volcano.sh paused-name --ignore-not-found --wait # paused: waits for room
+kubectl delete jobs.batch.volcano.sh paused-name --ignore-not-found --wait # pause: waits for room
 kubectl delete jobs.batch.volcano.sh word2vec --ignore-not-found --wait # move
 kubectl apply -f resnet50-imagenet.yaml
 kubectl apply -f bert.yaml

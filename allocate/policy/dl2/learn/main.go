@@ -1,6 +1,6 @@
 // Command learn learns the weights of the policy dl2 by policy gradient in the
-// simulator, prints how it does on worlds it was not trained on beside other
-// policies, and writes weights.json:
+// simulator and writes weights.json. BenchmarkScore prints how the embedded weights
+// do, beside other policies, on worlds that nothing was learned from.
 //
 //	go run ./allocate/policy/dl2/learn -o allocate/policy/dl2/weights.json
 package main
@@ -25,19 +25,12 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	out := flag.String("o", "", "file to write the weights to; none: score the weights that are embedded")
+	out := flag.String("o", "weights.json", "file to write the weights to")
 	rounds := flag.Int("rounds", 2000, "worlds to learn from")
 	seed := flag.Uint64("seed", 1, "seed of everything")
-	worlds := flag.Int("worlds", 40, "worlds of each kind to score on")
 	flag.Parse()
-	net, err := dl2.Learned()
-	if *out != "" {
-		net, err = learn(*rounds, *seed)
-	}
+	net, err := learn(*rounds, *seed)
 	if err == nil {
-		err = score(net, *worlds)
-	}
-	if err == nil && *out != "" {
 		err = write(*out, net, fmt.Sprintf("go run ./allocate/policy/dl2/learn -rounds %d -seed %d", *rounds, *seed))
 	}
 	if err != nil {
@@ -45,13 +38,13 @@ func main() {
 	}
 }
 
-func write(path string, net *dl2.Net, command string) error {
-	for _, row := range append(net.Hidden, net.Out) {
-		for k := range row {
-			row[k] = math.Round(row[k]*1e4) / 1e4
+func write(path string, net dl2.Net, command string) error {
+	for _, unit := range net {
+		for k := range unit {
+			unit[k] = math.Round(unit[k]*1e4) / 1e4
 		}
 	}
-	b, err := json.Marshal(dl2.File{Provenance: []string{command, "made-up worlds of the first two kinds of world.go; no measured data"}, Net: *net})
+	b, err := json.Marshal(dl2.File{Provenance: []string{command, "made-up worlds of the first two kinds of world.go; no measured data"}, Net: net})
 	if err != nil {
 		return err
 	}
@@ -70,9 +63,14 @@ const (
 )
 
 // learn returns a network after so many worlds.
-func learn(rounds int, seed uint64) (*dl2.Net, error) {
+func learn(rounds int, seed uint64) (dl2.Net, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	net := dl2.NewNet(units, rng)
+	net := dl2.Zero(units)
+	for _, unit := range net {
+		for k := range dl2.Features + 1 {
+			unit[k] = rng.NormFloat64() / math.Sqrt(dl2.Features)
+		}
+	}
 	var opt adam
 	for round := range rounds {
 		w := kinds()[round%2].draw(rng) // the first two are to learn from
@@ -107,7 +105,7 @@ type drawn struct {
 	chosen   int
 }
 
-func try(w world, net *dl2.Net, rng *rand.Rand) (*replay, error) {
+func try(w world, net dl2.Net, rng *rand.Rand) (*replay, error) {
 	r := &replay{}
 	pick := func(now float64, features [][]float64, scores []float64) int {
 		d := drawn{at: now, features: features, shares: softmax(scores)}
@@ -145,11 +143,8 @@ func (r *replay) toCome(at float64) (sum float64) {
 }
 
 // gradient is that of the expected credit and of the entropy.
-func gradient(net *dl2.Net, tried []*replay) *dl2.Net {
-	g := &dl2.Net{Hidden: make([][]float64, len(net.Hidden)), Out: make([]float64, len(net.Out))}
-	for u := range net.Hidden {
-		g.Hidden[u] = make([]float64, len(net.Hidden[u]))
-	}
+func gradient(net dl2.Net, tried []*replay) dl2.Net {
+	g := dl2.Zero(len(net))
 	var credits [][]float64
 	var all []float64
 	for _, r := range tried {
@@ -188,58 +183,20 @@ func gradient(net *dl2.Net, tried []*replay) *dl2.Net {
 
 // adam climbs a gradient.
 type adam struct {
-	first, second *dl2.Net
+	first, second dl2.Net
 	t             float64
 }
 
-func (a *adam) step(net, g *dl2.Net, rate float64) {
+func (a *adam) step(net, g dl2.Net, rate float64) {
 	if a.t++; a.first == nil {
-		a.first, a.second = gradient(net, nil), gradient(net, nil)
+		a.first, a.second = dl2.Zero(len(net)), dl2.Zero(len(net))
 	}
-	move := func(w, g, m, v []float64) {
+	for u := range net {
+		w, g, m, v := net[u], g[u], a.first[u], a.second[u]
 		for k := range w {
 			m[k] = 0.9*m[k] + 0.1*g[k]
 			v[k] = 0.999*v[k] + 0.001*g[k]*g[k]
 			w[k] += rate * m[k] / (1 - math.Pow(0.9, a.t)) / (math.Sqrt(v[k]/(1-math.Pow(0.999, a.t))) + 1e-8)
 		}
 	}
-	for u := range net.Hidden {
-		move(net.Hidden[u], g.Hidden[u], a.first.Hidden[u], a.second.Hidden[u])
-	}
-	move(net.Out, g.Out, a.first.Out, a.second.Out)
-}
-
-// score prints mean completion times relative to those of FIFO, on worlds that
-// nothing was learned from.
-func score(net *dl2.Net, worlds int) error {
-	names := []string{"dl2", "knee", "optimus", "sia", "pollux", "srtf", "fifo-backfill"}
-	fmt.Printf("%-50s", "mean completion time over that of fifo")
-	for _, name := range names {
-		fmt.Printf(" %13s", name)
-	}
-	fmt.Println()
-	for n, k := range kinds() {
-		ratios := make([]float64, len(names)*worlds) // by policy, then world
-		err := parallel.Each(worlds, 1, func() func(int) error {
-			return func(i int) error {
-				w := k.draw(rand.New(rand.NewPCG(uint64(n), uint64(1_000_000+i))))
-				fifo, err := w.by("fifo", net)
-				for r := 0; r < len(names) && err == nil; r++ {
-					var took float64
-					took, err = w.by(names[r], net)
-					ratios[r*worlds+i] = took / fifo
-				}
-				return err
-			}
-		})
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-50s", k.name)
-		for of := range slices.Chunk(ratios, worlds) {
-			fmt.Printf(" %13.3f", stat.Mean(of, nil))
-		}
-		fmt.Println()
-	}
-	return nil
 }

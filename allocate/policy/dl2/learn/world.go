@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 
 	"knee/allocate"
-	"knee/allocate/policy"
-	"knee/allocate/policy/dl2"
 	"knee/allocate/simulate"
 	"knee/data"
 	"knee/predict"
@@ -19,7 +17,7 @@ type world struct {
 	set  simulate.Settings
 }
 
-// kind is how worlds are made: those to learn from, and others.
+// kind is how worlds are made.
 type kind struct {
 	name string
 	// speed is that of n workers relative to one, of a job drawn by rng.
@@ -28,37 +26,20 @@ type kind struct {
 	types int                          // of GPUs, each half as fast as the one before
 }
 
+// kinds are those to learn from.
 func kinds() []kind {
-	lognormal := func(median, sd float64) func(*rand.Rand) float64 {
-		return func(rng *rand.Rand) float64 { return median * math.Exp(sd*rng.NormFloat64()) }
-	}
 	amdahl := func(rng *rand.Rand) func(float64) float64 {
 		serial := math.Exp(-1 - 3*rng.Float64())
 		return func(n float64) float64 { return 1 / (serial + (1-serial)/n) }
 	}
-	ring := func(rng *rand.Rand) func(float64) float64 { // a gradient that crosses a ring of nodes of four
-		inside, across := math.Exp(-1-5*rng.Float64()), math.Exp(-4*rng.Float64())
-		return func(n float64) float64 {
-			link := inside
-			if n > 4 {
-				link = across
-			}
-			return n / (1 + link*2*(n-1)/n)
-		}
-	}
-	power := func(rng *rand.Rand) func(float64) float64 {
-		p := 0.2 + 0.75*rng.Float64()
-		return func(n float64) float64 { return math.Pow(n, p) }
-	}
-	tail := func(rng *rand.Rand) float64 { return 0.2 * math.Pow(rng.Float64(), -1/1.2) } // as of Pareto
 	return []kind{
 		{"learned from: serial shares, lognormal hours", amdahl, lognormal(1, 1.3), 1},
 		{"learned from: the same, two types of GPUs", amdahl, lognormal(2, 1.3), 2},
-		{"rings across nodes, lognormal hours", ring, lognormal(1, 1.3), 1},
-		{"powers, hours with a long tail", power, tail, 1},
-		{"rings, lognormal hours, two types of GPUs", ring, lognormal(2, 1), 2},
-		{"powers, a long tail, three types of GPUs", power, tail, 3},
 	}
+}
+
+func lognormal(median, sd float64) func(*rand.Rand) float64 {
+	return func(rng *rand.Rand) float64 { return median * math.Exp(sd*rng.NormFloat64()) }
 }
 
 // draw makes a world.
@@ -77,7 +58,7 @@ func (k kind) draw(rng *rand.Rand) world {
 		for t := range k.types {
 			for n := 1; n <= most; n *= 2 {
 				c := data.Config{GPUType: fmt.Sprintf("g%d", t), Workers: n}
-				j.Options = append(j.Options, allocate.Option{Config: c, Use: allocate.UseOf(c, data.Resources{}),
+				j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}),
 					Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: speed(float64(n)) / float64(int(1)<<t)}}})
 			}
 		}
@@ -100,17 +81,4 @@ func (w world) run(p allocate.Policy) ([]simulate.Outcome, error) {
 		return nil, err
 	}
 	return r.Jobs, nil
-}
-
-// by is the mean completion time under a policy by name, of dl2 with the network.
-func (w world) by(name string, net *dl2.Net) (float64, error) {
-	p, err := policy.New(name)
-	if err != nil {
-		return 0, err
-	}
-	if _, is := p.(policy.DL2); is {
-		p = policy.DL2{Net: net}
-	}
-	outcomes, err := w.run(p)
-	return simulate.Summarize(outcomes, 0).JCTMean, err
 }

@@ -51,3 +51,19 @@ shrink() {
   rm -f "slurm_job_${id}_resize.sh" "slurm_job_${id}_resize.csh"
 }
 
+{{range .}}
+{{- if .Paused -}}
+stop {{.ID}} # {{.Action}}: {{comment .Reason}}
+{{else if .ShrinksInPlace}}{{$g := index .Components 0 -}}
+shrink {{.ID}} gpu:{{.GPU}}:{{$g.Count}} {{join $g.Nodes}} || stop {{.ID}}
+{{else if .Changed -}}
+stop {{.ID}} # {{.Action}}
+{{else if .Kept -}}
+# {{.ID}} is kept as it runs
+{{end}}
+{{- end}}
+{{- range .}}
+{{- if not (or .Paused .Kept) -}}
+{{if .ShrinksInPlace}}[ -n "$(jobs_of {{.ID}})" ] || {{end}}sbatch --parsable {{.ID}}.sbatch
+{{end}}
+{{- end -}}

@@ -104,3 +104,92 @@ func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive)
 	dst.SD, dst.Weight = raw.SD, raw.Weight
 	return *dst
 }
+
+// learn fits the model to the measurements, and then also to the running trials
+// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
+// Carraro 2010, section 4.2). It returns nil if there are no usable
+// measurements.
+func (p *Problem) learn() (*Posterior, error) {
+	if len(p.observations) == 0 {
+		return nil, nil
+	}
+	fit := func() (*Posterior, error) {
+		x, responses, noise := p.residuals()
+		return averageOver(x, responses, noise, p.excess(), Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
+	}
+	post, err := fit()
+	if err != nil {
+		return nil, err
+	}
+	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
+		p.impute(post)
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
+	record := post.record
+	if len(p.running) > 0 {
+		for _, i := range p.running {
+			o, _ := p.observation(p.cands[i])
+			o.index, o.logTime = -1, p.expected(post, i)-p.offset[i]
+			p.observations = append(p.observations, o)
+		}
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
+	// The record never narrows predictions. Trials are where the search expects
+	// much: that it predicts those well does not tell that it predicts the others
+	// well, which narrower widths predict worse (BenchmarkTails).
+	post.record, post.width = record, max(1, record.width(p.Options.Constants.RecordTrust))
+	return post, nil
+}
+
+// censoredExcess is the assumed excess, in nats, of a trial over its time limit
+// before the first fit.
+const censoredExcess = 0.5
+
+// excess returns by how much the time of each observation exceeds its bound, 0
+// for a measured one.
+func (p *Problem) excess() []float64 {
+	out := make([]float64, len(p.observations))
+	for k, o := range p.observations {
+		if !o.feasible {
+			out[k] = o.logTime - o.bound
+		}
+	}
+	return out
+}
+
+// impute sets the times of trials that met their time limit to their
+// expectation given that bound and all other observations: the mean of a
+// truncated normal distribution (one step of the expectation-maximisation of
+// Schmee and Hahn, "A simple method for regression analysis with censored
+// data", 1979).
+func (p *Problem) impute(post *Posterior) {
+	expected := make([]float64, len(p.observations))
+	for m, g := range post.members {
+		miss, sd := g.factor.LeaveOneOut(g.y)
+		for k, o := range p.observations {
+			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
+			u := (o.bound - mean) / sd
+			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+		}
+	}
+	for k := range p.observations {
+		if o := &p.observations[k]; !o.feasible {
+			o.logTime = max(o.bound, expected[k])
+		}
+	}
+}
+
+// expected returns the posterior mean of the response of candidate i.
+func (p *Problem) expected(post *Posterior, i int) float64 {
+	m, _ := p.belief(post, i).Moments()
+	return m
+}
+
+// belief returns the posterior of the response of candidate i.
+func (p *Problem) belief(post *Posterior, i int) Predictive {
+	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
+}

@@ -1,0 +1,80 @@
+package export
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+
+	"github.com/dustin/go-humanize/english"
+)
+
+// The scripts and manifests are templates of a [task], one file for each target. Text
+// goes into a script through shell, shellWords or comment, and into a manifest through
+// quote, given or variables; identifiers and names of nodes are checked.
+//
+//go:embed templates
+var templateFiles embed.FS
+
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
+		"quote": quote, "given": given, "variables": variables, "placement": placement, "literals": literals,
+		"comment": comment, "shell": shell, "shellWords": shellWords, "plural": english.Plural,
+		"join":            func(words []string) string { return strings.Join(words, ",") },
+		"elasticRestarts": func() int { return elasticRestarts },
+		"add":             func(a, b int) int { return a + b },
+		"min":             func(a, b int) int { return min(a, b) },
+		"max":             func(a, b int) int { return max(a, b) },
+	}).ParseFS(templateFiles, "templates/*"))
+})
+
+// elasticRestarts is how often torchrun restarts the workers, after a failure or a
+// change of nodes, before it ends.
+const elasticRestarts = 100
+
+// rendered is a template with its values.
+func rendered(name string, values any) ([]byte, error) {
+	var b bytes.Buffer
+	err := templates().ExecuteTemplate(&b, name, values)
+	return b.Bytes(), err
+}
+
+// script is a file that can be run.
+func script(name, template string, values any) (File, error) {
+	text, err := rendered(template, values)
+	return File{Name: name, Mode: 0o755, Data: text}, err
+}
+
+// quote writes a text, or a list of them, as YAML in double quotes: the escapes of Go are
+// those of YAML.
+func quote(v any) string {
+	list, ok := v.([]string)
+	if !ok {
+		return strconv.QuoteToASCII(v.(string))
+	}
+	var out []string
+	for _, s := range list {
+		out = append(out, quote(s))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// given is quote, and nothing for no text.
+func given(v any) string {
+	if list, ok := v.([]string); v == "" || ok && len(list) == 0 {
+		return ""
+	}
+	return quote(v)
+}
+
+// variables writes environment variables of a container, escaped for the kubelet.
+func variables(of [][2]string) string {
+	var out []string
+	for _, kv := range of {
+		out = append(out, fmt.Sprintf("{name: %s, value: %s}", quote(kv[0]), quote(literal(kv[1]))))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
