@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -125,20 +126,11 @@ func (c *Chart) drawGrid(f *frame) {
 	if c.YLabel == "" || c.noGrid {
 		return
 	}
-	sty := draw.LineStyle{Color: gridColor, Width: 0.6}
-	for _, t := range c.Plot.Y.Tick.Marker.Ticks(c.Plot.Y.Min, c.Plot.Y.Max) {
-		if y := f.y(t.Value); f.ContainsY(y) {
-			f.StrokeLine2(sty, f.Min.X, y, f.Max.X, y)
-		}
+	grid := plotter.Grid{Horizontal: draw.LineStyle{Color: gridColor, Width: 0.6}}
+	if c.xGrid {
+		grid.Vertical = grid.Horizontal
 	}
-	if !c.xGrid {
-		return
-	}
-	for _, t := range c.Plot.X.Tick.Marker.Ticks(c.Plot.X.Min, c.Plot.X.Max) {
-		if x := f.x(t.Value); f.ContainsX(x) {
-			f.StrokeLine2(sty, x, f.Min.Y, x, f.Max.Y)
-		}
-	}
+	grid.Plot(f.Canvas, c.Plot)
 }
 
 // drawHeader writes title and subtitle and returns the y below them.

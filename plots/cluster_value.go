@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"knee/allocate/plan"
-
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
+
+	"knee/allocate/plan"
 )
 
 // ClusterValue describes the value of clusters of other sizes: that of the best

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"knee/allocate/plan"
 	"knee/allocate/simulate"
 	"knee/data"
 	"knee/predict"
-
-	"pgregory.net/rapid"
 )
 
 // TestBadInputIsNamed checks that every figure refuses what it cannot draw

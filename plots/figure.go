@@ -57,14 +57,7 @@ func Save(path string, fig Figure) error {
 	if err != nil {
 		return err
 	}
-	out, err := render(format, fig)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return data.WriteFile(path, func(w io.Writer) error {
-		_, err := w.Write(out)
-		return err
-	})
+	return data.WriteFile(path, func(w io.Writer) error { return Render(w, format, fig) })
 }
 
 // formatOf returns the format that the extension of a path names.
@@ -103,12 +96,12 @@ func render(format string, fig Figure) (out []byte, err error) {
 		return portableSVG(buf.Bytes()), err
 	case "png":
 		c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI))}
-		fig.Draw(draw.NewCanvas(pngText{c}, w, h))
+		fig.Draw(draw.NewCanvas(pngText{Canvas: c}, w, h))
 		_, err = c.WriteTo(&buf)
 		return buf.Bytes(), err
 	case "pdf":
 		c := vgpdf.New(w, h)
-		fig.Draw(draw.NewCanvas(pdfText{c}, w, h))
+		fig.Draw(draw.NewCanvas(pdfText{Canvas: c}, w, h))
 		_, err = c.WriteTo(&buf)
 		return undatedPDF(buf.Bytes()), err
 	}
@@ -195,13 +188,19 @@ var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+)
 // The PDF canvas of gonum/plot hands UTF-8 on as if it were Windows-1252 and
 // orders its fonts at random once there are two. pdfText encodes the text
 // and draws bold text in the regular face, so that there is only one font.
-type pdfText struct{ vg.Canvas }
+type pdfText struct {
+	vg.Canvas
+	lost *[]rune // letters that cannot be written are added; may be nil
+}
 
 func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {
 	if f.Font.Weight != 0 {
 		regular := f.Font
 		regular.Weight = 0
 		f = font.DefaultCache.Lookup(regular, regular.Size)
+	}
+	for _, r := range s {
+		lose(c.lost, r, r != '?' && windows1252(string(r)) == "?")
 	}
 	c.Canvas.FillString(f, pt, windows1252(s))
 }

@@ -175,12 +175,25 @@ func (h handler) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
 }
 
 // pngText is an image canvas that draws every letter in a font that has it.
-type pngText struct{ vg.Canvas }
+type pngText struct {
+	vg.Canvas
+	lost *[]rune // letters that no font has are added; may be nil
+}
 
 func (c pngText) FillString(f font.Face, pt vg.Point, s string) {
 	for _, r := range runs(f, s) {
+		for _, letter := range r.text {
+			lose(c.lost, letter, !r.found)
+		}
 		c.Canvas.FillString(r.face, pt, r.text)
 		pt.X += r.width
+	}
+}
+
+// lose adds a letter to those that are lost, once.
+func lose(all *[]rune, letter rune, lost bool) {
+	if lost && all != nil && !slices.Contains(*all, letter) {
+		*all = append(*all, letter)
 	}
 }
 
@@ -188,33 +201,11 @@ func (c pngText) FillString(f font.Face, pt vg.Point, s string) {
 // those that no font of this machine has, in PDF those outside Windows-1252. An SVG
 // is shown with the fonts of the viewer.
 func Unwritable(path string, fig Figure) string {
-	format, err := formatOf(path)
-	if err != nil || format == "svg" {
-		return ""
+	var lost []rune
+	format, _ := formatOf(path)
+	if c, ok := map[string]vg.Canvas{"png": pngText{&recorder.Canvas{}, &lost}, "pdf": pdfText{&recorder.Canvas{}, &lost}}[format]; ok {
+		w, h := fig.Size()
+		fig.Draw(draw.NewCanvas(c, w, h))
 	}
-	w, h := fig.Size()
-	c := &letters{format: format}
-	fig.Draw(draw.NewCanvas(c, w, h))
-	return string(c.missing)
-}
-
-// letters is a canvas that notes what cannot be written.
-type letters struct {
-	recorder.Canvas
-	format  string
-	missing []rune
-}
-
-func (c *letters) FillString(f font.Face, _ vg.Point, s string) {
-	for _, r := range runs(f, s) {
-		for _, letter := range r.text {
-			lost := !r.found
-			if c.format == "pdf" {
-				lost = letter != '?' && windows1252(string(letter)) == "?"
-			}
-			if lost && !slices.Contains(c.missing, letter) {
-				c.missing = append(c.missing, letter)
-			}
-		}
-	}
+	return string(lost)
 }

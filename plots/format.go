@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"knee/data"
-
 	"github.com/dustin/go-humanize"
+
+	"knee/data"
 )
 
 // Number writes a value with three significant digits, four from 1000 on, and a
@@ -112,14 +112,6 @@ func Interval(e data.Estimate, f func(float64) string) string {
 		lo, hi = lo[1:], hi[1:]
 	}
 	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
-}
-
-// Counted writes a number of things, what in the singular.
-func Counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }
 
 // joinWords joins words as in "a, b or c".

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -101,7 +102,7 @@ func NewGains(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, g
 			g.Slots += n.GPUs
 		}
 	}
-	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", Counted(len(g.Jobs), "job"), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
+	g.Subtitle = fmt.Sprintf("%s on %s, %s, objective %s", english.Plural(len(g.Jobs), "job", ""), gpuType, cmp.Or(plan.Policy, policy.Default), plan.Objective)
 	return g.draw()
 }
 

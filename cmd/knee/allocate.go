@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+	"github.com/spf13/cobra"
+
 	"knee/allocate/export"
 	"knee/allocate/objective"
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
-
-	"github.com/dustin/go-humanize/english"
-	"github.com/spf13/cobra"
 )
 
 // cautious is the default of --risk. Of many options with uncertain speeds the
@@ -167,10 +167,10 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 
 // planTable shows the changes of a plan against the running jobs: in CSV every
 // figure in its own column, on a terminal within its width.
-func planTable(pr plan.Problem, plan *data.Plan, f format) table {
+func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 	if f == "csv" {
 		rows := export.Rows(plan)
-		return table{columns: rows[0], rows: rows[1:]}
+		return &table{columns: rows[0], rows: rows[1:]}
 	}
 	was := map[string]string{}
 	for _, j := range pr.Jobs {

@@ -59,7 +59,7 @@ func (a *app) allocateCurve(pr plan.Problem, out format) error {
 
 // outcomes is a table of plan totals: exact figures in CSV, else rounded.
 type outcomes struct {
-	table
+	*table
 	format format
 }
 

@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
-	"knee/plots"
 	"knee/profile/doctor"
 )
 
@@ -40,7 +40,7 @@ installed and does not work.`,
 				}
 			}
 			if broken > 0 {
-				return fmt.Errorf("%s found something broken", plots.Counted(broken, "check"))
+				return fmt.Errorf("%s found something broken", english.Plural(broken, "check", ""))
 			}
 			return nil
 		},

@@ -270,7 +270,7 @@ func (r fitResult) print(w io.Writer, out format) error {
 	return nil
 }
 
-func (r fitResult) familyTable() table {
+func (r fitResult) familyTable() *table {
 	t := newTable("gpu_type,mode,family,leave_one_out,forward,used,warning") // an empty column is not shown
 	percentage := func(v *float64) string {
 		if v == nil {
@@ -313,15 +313,14 @@ func parametersOf(m *fit.Model) []parameter {
 	return ps
 }
 
-func parameterTable(ps []parameter) table {
-	t, people := newTable("gpu_type,mode,family,parameter,value,lo,hi,unit"), newTable("parameter,value,lo,hi,unit")
-	t.people = &people
+func parameterTable(ps []parameter) *table {
+	t := newTable("gpu_type,mode,family,parameter,value,lo,hi,unit", "parameter,value,lo,hi,unit")
 	for _, p := range ps {
 		head := p.Family
 		if p.GPUType != "" {
 			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
 		}
-		people.addUnder(head, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
+		t.people.addUnder(head, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
 		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, exact(p.Value.Mean), exact(p.Value.Lo), exact(p.Value.Hi), p.Unit)
 	}
 	return t

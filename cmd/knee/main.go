@@ -7,7 +7,7 @@
 // schedulers that clusters already run. `knee quickstart` shows all of it on
 // one machine in about a minute; `knee help` lists the commands.
 //
-// Each command lives in a file of its own; it parses flags, calls a package
+// Each command lives in the file of its subject; it parses flags, calls a package
 // and prints the result.
 package main
 

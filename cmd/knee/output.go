@@ -41,8 +41,15 @@ type table struct {
 	people *table
 }
 
-// newTable returns a table without rows; columns have commas between them.
-func newTable(columns string) table { return table{columns: strings.Split(columns, ",")} }
+// newTable returns a table without rows; columns have commas between them. The table
+// for people, if there is one, has columns of its own.
+func newTable(columns string, people ...string) *table {
+	t := &table{columns: strings.Split(columns, ",")}
+	for _, columns := range people {
+		t.people = newTable(columns)
+	}
+	return t
+}
 
 // add adds a row; numbers are written as [fmt.Sprint] does.
 func (t *table) add(cells ...any) {
@@ -60,7 +67,7 @@ func (t *table) addUnder(head string, cells ...any) {
 }
 
 // print writes a result in the wanted format: v for JSON, t for the others.
-func (f format) print(w io.Writer, v any, t table) error {
+func (f format) print(w io.Writer, v any, t *table) error {
 	if err := t.clean(); err != nil {
 		return err
 	}
@@ -75,7 +82,7 @@ func (f format) print(w io.Writer, v any, t table) error {
 		return nil
 	}
 	if t.people != nil {
-		t = *t.people
+		t = t.people
 	}
 	switch {
 	case f == "markdown":
@@ -177,7 +184,7 @@ const (
 // once, above; a last column of long text, or with text in few rows, goes below
 // its row; then the widest columns are narrowed and their cells wrapped at blanks.
 // A table that cannot be narrowed further is written wider.
-func (t table) wrapped(w io.Writer, width int, bold bool) error {
+func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 	var b strings.Builder
 	lines := func(margin, text string) {
 		for _, line := range term.Wrap(text, width-len(margin)) {
@@ -214,7 +221,7 @@ func (t table) wrapped(w io.Writer, width int, bold bool) error {
 
 // withoutUniform returns the table without the columns, except the first, that hold
 // one value, for which drop reports true, in every row, and their names and values.
-func (t table) withoutUniform(drop func(cell string) bool) (table, []string) {
+func (t *table) withoutUniform(drop func(cell string) bool) (*table, []string) {
 	var dropped []string
 	for k := len(t.columns) - 1; k > 0; k-- {
 		first := ""
@@ -230,7 +237,7 @@ func (t table) withoutUniform(drop func(cell string) bool) (table, []string) {
 }
 
 // rare reports whether a column is empty in more than half of the rows.
-func (t table) rare(k int) bool {
+func (t *table) rare(k int) bool {
 	n := 0
 	for _, r := range t.rows {
 		if r[k] != "" {
@@ -241,9 +248,9 @@ func (t table) rare(k int) bool {
 }
 
 // without returns the table without a column, and the cells of that.
-func (t table) without(k int) (out table, held []string) {
+func (t *table) without(k int) (out *table, held []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
-	out = table{columns: cut(t.columns), heads: t.heads}
+	out = &table{columns: cut(t.columns), heads: t.heads}
 	for _, r := range t.rows {
 		held = append(held, r[k])
 		out.rows = append(out.rows, cut(r))
@@ -252,7 +259,7 @@ func (t table) without(k int) (out table, held []string) {
 }
 
 // natural returns the width of every column when nothing is wrapped.
-func (t table) natural() []int {
+func (t *table) natural() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for k, cell := range row {
@@ -265,7 +272,7 @@ func (t table) natural() []int {
 // narrowed returns the width of every column: as wide as its cells, and then
 // the widest made narrower, one by one, until the table fits or no column can be
 // narrowed without breaking words.
-func (t table) narrowed(width int) []int {
+func (t *table) narrowed(width int) []int {
 	widths, least := t.natural(), make([]int, len(t.columns))
 	for k, name := range t.columns {
 		least[k] = narrowest

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWrappedTable(t *testing.T) {
-	tab := table{columns: []string{"job", "workers", "ps", "reason"}}
+	tab := &table{columns: []string{"job", "workers", "ps", "reason"}}
 	tab.add("resnet", "8", "", "going from 4 to 8 raised its goodput by 40 %; 16 would raise it by 10 %")
 	tab.add("bert", "1", "", "waits")
 	var b strings.Builder
@@ -31,7 +31,7 @@ bert    1
 // Nothing is lost by wrapping, and lines keep to the width where words do.
 func TestWrapKeepsEveryWord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tab := table{columns: []string{"a", "b", "c"}}
+		tab := &table{columns: []string{"a", "b", "c"}}
 		var words []string
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
 			var cells []string
@@ -62,7 +62,7 @@ func TestWrapKeepsEveryWord(t *testing.T) {
 
 // An error that few rows have does not narrow all of them.
 func TestRareRemarkGoesBelow(t *testing.T) {
-	tab := table{columns: []string{"config", "status", "error"}}
+	tab := &table{columns: []string{"config", "status", "error"}}
 	tab.add("1 worker, allreduce", "ok", "")
 	tab.add("2 workers, allreduce", "ok", "")
 	tab.add("4 workers, allreduce", "failed", "exit status 3")
@@ -84,7 +84,7 @@ func TestRareRemarkGoesBelow(t *testing.T) {
 // What every row says is said once, heads come before the rows they are of,
 // people are shown the table for people, and programs every column.
 func TestWideTableForPeople(t *testing.T) {
-	tab := table{columns: []string{"workers", "gpu", "batch", "step"}}
+	tab := &table{columns: []string{"workers", "gpu", "batch", "step"}}
 	tab.addUnder("allreduce", "1", "a100", "a batch of 32", "17 ms")
 	tab.addUnder("allreduce", "2", "a100", "a batch of 64", "19 ms")
 	tab.addUnder("ps-sync", "2", "a100", "a batch of 64", "21 ms")

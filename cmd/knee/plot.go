@@ -233,13 +233,8 @@ func (b *baseFlags) addCurve(cmd *cobra.Command) {
 
 // open reads the model and returns the configuration that the flags select.
 func (b *baseFlags) open(files []string) (plots.Condition, error) {
-	var f conditionFlags
-	if b.gpuType != "" {
-		f.gpuTypes = []string{b.gpuType}
-	}
-	if b.mode != "" {
-		f.modes = []string{b.mode}
-	}
+	given := func(s string) []string { return slices.DeleteFunc([]string{s}, func(s string) bool { return s == "" }) }
+	f := conditionFlags{gpuTypes: given(b.gpuType), modes: given(b.mode)}
 	if b.localBatch > 0 {
 		f.local = []float64{b.localBatch}
 	}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
 	"knee/fit"
-	"knee/plots"
 	"knee/predict"
 )
 
@@ -271,7 +271,7 @@ func kneeLine(k predict.Answer, last bool) string {
 	if k.Extrapolated {
 		beyond = "extrapolated (" + k.Why + "): " + beyond
 	}
-	return fmt.Sprintf("%s %s, %s: %s samples/s; %s", which, plots.Counted(k.Config.Workers, "worker"), kindWords(k.Config), between(k.Goodput, number), beyond)
+	return fmt.Sprintf("%s %s, %s: %s samples/s; %s", which, english.Plural(k.Config.Workers, "worker", ""), kindWords(k.Config), between(k.Goodput, number), beyond)
 }
 
 // predictBest names the best configuration within deadline and budget.

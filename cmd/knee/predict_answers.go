@@ -57,7 +57,7 @@ func rowsOf(answers []predict.Answer) []answerRow {
 
 // answerTable is the table of predictions: in CSV every figure in its own column,
 // else estimates with their intervals.
-func answerTable(answers []predict.Answer, f predictFlags) table {
+func answerTable(answers []predict.Answer, f predictFlags) *table {
 	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
 	return t
@@ -100,7 +100,7 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 		}
 		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
 	}
-	return &t
+	return t
 }
 
 // kindWords names what the configurations of a curve share.
@@ -140,7 +140,7 @@ func orEmpty(v float64) string {
 	return exact(v)
 }
 
-func answerCSV(answers []predict.Answer) table {
+func answerCSV(answers []predict.Answer) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
 		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target")
 	knobs := map[string]string{}
@@ -422,8 +422,7 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		Extended bool          `json:"extrapolated"`
 	}
 	var rows []row
-	t, people := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated"), newTable("workers,batch,step_time,then,speedup,extrap.")
-	t.people = &people
+	t := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated", "workers,batch,step_time,then,speedup,extrap.")
 	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
 	for _, at := range answers {
 		then, err := changed.Predict(at.Config)
@@ -436,7 +435,7 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		}
 		rows = append(rows, row{at.Config, at.StepTime, then.StepTime, faster, at.Extrapolated})
 		t.add(at.Config, exact(at.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), at.Extrapolated)
-		people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
+		t.people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
 	}
 	return out.print(a.stdout, rows, t)
 }

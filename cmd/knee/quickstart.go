@@ -15,6 +15,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/allocate/plan"
@@ -23,7 +24,6 @@ import (
 	"knee/fit"
 	"knee/fit/convergence"
 	"knee/internal/term"
-	"knee/plots"
 	"knee/predict"
 	"knee/profile"
 	"knee/profile/space"
@@ -287,7 +287,7 @@ func (q *quickstart) summarize(context.Context) error {
 		if c.PS > 0 {
 			ps = fmt.Sprintf(", %d ps", c.PS)
 		}
-		return plots.Counted(c.Workers, "worker") + ps + ", batch " + number(c.LocalBatch)
+		return english.Plural(c.Workers, "worker", "") + ps + ", batch " + number(c.LocalBatch)
 	}
 	t := template.Must(template.New("").Funcs(template.FuncMap{
 		"seconds": seconds, "config": config,

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
-	"knee/plots"
 	"knee/plots/report"
 )
 
@@ -78,7 +78,7 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 	if err := data.WriteFile(p.out, func(w io.Writer) error { return report.Write(w, r) }); err != nil {
 		return err
 	}
-	a.note("wrote %s: %s from %s", p.out, plots.Counted(len(r.Sections), "section"), plots.Counted(len(r.Inputs), "file"))
+	a.note("wrote %s: %s from %s", p.out, english.Plural(len(r.Sections), "section", ""), english.Plural(len(r.Inputs), "file", ""))
 	return nil
 }
 

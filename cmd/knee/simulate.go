@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -169,13 +166,12 @@ func writeTenants(w io.Writer, rows []compare.Row) error {
 	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
 }
 
-func simulationTable(rows []compare.Row) table {
-	t := newTable("policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s," +
-		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours")
-	people := newTable("policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
-	t.people = &people
+func simulationTable(rows []compare.Row) *table {
+	t := newTable("policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,"+
+		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours",
+		"policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
 	for _, r := range rows {
-		people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
+		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
 			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, number(r.FTFMean), part(r.Worse))
 		t.add(r.Policy, r.Workload, r.Jobs, exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
 			exact(r.GPUHours), exact(r.Utilization), r.Restarts, exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
@@ -221,7 +217,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 			in.Cases = append(in.Cases, compare.Case{Name: name, Jobs: jobs, Cluster: cluster}.AtLoad(load))
 		}
 	}
-	return in.loadService(a)
+	return in.loadService()
 }
 
 func (in *simulateFlags) loadModels(ctx context.Context, a *app) (err error) {
@@ -264,40 +260,20 @@ func (in *simulateFlags) loadPairs(a *app) error {
 	return nil
 }
 
-// loadService reads the distribution of service times where a policy needs one:
-// from --service-times, else from the published simulator's file beside the
-// workload or in the profiles.
-func (in *simulateFlags) loadService(a *app) error {
+// loadService reads the distribution of service times where a policy needs one.
+func (in *simulateFlags) loadService() (err error) {
 	gittins := func(policy string) bool {
 		name, _ := tiresias.Canonical(policy)
 		return name == "dlas-gpu-gittins"
 	}
-	if in.Semantics != compare.Tiresias || !slices.ContainsFunc(in.Policies, gittins) {
-		return nil
+	switch {
+	case in.Semantics != compare.Tiresias || !slices.ContainsFunc(in.Policies, gittins):
+	case in.service == "":
+		return usageError("the Gittins index needs --service-times, a CSV with a column duration")
+	default:
+		in.Service, err = simulate.LoadServiceTimes(in.service)
 	}
-	candidates := []string{in.service}
-	if in.service == "" {
-		const published = "yarn-gput1000.csv"
-		candidates = []string{filepath.Join(filepath.Dir(in.workloads[0]), published)}
-		if in.profiles != "" {
-			candidates = append(candidates, filepath.Join(in.profiles, published), filepath.Join(in.profiles, "workloads", "tiresias", published))
-		}
-	}
-	for _, file := range candidates {
-		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && in.service == "" {
-			continue
-		}
-		service, err := simulate.LoadServiceTimes(file)
-		if err != nil {
-			return err
-		}
-		if in.service == "" {
-			a.note("service times for the Gittins index from %s", file)
-		}
-		in.Service = service
-		return nil
-	}
-	return usageError("the Gittins index needs --service-times, a CSV with a column duration; there is none at %s", strings.Join(candidates, " nor "))
+	return err
 }
 
 func newSimulateGenerate(a *app) *cobra.Command {

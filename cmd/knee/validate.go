@@ -116,7 +116,7 @@ type validateResult struct {
 }
 
 // table lists groups, distances and totals, named in the first column.
-func (r validateResult) table() table {
+func (r validateResult) table() *table {
 	t := newTable("scope,job,gpu_type,mode,distance,family,n,mape,median,p90,coverage,half_width")
 	percentage := func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	for _, part := range []struct {

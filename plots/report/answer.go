@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/plots"
 	"knee/predict"
@@ -96,10 +98,10 @@ func kneeOf(c plots.Condition) (choice, error) {
 // is predicted for the next doubling.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
-	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", plots.Counted(k, "worker"), c.linear())
+	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
 	switch {
 	case c.knee == c.last && c.last > 0:
-		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", plots.Counted(k, "worker"), c.linear())
+		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}

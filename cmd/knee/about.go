@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -114,4 +117,57 @@ func referenceOfFlags(cmd *cobra.Command, seen map[string]bool) string {
 		out.WriteString("\nAs above: " + strings.Join(named, ", ") + ".\n")
 	}
 	return out.String()
+}
+
+type build struct {
+	Version  string `json:"version"`            // of the module: a tag, or derived from the revision
+	Revision string `json:"revision,omitempty"` // of git
+	Time     string `json:"time,omitempty"`     // of the revision, RFC 3339
+	Modified bool   `json:"modified"`           // the files were not those of the revision
+	Go       string `json:"go"`
+	Platform string `json:"platform"` // such as linux/amd64
+	Module   string `json:"module"`
+}
+
+func newVersion(a *app) *cobra.Command {
+	var out format
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this build, and what it was built from",
+		Example: "  knee version\n  knee version -o json",
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if out == "table" {
+				_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
+				return err
+			}
+			t := newTable("version,revision,time,modified,go,platform,module")
+			t.add(b.Version, b.Revision, b.Time, b.Modified, b.Go, b.Platform, b.Module)
+			return out.print(a.stdout, b, t)
+		},
+	}
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+// thisBuild reads the build information of the binary.
+func thisBuild() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	b.Module, b.Version = info.Main.Path, cmp.Or(info.Main.Version, b.Version)
+	of := map[string]string{}
+	for _, s := range info.Settings {
+		of[s.Key] = s.Value
+	}
+	b.Revision, b.Time, b.Modified = of["vcs.revision"], of["vcs.time"], of["vcs.modified"] == "true"
+	return b
+}
+
+// version names this build: its version, and the revision where that is known.
+func version() string {
+	b := thisBuild()
+	return strings.TrimSpace(b.Version + " " + b.Revision)
 }

@@ -1,0 +1,384 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+	"github.com/spf13/cobra"
+
+	"knee/data"
+	"knee/internal/kube"
+	"knee/operate"
+	"knee/operate/apply"
+	"knee/operate/kubequeue"
+	"knee/operate/learn"
+	"knee/operate/queue"
+	"knee/operate/slurmqueue"
+)
+
+// schedulers are those whose queues can be read and operated.
+var schedulers = []string{"kubernetes", "slurm"}
+
+// openQueue returns the queue of a scheduler, which calls audit with every command
+// that changes a job.
+func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
+	switch name {
+	case "slurm":
+		return slurmqueue.New(audit), nil
+	case "kubernetes":
+		client, err := kube.Load(kube.Settings{})
+		if err != nil {
+			return nil, err
+		}
+		return kubequeue.New(client, namespaces, audit), nil
+	}
+	return nil, badFile("scheduler", strconv.Quote(name), strings.Join(schedulers, " or "))
+}
+
+// queueFlags name a queue and how its jobs are treated.
+type queueFlags struct {
+	scheduler, config string
+	namespaces        []string
+}
+
+// add adds the flags; that of the scheduler is called name.
+func (f *queueFlags) add(cmd *cobra.Command, name string) {
+	named(cmd, &f.scheduler, name, "", "scheduler", schedulers)
+	fileFlag(cmd, &f.config, "config", "operate.yaml with rules, allow-list and limits", "yaml", "yml")
+	cmd.Flags().StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
+	required(cmd, name)
+}
+
+// load reads the configuration, nil without one, and takes its namespaces unless
+// the flags name others.
+func (f *queueFlags) load() (*data.Operate, error) {
+	if f.config == "" {
+		return nil, nil
+	}
+	c, err := data.LoadOperate(f.config)
+	if err == nil && len(f.namespaces) == 0 {
+		f.namespaces = c.Namespaces
+	}
+	return c, err
+}
+
+func newJobs(a *app) *cobra.Command {
+	var from queueFlags
+	var out format
+	cmd := &cobra.Command{
+		Use:   "jobs --from SCHEDULER",
+		Short: "List every job of a scheduler, as jobs.yaml",
+		Long: `jobs lists what each job of a scheduler asked for and has, where, since when,
+whose it is, and whether it may be stopped and started again.
+
+The rules of an operate.yaml (--config) say which model belongs to which jobs
+and how much work they have; progress is read from their logs. Jobs with a rule
+and on the allow-list can be planned. Any other running job stays as it is in
+jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.`,
+		Example: `  knee jobs --from slurm -o table
+  knee jobs --from slurm --config operate.yaml > jobs.yaml
+  knee jobs --from kubernetes --namespace team-a,team-b -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			view := queue.View{Now: time.Now()}
+			var tenants []data.Tenant
+			c, err := from.load()
+			if err == nil && c != nil {
+				tenants = c.Tenants
+				view.Rules, err = operate.Rules(c)
+			}
+			if err == nil && c != nil {
+				view.Movable, err = operate.Movable(c, view.Now)
+			}
+			if err != nil {
+				return err
+			}
+			s, err := openQueue(from.scheduler, from.namespaces, nil)
+			if err != nil {
+				return err
+			}
+			snap, err := s.Read(cmd.Context())
+			if err != nil {
+				return err
+			}
+			rows, warnings := view.Rows(cmd.Context(), s, snap)
+			a.warn(append(snap.Warnings, warnings...)...)
+			if out == "yaml" {
+				return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
+			}
+			return out.print(a.stdout, rows, jobsTable(rows, out))
+		},
+	}
+	from.add(cmd, "from")
+	formatFlag(cmd, &out, "yaml")
+	return cmd
+}
+
+func jobsTable(rows []queue.Row, f format) *table {
+	write := func(v float64) string { // nothing for what is not known
+		if v == 0 {
+			return ""
+		}
+		return f.figures()(v)
+	}
+	t := newTable("id,name,namespace,user,state,requested,nodes,gpu_type,since,queue,priority,requeue,model,step,step_time_s,fixed")
+	for _, r := range rows {
+		since, state := "", string(r.State)
+		if at := cmp.Or(r.Started, r.Submitted); !at.IsZero() {
+			since = at.UTC().Format(time.RFC3339)
+		}
+		if r.Held {
+			state = "held"
+		}
+		t.add(r.ID, r.Name, r.Namespace, r.User, state, write(float64(r.Requested)), nodesText(r.Nodes), r.GPUType, since,
+			strings.Trim(r.Partition+" "+r.Queue, " "), write(r.Priority), r.Requeue, r.Model, write(r.Step), write(r.StepTime), r.Fixed)
+	}
+	return t
+}
+
+// nodesText writes shares of nodes: n1:4 n2:2+1ps.
+func nodesText(shares []data.NodeShare) string {
+	var parts []string
+	for _, s := range shares {
+		text := fmt.Sprintf("%s:%d", s.Node, s.Workers)
+		if s.PS > 0 {
+			text += fmt.Sprintf("+%dps", s.PS)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}
+
+type applyFlags struct {
+	queueFlags
+	confirm, dry bool
+	deadline     time.Duration
+}
+
+func newApply(a *app) *cobra.Command {
+	var f applyFlags
+	var out format
+	cmd := &cobra.Command{
+		Use:   "apply PLAN.json --to SCHEDULER",
+		Short: "Carry a plan out on a live queue, by the ids of its jobs",
+		Long: `apply compares a plan of knee allocate with the queue and says what it would
+change; --confirm makes the changes. Jobs are found by the scheduler's ids.
+
+Nothing is submitted or deleted. A running job is stopped and starts again with
+its owner's script or pod template at its new size and place, after every new
+place was checked to be free. A change that the queue does not show within
+--deadline is undone. Jobs that were changed since the plan was made are left
+alone; with --config only what the operate.yaml allows is changed.
+
+The exit code is 0 if the queue is as the plan wants it, or would be.`,
+		Example: `  knee apply plan.json --to slurm
+  knee apply plan.json --to slurm --confirm
+  knee apply plan.json --to kubernetes --config operate.yaml --confirm -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := data.LoadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			changes, err := f.run(cmd.Context(), a, p)
+			if changes != nil {
+				err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
+			}
+			return cmp.Or(err, unmade(changes))
+		},
+	}
+	f.add(cmd, "to")
+	fl := cmd.Flags()
+	fl.BoolVar(&f.confirm, "confirm", false, "make the changes")
+	fl.BoolVar(&f.dry, "dry-run", false, "print the changes only (default)")
+	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "time for the queue to show a change")
+	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
+	formatFlag(cmd, &out)
+	return cmd
+}
+
+func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Change, error) {
+	r := &apply.Runner{Deadline: f.deadline}
+	c, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		r.MaxChanges = c.MaxChanges
+		if r.Allowed, err = operate.Allowed(c, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	s, err := openQueue(f.scheduler, f.namespaces, func(c queue.Command) error {
+		if c.Answered {
+			a.note("%s", commandLine(c))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Scheduler = s
+	return r.Run(ctx, p, !f.confirm)
+}
+
+func commandLine(c queue.Command) string {
+	text := strings.Join(c.Command, " ")
+	for _, answer := range []string{c.Answer, c.Error} {
+		if answer != "" {
+			text += ": " + answer
+		}
+	}
+	return data.Visible(text, 400)
+}
+
+func changeTable(changes []*apply.Change) *table {
+	t := newTable("id,job,action,from,to,status,reason")
+	for _, c := range changes {
+		t.add(c.ID, c.Name, c.Action, nodesText(c.From), nodesText(c.To), c.Status, c.Reason)
+	}
+	return t
+}
+
+// unmade returns an error if a change is missing that could still be made.
+func unmade(changes []*apply.Change) error {
+	count := map[apply.Status]int{}
+	for _, c := range changes {
+		count[c.Status]++
+	}
+	var parts []string
+	for _, s := range []apply.Status{apply.Failed, apply.RolledBack, apply.Stale, apply.Refused, apply.Postponed} {
+		if count[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %s not in the queue: %s", len(changes)-count[apply.Done]-count[apply.Already]-count[apply.Ended]-count[apply.Planned],
+		english.Plural(len(changes), "change", ""), strings.Join(parts, ", "))
+}
+
+func newOperate(a *app) *cobra.Command {
+	var once, confirm, dry, know, release bool
+	cmd := &cobra.Command{
+		Use:   "operate CONFIG.yaml",
+		Short: "Read a queue, plan, and apply, again and again",
+		Long: `operate reads the jobs of a scheduler, plans as knee allocate does, and says what
+it would change, turn after turn; --confirm makes the changes.
+
+CONFIG.yaml says which jobs may be changed, by which models they are planned, how
+many changes a turn makes, and when nothing is changed. A configuration that lets
+every job be changed needs --i-know. A job measured outside the interval of its
+model gets a model of its own. Stragglers and slow jobs are named, not changed.
+
+Every turn leaves its inputs, plan and outcome in a folder, and a line in
+audit.jsonl for each command with its answer. operate may be killed at any time
+and started again.`,
+		Example: `  knee operate operate.yaml --once
+  knee operate operate.yaml --confirm
+  knee operate operate.yaml --release --confirm`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := data.LoadOperate(args[0])
+			if err != nil {
+				return err
+			}
+			if err := operate.CheckAllow(c); err != nil && !know {
+				return err
+			}
+			return a.operate(cmd.Context(), c, once, confirm, release)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&once, "once", false, "make one turn")
+	f.BoolVar(&confirm, "confirm", false, "make the changes")
+	f.BoolVar(&dry, "dry-run", false, "print the changes only (default)")
+	f.BoolVar(&know, "i-know", false, "allow that every job may be changed")
+	f.BoolVar(&release, "release", false, "give held jobs back at their owners' size, and end")
+	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
+	return cmd
+}
+
+func (a *app) operate(ctx context.Context, c *data.Operate, once, confirm, release bool) error {
+	dir := operate.Folder(c)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	audit, err := operate.OpenAudit(dir, time.Now)
+	if err != nil {
+		return err
+	}
+	defer audit.Close()
+	s, err := openQueue(c.Scheduler, c.Namespaces, audit.Command)
+	if err != nil {
+		return err
+	}
+	loop := &operate.Loop{Config: c, Scheduler: s, Confirm: confirm, Audit: audit, Now: time.Now,
+		Plan: operate.Planner(c, time.Now)}
+	if release {
+		ids, err := loop.Release(ctx)
+		a.note("%s held or resized in their queue by knee%s: %s", english.Plural(len(ids), "job", ""), map[bool]string{true: " and were released"}[confirm], strings.Join(ids, ", "))
+		return err
+	}
+	if c.Metrics != "" {
+		loop.Metrics = operate.NewMetrics()
+		l, err := net.Listen("tcp", c.Metrics)
+		if err != nil {
+			return fmt.Errorf("serve /metrics: %w", err)
+		}
+		mux := http.NewServeMux()
+		mux.Handle("/metrics", loop.Metrics.Handler())
+		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+		defer server.Close()
+		go func() { _ = server.Serve(l) }() // ends with Close
+	}
+	failed := false
+	err = loop.Run(ctx, once, func(out *operate.Outcome) { failed = a.tell(out) })
+	if err == nil && once && failed {
+		return errors.New("not every change of the turn was made")
+	}
+	return err
+}
+
+// tell prints the outcome of a turn, and reports whether a change failed.
+func (a *app) tell(out *operate.Outcome) (failed bool) {
+	mode := ""
+	switch {
+	case out.Closed != "":
+		mode = ", nothing is changed: " + out.Closed
+	case out.Dry:
+		mode = ", dry run"
+	}
+	a.note("turn %d%s: %s, %d of them to plan; %s", out.Turn, mode, english.Plural(out.Jobs, "job", ""), out.Planned, out.Folder)
+	a.warn(out.Warnings...)
+	if out.Error != "" {
+		a.warn(out.Error)
+	}
+	for _, u := range out.Updates {
+		text := fmt.Sprintf("%s, predicted %s", seconds(u.Measured), between(u.Predicted, seconds))
+		if u.Kind == learn.Borrowed {
+			text = seconds(u.Measured) + ", which had no model; borrowed from " + cmp.Or(strings.Join(u.From, ", "), "nobody")
+		}
+		a.note("a step of %s (%s) takes %s: its model is now %s", u.Name, u.Config, text, u.Model)
+	}
+	for _, p := range out.Proposals {
+		a.note("check %s (%s), %s: %s", p.Name, p.Job, p.Kind, p.Text)
+	}
+	for _, id := range out.Released {
+		a.note("job %s: held by knee but no rule plans it; %s to the scheduler", id, map[bool]string{false: "released", true: "would be released"}[out.Dry])
+	}
+	for _, c := range out.Changes {
+		failed = failed || c.Status == apply.Failed || c.Status == apply.RolledBack
+	}
+	if len(out.Changes) > 0 {
+		_ = format("table").print(a.stdout, out.Changes, changeTable(out.Changes)) // the folder of the turn has it too
+	}
+	return failed
+}
