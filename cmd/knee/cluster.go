@@ -33,7 +33,15 @@ of the current context, or the Slurm cluster whose login node this is.
   knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check != "" {
-				return checkCluster(a, check)
+				c, err := data.LoadCluster(check)
+				if err != nil {
+					return err
+				}
+				t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
+				for _, n := range c.Nodes {
+					t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+				}
+				return format("table").print(a.stdout, c, t)
 			}
 			read := map[string]func(context.Context) (*data.Cluster, []string, error){
 				"machine": thisMachine, "slurm": slurm.Cluster, "kubernetes": kubernetesCluster}[from]
@@ -50,18 +58,6 @@ of the current context, or the Slurm cluster whose login node this is.
 	priced(cmd, &prices)
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
-}
-
-func checkCluster(a *app, path string) error {
-	c, err := data.LoadCluster(path)
-	if err != nil {
-		return err
-	}
-	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
-	for _, n := range c.Nodes {
-		t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
-	}
-	return format("table").print(a.stdout, c, t)
 }
 
 // apply sets the price of every node whose GPU type has one, and warns of

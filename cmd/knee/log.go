@@ -20,6 +20,7 @@ import (
 	"knee/fit"
 	"knee/operate/check"
 	"knee/profile/joblog"
+	"knee/profile/launch"
 )
 
 // readFlags are the flags of knee read.
@@ -128,12 +129,7 @@ func (a *app) read(file string, in readFlags, given map[string]string) ([]data.M
 	if err != nil {
 		return nil, err
 	}
-	f, err := data.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	p, err := joblog.Read(f, file, config, in.metrics, nil)
+	p, err := readLog(file, config, in.metrics, nil)
 	if err = cmp.Or(err, p.Untimed); err != nil {
 		return nil, err
 	}
@@ -144,6 +140,16 @@ func (a *app) read(file string, in readFlags, given map[string]string) ([]data.M
 		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))
 	}
 	return []data.Measurement{p.Measurement}, nil
+}
+
+// readLog reads the log of a job, and calls each with what every line says.
+func readLog(file string, c data.Config, m data.Metrics, each func(launch.Observation)) (joblog.Progress, error) {
+	f, err := data.Open(file)
+	if err != nil {
+		return joblog.Progress{}, err
+	}
+	defer f.Close()
+	return joblog.Read(f, file, c, m, each)
 }
 
 func isCSV(file string) bool {
@@ -317,17 +323,12 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 		a.warn(warnings...)
 		return steps, 0, err
 	}
-	in, err := data.Open(file)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer in.Close()
 	var r check.Recorder
 	c, err := f.config(1)
 	if err != nil {
 		return nil, 0, err
 	}
-	p, err := joblog.Read(in, file, c, data.Metrics{}, r.Add)
+	p, err := readLog(file, c, data.Metrics{}, r.Add)
 	if err == nil && p.Measurement.StepTime == 0 {
 		err = badFile(file, "no steps with their time", "a log that tells how long steps take")
 	}

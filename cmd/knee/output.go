@@ -73,7 +73,13 @@ func (f format) print(w io.Writer, v any, t *table) error {
 	}
 	switch f {
 	case "json":
-		return printJSON(w, v)
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(v); err != nil {
+			return fmt.Errorf("write JSON: %w", err)
+		}
+		return nil
 	case "csv":
 		c := csv.NewWriter(w)
 		if err := c.WriteAll(append([][]string{t.columns}, t.rows...)); err != nil {
@@ -108,16 +114,6 @@ func (t *table) clean() error {
 	}
 	if t.people != nil {
 		return t.people.clean()
-	}
-	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return fmt.Errorf("write JSON: %w", err)
 	}
 	return nil
 }

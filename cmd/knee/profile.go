@@ -127,7 +127,13 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	o.Notify = func(e profile.Event) {
 		switch e.Kind {
 		case profile.StudyOpened:
-			a.sayOpened(study, files, e.Snapshot)
+			a.warn(e.Snapshot.Warnings...)
+			if n := len(e.Snapshot.Results); n > 0 {
+				a.note("continuing %s: %d trials measured before, %d cut short", store.Name(study, files.Journal), n, len(e.Snapshot.Interrupted))
+			}
+			if n := len(e.Snapshot.Submitted); n > 0 {
+				a.note("following %d trials submitted before", n)
+			}
 		case profile.Warned:
 			a.warn(e.Warning)
 		default:
@@ -160,17 +166,6 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 		t.add(r.Job, r.Beside, r.GPUType, r.Workers, exact(r.Share), exact(r.StepTime), exact(r.Alone))
 	}
 	return out.print(a.stdout, rows, t)
-}
-
-// sayOpened prints what was measured before, when a study continues.
-func (a *app) sayOpened(study *data.Study, files profile.Files, s *store.Snapshot) {
-	a.warn(s.Warnings...)
-	if n := len(s.Results); n > 0 {
-		a.note("continuing %s: %d trials measured before, %d cut short", store.Name(study, files.Journal), n, len(s.Interrupted))
-	}
-	if n := len(s.Submitted); n > 0 {
-		a.note("following %d trials submitted before", n)
-	}
 }
 
 func measurementTable(ms []data.Measurement) *table {
