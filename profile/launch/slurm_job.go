@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type slurmJob struct {
 	release  func() // lets another trial into the queue
 	out      *tail
 	since    time.Time // the job may wait in the queue
+	looked   time.Time // when its output was last read
 	began    time.Time // when it was first known to run; zero before
 	hurry    int       // queue queries requested since the script ended
 	stuck    time.Time // since when Slurm gives a reason that will not pass
@@ -65,9 +67,11 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 }
 
 func (j *slurmJob) read(ctx context.Context) error {
+	before := cmp.Or(j.looked, j.since)
+	j.looked = time.Now()
 	err := j.out.read(ctx)
 	if j.out.begun > 0 {
-		j.begin()
+		j.begin(before) // its first step may have been read with its beginning
 	}
 	switch {
 	case err != nil:
@@ -78,14 +82,15 @@ func (j *slurmJob) read(ctx context.Context) error {
 	return nil
 }
 
-func (j *slurmJob) begin() {
+// begin notes that the job has begun, at the earliest at a time.
+func (j *slurmJob) begin(at time.Time) {
 	if !j.began.IsZero() {
 		return
 	}
 	j.began = time.Now()
 	j.release()
 	if j.trial.Began != nil {
-		j.trial.Began(j.began)
+		j.trial.Began(at)
 	}
 }
 
@@ -97,7 +102,7 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 	case !r.known || r.job.Ended():
 		return true, nil
 	case !r.job.Waiting():
-		j.begin()
+		j.begin(time.Now())
 	case j.began.IsZero():
 		return false, j.waiting(r.job)
 	case r.asked.After(j.began): // otherwise the report is older than its output

@@ -2,6 +2,8 @@ package launch
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 func TestSlurmQueueBehindTheOutput(t *testing.T) {
 	j := &slurmJob{launcher: &Slurm{}, id: "1", release: func() {}}
 	before := time.Now()
-	j.begin()
+	j.begin(before)
 	pending := slurmReport{job: slurm.Job{State: "PENDING"}, known: true, asked: before}
 	if ended, err := j.see(pending); ended || err != nil {
 		t.Errorf("asked before it began: %v, %v", ended, err)
@@ -22,5 +24,24 @@ func TestSlurmQueueBehindTheOutput(t *testing.T) {
 	var failure *Failure
 	if _, err := j.see(pending); !errors.As(err, &failure) || !failure.Preempted {
 		t.Errorf("asked after it began: %v, want it requeued", err)
+	}
+}
+
+// A step that is read together with the beginning came after it.
+func TestSlurmBeganBeforeItsFirstStep(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(log, []byte(markBegin+" on n1\nknee: {\"step\":1}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var began time.Time
+	j := &slurmJob{launcher: &Slurm{}, id: "1", release: func() {}, since: time.Now()}
+	j.trial.Began = func(at time.Time) { began = at }
+	out, obs := tailOf(log, jsonl{})
+	j.out = out
+	if err := j.read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if first := (<-obs).At; began.IsZero() || !first.After(began) {
+		t.Errorf("it began at %v, want before its first step at %v", began, first)
 	}
 }
