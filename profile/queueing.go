@@ -41,6 +41,15 @@ func (q *queueing) seenRunning(at time.Time) {
 	}
 }
 
+// startedHere returns a time by our clock before which the trial did not run,
+// zero if an earlier run submitted it.
+func (q *queueing) startedHere() time.Time {
+	if q.followed {
+		return time.Time{}
+	}
+	return q.launched
+}
+
 func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
 
 // beginning returns when the trial began to run; its launch if it has not waited.

@@ -41,8 +41,20 @@ func NewParser(m data.Metrics) (Parser, error) {
 // set stores a number that a trial printed. known is false for an unknown
 // quantity. A value that is not a valid step, time or rate is an error. A loss
 // or gradient statistic that is not finite is left out: the speed is still
-// valid.
-func (o *Observation) set(quantity string, v float64) (known bool, err error) {
+// valid. A worker consumes samples per step, 0 if not known: then its rate gives
+// no time.
+func (o *Observation) set(quantity string, v, samples float64) (known bool, err error) {
+	switch quantity {
+	case "step_time_ms":
+		quantity, v = "step_time_s", v/1000
+	case "steps_per_s":
+		quantity, v = "step_time_s", 1/v
+	case "worker_throughput":
+		if samples == 0 {
+			return true, nil
+		}
+		quantity, v = "step_time_s", samples/v
+	}
 	bounds, to := data.Any(""), &o.Loss
 	switch quantity {
 	case "step":
@@ -75,9 +87,13 @@ func (o *Observation) set(quantity string, v float64) (known bool, err error) {
 // ParserFor returns the parser for a trial of c, which knows the samples of a
 // step and reads lines that report memory too. Launchers call it once per trial.
 func ParserFor(p Parser, c data.Config) Parser {
-	if r, ok := p.(regex); ok {
-		r.samples = c.LocalBatch * float64(c.AccumSteps+1)
-		p = r
+	samples := c.LocalBatch * float64(c.AccumSteps+1)
+	switch known := p.(type) {
+	case regex:
+		known.samples = samples
+		p = known
+	case jsonl:
+		p = jsonl{samples}
 	}
 	return memoryReader{p, memoryFormats()}
 }

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,18 +47,10 @@ func (r regex) group(o *Observation, name, text, line string) error {
 	if err != nil {
 		return fmt.Errorf("group %s of %.120q: %q is not a number", name, line, text)
 	}
-	switch name {
-	case "step_time_ms":
-		name, v = "step_time_s", v/1000
-	case "steps_per_s":
-		name, v = "step_time_s", 1/v
-	case "worker_throughput":
-		name, v = "step_time_s", r.samples/v
+	if v == 0 && name != "step" {
+		return nil // rounded, or a bar's before its first step
 	}
-	if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
-		return nil // a rate of 0, or per worker with an unknown batch, gives no time
-	}
-	if _, err := o.set(name, v); err != nil {
+	if _, err := o.set(name, v, r.samples); err != nil {
 		return fmt.Errorf("%.120q: %w", line, err)
 	}
 	return nil
