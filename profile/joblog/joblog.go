@@ -28,6 +28,7 @@ type Progress struct {
 	Measurement data.Measurement // zero if no step is timed
 	Untimed     error            // why: an [*data.InputError]
 	Pattern     string           // that was found to match; empty for knee's lines
+	Doubt       string           // how step times and time stamps differ; empty if they agree
 }
 
 // Read reads the log of a job of configuration c, as a profile reads that of a
@@ -62,6 +63,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		return p, err
 	}
 	reading := steps.Read()
+	p.Doubt, _ = steps.Contradiction(time.Time{})
 	if reading.Steps == 0 {
 		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil
