@@ -41,13 +41,13 @@ func (q *queueing) seenRunning(at time.Time) {
 	}
 }
 
-// startedHere returns a time by our clock before which the trial did not run,
-// zero if an earlier run submitted it.
-func (q *queueing) startedHere() time.Time {
+// took returns the seconds since the launch, by our clock alone; 0 if an earlier
+// run submitted the trial.
+func (q *queueing) took() float64 {
 	if q.followed {
-		return time.Time{}
+		return 0
 	}
-	return q.launched
+	return time.Since(q.launched).Seconds()
 }
 
 func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }

@@ -164,7 +164,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				take(<-obs)
 			}
 			m.SeenOutside(peak, device)
-			out := r.conclude(t, m, q.startedHere(), err)
+			out := r.conclude(t, m, q.took(), err)
 			if err := writeRanks(t, m.Ranks()); err != nil {
 				out.warnings = append(out.warnings, err.Error())
 			}
@@ -219,9 +219,9 @@ func orNever(d time.Duration) time.Duration {
 	return d
 }
 
-// conclude turns what was read of a trial, which began at a time, zero if not
-// known, and how its launch ended, into its outcome.
-func (r *Runner) conclude(t launch.Trial, m *meter.Meter, began time.Time, err error) outcome {
+// conclude turns what was read of a trial, the seconds that it took, 0 if not
+// known, and how its launch ended into its outcome.
+func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err error) outcome {
 	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement
 	var failure *launch.Failure
@@ -229,7 +229,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, began time.Time, err e
 		out.warnings = append(out.warnings, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config)+fmt.Sprintf(format, a...))
 	}
 	reading := m.Read()
-	contradiction, impossible := m.Contradiction(began)
+	contradiction, impossible := m.Contradiction(took)
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
 	ended := err == nil || errors.Is(err, errEnough)
 	switch {

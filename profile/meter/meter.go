@@ -149,9 +149,8 @@ func (m *Meter) SeenOutside(peak, device float64) {
 
 // Contradiction says how the step times that the trial told differ from the
 // times at which its lines arrived, empty if they agree. They are impossible if
-// they add up to more than the trial ran since it began; began is zero if not
-// known.
-func (m *Meter) Contradiction(began time.Time) (text string, impossible bool) {
+// they add up to more than the seconds that the trial took; 0 if not known.
+func (m *Meter) Contradiction(took float64) (text string, impossible bool) {
 	for _, rank := range slices.Sorted(maps.Keys(m.ranks.clocks)) {
 		if m.ranks.want != data.AllRanks && rank != m.ranks.current {
 			continue
@@ -160,7 +159,7 @@ func (m *Meter) Contradiction(began time.Time) (text string, impossible bool) {
 		if rank == launch.UnknownRank {
 			sharing = m.config.Workers
 		}
-		if text, impossible = m.ranks.clocks[rank].told.contradiction(sharing, began); text != "" {
+		if text, impossible = m.ranks.clocks[rank].told.contradiction(sharing, took); text != "" {
 			break
 		}
 	}

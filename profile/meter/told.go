@@ -39,11 +39,11 @@ func (t *told) add(at time.Time, seconds, steps float64, rate bool) {
 
 // contradiction says how the told times differ from those of arrival, empty if
 // they agree up to a factor nearer to 1 than to 2. They are impossible if they
-// add up to more than the trial ran. Times that are too short are said if most
+// add up to more than the trial took. Times that are too short are said if most
 // of the time between lines would be outside of steps. sharing is how many ranks
-// may have printed lines that cannot be told apart, began when the trial did,
-// zero if not known.
-func (t *told) contradiction(sharing int, began time.Time) (text string, impossible bool) {
+// may have printed lines that cannot be told apart, took the seconds of the
+// trial, 0 if not known.
+func (t *told) contradiction(sharing int, took float64) (text string, impossible bool) {
 	if t.lines < FewestSteps || t.last.IsZero() {
 		return "", false
 	}
@@ -52,10 +52,9 @@ func (t *told) contradiction(sharing int, began time.Time) (text string, impossi
 		ranks = float64(sharing)
 	}
 	span := t.last.Sub(t.first).Seconds()
-	ran := t.last.Sub(began).Seconds()
 	switch most, least := span+t.pause, span-t.pause; {
-	case !began.IsZero() && t.all > math.Sqrt2*ran*ranks:
-		return fmt.Sprintf("its %d step times add up to %.3g s, but it ran for %.3g s%s", t.lines, t.all, ran, t.mistake(t.all/ran)), true
+	case took > 0 && t.all > math.Sqrt2*max(took, most)*ranks:
+		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", t.lines, t.all, took, t.mistake(t.all/took)), true
 	case t.after > math.Sqrt2*most*ranks:
 		return fmt.Sprintf("its step times add up to %.3g s, but their lines came within %.3g s%s", t.after, most, t.mistake(t.after/most)), false
 	case t.spanned < least/2:
