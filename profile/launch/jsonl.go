@@ -13,20 +13,13 @@ import (
 // linePrefix marks the lines that training scripts print for knee.
 const linePrefix = "knee:"
 
-// jsonl reads lines `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
-// prefix may stand anywhere in the line: launchers and logging frameworks put
-// text before it.
-type jsonl struct {
-	samples float64 // that one worker consumes per step; 0 if not known
-}
-
 // notFinite matches what Python's json writes for the loss of a diverged run:
 // it is not JSON, but the speed is still valid.
 var notFinite = regexp.MustCompile(`"([^"]*)"\s*:\s*(NaN|-?Infinity)`)
 
 // scan reads an object of known numbers only, as nearly every line is, without
 // the cost of package json. It returns false for any other.
-func (j jsonl) scan(o *Observation, text string) (bool, error) {
+func (p Parser) scan(o *Observation, text string) (bool, error) {
 	text = strings.TrimPrefix(text, "{")
 	for more := true; more; {
 		var key, value string
@@ -44,7 +37,7 @@ func (j jsonl) scan(o *Observation, text string) (bool, error) {
 		if digits := strings.TrimPrefix(value, "-"); err != nil || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(digits, "xX_") || len(key) < 2 || key[0] != '"' {
 			return false, nil
 		}
-		if known, err := o.set(key[1:len(key)-1], v, j.samples); !known || err != nil {
+		if known, err := o.set(key[1:len(key)-1], v, p.samples); !known || err != nil {
 			return false, err
 		}
 	}
@@ -52,13 +45,13 @@ func (j jsonl) scan(o *Observation, text string) (bool, error) {
 }
 
 // read reads any object. It ignores unknown keys: scripts may print more.
-func (j jsonl) read(o *Observation, text string) error {
+func (p Parser) read(o *Observation, text string) error {
 	var all map[string]any
 	err := json.Unmarshal([]byte(text), &all)
 	if err != nil {
 		for _, m := range notFinite.FindAllStringSubmatch(text, -1) {
 			v, _ := strconv.ParseFloat(m[2], 64) // the expression matches numbers only
-			if _, bad := o.set(m[1], v, j.samples); bad != nil {
+			if _, bad := o.set(m[1], v, p.samples); bad != nil {
 				return bad
 			}
 		}
@@ -78,18 +71,17 @@ func (j jsonl) read(o *Observation, text string) error {
 		if key == "rank" {
 			o.Rank = max(int(v), UnknownRank)
 		}
-		if _, err := o.set(key, v, j.samples); err != nil {
+		if _, err := o.set(key, v, p.samples); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (jsonl) Wants() string {
-	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
-}
-
-func (j jsonl) Parse(line string) (Observation, bool, error) {
+// parseOwn reads a line `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
+// prefix may stand anywhere in the line: launchers and logging frameworks put
+// text before it.
+func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	i := strings.Index(line, linePrefix)
 	if i < 0 {
 		return Observation{}, false, nil
@@ -99,10 +91,10 @@ func (j jsonl) Parse(line string) (Observation, bool, error) {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
 	o := unseen()
-	done, err := j.scan(&o, text)
+	done, err := p.scan(&o, text)
 	if err == nil && !done {
 		o = unseen()
-		err = j.read(&o, text)
+		err = p.read(&o, text)
 	}
 	if err != nil {
 		return Observation{}, false, fmt.Errorf("%.120q: %w", text, err)
