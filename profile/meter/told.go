@@ -57,6 +57,9 @@ func (t *told) contradiction(sharing int, took float64) (text string, impossible
 		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", t.lines, t.all, took, t.mistake(t.all/took)), true
 	case t.after > math.Sqrt2*most*ranks:
 		return fmt.Sprintf("its step times add up to %.3g s, but their lines came within %.3g s%s", t.after, most, t.mistake(t.after/most)), false
+	case t.spanned > math.Sqrt2*most:
+		return fmt.Sprintf("its step times add up to %.3g s for the steps that it counts, but their lines came within %.3g s: "+
+			"is a step time that of several steps, or does the counter not count steps", t.spanned, most), false
 	case t.spanned < least/2:
 		return fmt.Sprintf("its steps take %.3g s of the %.3g s in which their lines came: do the times leave out a part, such as "+
 			"waiting for the GPU (torch.cuda.synchronize) or for data, or are they in another unit", t.spanned, least), false

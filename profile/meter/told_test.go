@@ -46,6 +46,7 @@ func TestContradiction(t *testing.T) {
 		{"of one worker", each(func(i float64) launch.Observation { return rate(.1*i, i, 160) }), "its 30 step times add up to 12 s, but it took 3.9 s: is the throughput that of one worker", true},
 		{"of all workers", each(func(i float64) launch.Observation { return rate(.1*i, i, 640) }), "", false},
 		{"every tenth step", each(func(i float64) launch.Observation { return line(i, 10*i, .1) }), "", false},
+		{"of ten steps", each(func(i float64) launch.Observation { return line(i, 10*i, 1) }), "its step times add up to 290 s for the steps that it counts, but their lines came within 30 s: is a step time that of several steps", false},
 		{"a part of the step", each(func(i float64) launch.Observation { return line(.1*i, i, .004) }), "its steps take 0.116 s of the 2.8 s in which their lines came", false},
 		{"one long pause", each(func(i float64) launch.Observation {
 			pause := 0.
