@@ -217,7 +217,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	}
 	smallest, err := x.smallest()
 	if err != nil {
-		return fmt.Errorf("no configuration can be predicted, the first: %w", err)
+		return fmt.Errorf("no configuration can be planned, the first: %w", err)
 	}
 	aim, err := p.aim(i, smallest, x.oracle)
 	if err != nil {

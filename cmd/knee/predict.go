@@ -221,7 +221,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	if err != nil {
 		return err
 	}
-	return out.print(a.stdout, rowsOf(answers), answerTable(answers, f))
+	return a.printAnswers(rowsOf(answers), answers, f, out)
 }
 
 // predictSweep predicts every configuration and names the knee of each curve.
@@ -244,7 +244,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
 		}
 	}
-	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f)); err != nil {
+	if err := a.printAnswers(rowsOf(all), all, f, out); err != nil {
 		return err
 	}
 	for _, k := range knees {
@@ -288,7 +288,8 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	if err := out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f)); err != nil {
+	all := []predict.Answer{best}
+	if err := a.printAnswers(rowsOf(all)[0], all, f, out); err != nil {
 		return err
 	}
 	a.adviseRate(p.Model, best)
