@@ -59,6 +59,7 @@ given. A knob of the study has the value measured most unless --knob lists other
   knee predict --model llama-70b.yaml --gpu-type h100 --workers 64
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.gpuType = data.GPUTypeOf(f.gpuType)
 			if len(args) == 0 {
 				if f.size == "" {
 					return usageError("want a MODEL.json, or --model FILE with the size of a model")
