@@ -197,11 +197,18 @@ func (j *quickJob) predict() error {
 	}
 	slices.Sort(j.workers)
 	j.workers = slices.Compact(j.workers)
-	curve, err := predict.Sweep(j.predictor, j.Best.Config, j.workers)
-	if err != nil {
-		return err
+	// As in the report: of the knees at each batch the fastest.
+	base := j.Best.Config
+	batches, _ := j.predictor.Model.LocalBatches(base.GPUType, base.Mode)
+	for _, base.LocalBatch = range batches {
+		curve, err := predict.Sweep(j.predictor, base, j.workers)
+		if err != nil {
+			return err
+		}
+		if knee := curve[max(predict.Knee(curve), 0)]; knee.Goodput.Mean > j.Knee.Goodput.Mean {
+			j.Knee = knee
+		}
 	}
-	j.Knee = curve[max(predict.Knee(curve), 0)]
 	return nil
 }
 

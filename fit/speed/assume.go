@@ -98,11 +98,16 @@ type variant struct {
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
 // correct; together they are as likely as the form. Or workers share what their
-// input comes from. More than two measurements per coordinate suffice without
-// variants.
+// input comes from. The limit of a layout is that of a large model, whose
+// launches, gradients, optimizer and constant vanish beside its work. More than
+// two measurements per coordinate suffice without variants.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
-	if g.family == form.CollectiveFamily && len(g.rows) <= 2*g.task.coords.n {
+	few := len(g.rows) <= 2*g.task.coords.n
+	switch {
+	case few && g.family == form.LayoutFamily:
+		variants = append(variants, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
+	case few && g.family == form.CollectiveFamily:
 		variants = append(variants,
 			variant{absent: []string{"fixed_share"}, odds: 1. / 3}, variant{absent: []string{"intra"}, odds: 1. / 3},
 			variant{absent: []string{"fixed_share", "intra"}, odds: 1. / 3})

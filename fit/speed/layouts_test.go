@@ -42,6 +42,24 @@ func layoutRows() []data.Measurement {
 	}
 }
 
+// A large model with few gradients scales with its work, as the fine-tuning of a
+// few parameters does. One run must not exclude it.
+func TestLayoutsMayScaleWithTheirWork(t *testing.T) {
+	c := data.Config{Job: "lora", GPUType: "h100", Workers: 8, Nodes: 1, LocalBatch: 4, Layout: data.Layout{TP: 4}}
+	m, err := speed.Fit(context.Background(), []data.Measurement{{Config: c, Status: data.OK, StepTime: 3.6}}, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Workers, c.Nodes, c.LocalBatch = 32, 4, 1
+	p, err := m.Predict(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.StepTime.Lo > .95 || p.StepTime.Mean > 2*.95 {
+		t.Errorf("a quarter of the batch on each of four times the replicas: %v s, want it near %v", p.StepTime, 3.6/4)
+	}
+}
+
 // Eight runs predict other layouts, also on twice the workers, and their order.
 func TestLayoutsAreForeseen(t *testing.T) {
 	m, err := speed.Fit(context.Background(), layoutRows(), speed.Settings{})

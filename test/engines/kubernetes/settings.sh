@@ -12,11 +12,14 @@ cache=$caches/kubernetes-$(cat "$here"/go.mod "$here"/go.sum "$here"/controlplan
 # cannot be had, which is reason to skip a test, not to fail it.
 fetch() {
 	mkdir -p "$cache"
-	if [ ! -x "$cache/controlplane" ]; then
+	( # whoever comes second waits
+		flock 9
+		[ ! -x "$cache/controlplane" ] || exit 0
 		say "building the control plane, once; this takes some minutes and 2 GB of memory"
-		(cd "$here" && GOWORK=off CGO_ENABLED=0 nice -n 15 go build -trimpath -ldflags='-s -w' -o "$cache/controlplane.$$" ./controlplane)
+		cd "$here"
+		GOWORK=off CGO_ENABLED=0 nice -n 15 go build -trimpath -ldflags='-s -w' -o "$cache/controlplane.$$" ./controlplane
 		mv "$cache/controlplane.$$" "$cache/controlplane"
-	fi
+	) 9>"$cache/lock"
 	[ -x "$cache/etcd" ] && return
 	local installed tmp
 	if installed=$(command -v etcd); then
