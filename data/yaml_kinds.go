@@ -62,15 +62,14 @@ var yamlKinds = map[string]yamlKind{
 			return s, err
 		})
 	}},
-	// A deadline with a colon is a point in time, otherwise a duration.
 	"time left": {read: func(o *object, key string) any {
-		if strings.Contains(o.scalar(key, "a deadline"), ":") {
+		if o.isDate(key) {
 			return time.Duration(0)
 		}
 		return o.duration(key)
 	}},
 	"point in time": {read: func(o *object, key string) any {
-		if !strings.Contains(o.scalar(key, "a deadline"), ":") {
+		if !o.isDate(key) {
 			return time.Time{}
 		}
 		return o.moment(key)
@@ -134,6 +133,9 @@ func switchable(usual string) yamlKind {
 		return textNode(v.String())
 	}}
 }
+
+// isDate reports whether a deadline is meant as a point in time, not as a duration.
+func (o *object) isDate(key string) bool { return strings.ContainsAny(strings.TrimPrefix(o.scalar(key, "a deadline"), "-"), ":-") }
 
 func (o *object) hosts(key string) []string {
 	const want = `node names: a host list such as "a[01-04]", or a list`
