@@ -153,7 +153,7 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 		}
 		widest = max(widest, m.WidestNode())
 	}
-	q.GlobalBatch, q.PerNode, q.LeastFits = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest), cmp.Or(q.LeastFits, .9)
+	q.GlobalBatch, q.PerNode, q.LeastFits = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest), cmp.Or(q.LeastFits, LeastFits)
 	return q
 }
 
