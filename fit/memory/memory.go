@@ -56,9 +56,6 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	}
 	draws := make([][coordinates]float64, len(f.Draws))
 	for i, d := range f.Draws {
-		if len(d) == selective { // of a version that took all activations for kept
-			d = append(d, 0)
-		}
 		if len(d) != coordinates {
 			return fmt.Errorf("a draw of the memory model with %d coordinates, want %d: fit the job again", len(d), coordinates)
 		}
