@@ -144,7 +144,7 @@ func heldOf(c data.Config, n, layers float64) held {
 		return h
 	}
 	if c.Sharding == "hybrid" {
-		n = math.Min(n, float64(max(c.WidestNode(), 1)))
+		n = math.Min(n, math.Max(float64(c.WidestNode()/(max(c.TP, 1)*max(c.CP, 1))), 1))
 	}
 	for i := from; i < len(h); i++ {
 		h[i] /= n

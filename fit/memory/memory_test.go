@@ -49,6 +49,49 @@ func TestPartsByHand(t *testing.T) {
 	}
 }
 
+// Of 36.5e9 parameters 34.4e9 are in experts, of which each of eight ranks holds
+// an eighth; replicas of an expert, a quarter of all, share its optimizer state.
+func TestExperts(t *testing.T) {
+	moe := data.Architecture{Layers: 32, Hidden: 4096, Heads: 32, SeqLen: 2048, Vocab: 32000, Experts: 8}
+	var x [coordinates]float64
+	in := moe.InExperts()
+	for _, c := range []struct {
+		layout data.Layout
+		bytes  float64 // of state per parameter
+	}{
+		{data.Layout{}, 17},
+		{data.Layout{EP: 8}, 17 * (1 - in + in/8)},
+		{data.Layout{EP: 8, Sharding: "zero1"}, 5*(1-in+in/8) + 12./32},
+		{data.Layout{EP: 8, Sharding: "zero1", TP: 2}, (5*(1-in+in/8) + 12./16) / 2},
+	} {
+		p := pointOf(config(32, 1, c.layout), moe)
+		if first, _ := p.parts(&x); math.Abs(first.state/(c.bytes*moe.Count())-1) > 1e-9 {
+			t.Errorf("%v: %g bytes of state, want %g", c.layout, first.state, c.bytes*moe.Count())
+		}
+	}
+}
+
+// Without the number of experts, memory over ep is uncertain between parameters
+// none of which are in experts and all of them; peaks over ep tell. Layers and
+// hidden size do not count the parameters of an unknown number of experts.
+func TestExpertsUncounted(t *testing.T) {
+	peak := func(ep int) float64 { return 2e9 + 17*(2e9+30e9/float64(ep)) }
+	for name, size := range map[string]data.Architecture{"parameters": {Parameters: 32e9}, "layers": {Layers: 32, Hidden: 4096}} {
+		var ms []data.Measurement
+		for _, ep := range []int{8, 8, 4, 2} {
+			ms = append(ms, data.Measurement{Config: config(32, 1, data.Layout{EP: ep, Recompute: "full"}), Architecture: size, Status: data.OK, StepTime: 1, PeakMemory: peak(ep)})
+		}
+		before := math.Inf(1)
+		for _, rows := range [][]data.Measurement{ms[:2], ms} {
+			p := Fit(rows, data.Architecture{}, 1).Predict(config(32, 1, data.Layout{Recompute: "full"})).Peak
+			if p.Lo > peak(1) || p.Hi < peak(1) || p.Hi/p.Lo > before {
+				t.Errorf("%s given, %d rows: %.3g to %.3g bytes for ep 1, it takes %.3g; the factor between the bounds was %.2f before", name, len(rows), p.Lo, p.Hi, peak(1), before)
+			}
+			before = p.Hi / p.Lo
+		}
+	}
+}
+
 // More splitting, sharding or recomputation never needs more memory; a larger
 // batch never needs less.
 func TestDirections(t *testing.T) {
