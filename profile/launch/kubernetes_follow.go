@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"knee/data"
 	"knee/internal/kube"
 )
@@ -226,7 +228,7 @@ func (w *watcher) waitedEnough() *Failure {
 
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
-		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {
+		if meta.IsStatusConditionTrue(w.job.Status.Conditions, "Suspended") || w.job.Spec.Suspend {
 			return "the job is suspended, perhaps by a queue that has not admitted it"
 		}
 	}

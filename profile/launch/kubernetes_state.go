@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"knee/data"
 	"knee/internal/kube"
 )
@@ -74,7 +76,7 @@ var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost
 
 // disruption returns why Kubernetes evicted or rejected a pod, else empty.
 func disruption(p *kube.Pod) string {
-	if c := kube.FindCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
+	if c := meta.FindStatusCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
 		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
 	}
 	r := p.Status.Reason
@@ -115,7 +117,7 @@ func waitingFor(p *kube.Pod) (why string, final bool) {
 		w := s.State.Waiting
 		return fmt.Sprintf("%s: %s%s", podName(p), w.Reason, because(w.Message)), slices.Contains(hopeless, w.Reason)
 	}
-	if c := kube.FindCondition(p.Status.Conditions, "PodScheduled"); c != nil && c.Status == "False" {
+	if c := meta.FindStatusCondition(p.Status.Conditions, "PodScheduled"); c != nil && c.Status == "False" {
 		return fmt.Sprintf("%s: %s%s", podName(p), cmp.Or(c.Reason, "not scheduled"), because(c.Message)), false
 	}
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
@@ -129,7 +131,7 @@ func isStuck(p *kube.Pod) bool {
 // jobFailure returns the failure a job's conditions report, nil if none. It is
 // used last: pods give more detail, if they still exist.
 func jobFailure(j *kube.Job) *Failure {
-	c := kube.FindCondition(j.Status.Conditions, "Failed")
+	c := meta.FindStatusCondition(j.Status.Conditions, "Failed")
 	if c == nil || c.Status != "True" {
 		return nil
 	}
@@ -144,10 +146,5 @@ func jobFailure(j *kube.Job) *Failure {
 }
 
 func jobSucceeded(j *kube.Job) bool {
-	for _, kind := range []string{"Complete", "SuccessCriteriaMet"} {
-		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {
-			return true
-		}
-	}
-	return false
+	return meta.IsStatusConditionTrue(j.Status.Conditions, "Complete") || meta.IsStatusConditionTrue(j.Status.Conditions, "SuccessCriteriaMet")
 }
