@@ -68,26 +68,14 @@ type ContainerStatus struct {
 
 // ContainerState has one field set.
 type ContainerState struct {
-	Waiting    *Waiting    `json:"waiting,omitempty"`
-	Running    *Running    `json:"running,omitempty"`
-	Terminated *Terminated `json:"terminated,omitempty"`
+	Waiting    *Stage `json:"waiting,omitempty"`
+	Running    *Stage `json:"running,omitempty"`
+	Terminated *Stage `json:"terminated,omitempty"`
 }
 
-// Waiting is why a container does not run yet.
-type Waiting struct {
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-// Running is since when a container runs.
-type Running struct {
-	StartedAt *time.Time `json:"startedAt,omitempty"`
-}
-
-// Terminated is how a container ended.
-type Terminated struct {
-	ExitCode   int        `json:"exitCode"`
-	Signal     int        `json:"signal,omitempty"`
+// Stage is why a container does not run yet, since when it runs, or how it ended.
+type Stage struct {
+	ExitCode   int        `json:"exitCode,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	Message    string     `json:"message,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
