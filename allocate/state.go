@@ -33,7 +33,6 @@ type JobState struct {
 	Opportunistic bool     // it only gets GPUs that others leave idle
 	Current       int      // index in Options of its running allocation, −1 if not running
 	Requested     int      // workers its owner asked for; 0 if the owner left it open
-	Priority      float64  // larger is more urgent; 0 if not set
 	Deadline      float64  // seconds, on the clock of State.Now; 0 means none
 	Weight        float64  // 1 if not set
 	Submitted     float64  // seconds, on the clock of State.Now

@@ -2,20 +2,20 @@ package data
 
 // Cluster is the contents of cluster.yaml: the machines to share.
 type Cluster struct {
-	Nodes  []Node // one entry per machine, names expanded, in order
-	Source Source
+	Nodes  []Node `json:"nodes"` // one entry per machine, names expanded, in order
+	Source Source `json:"-"`
 }
 
 // Node is one machine.
 type Node struct {
-	Name         string  `yaml:"name,required" want:"a node name or a host list such as a[01-04]"`
-	GPUType      string  `yaml:"gpu_type,required" want:"a GPU type, or cpu for machines without accelerators"` // in lower case; "cpu" for a machine without accelerators
-	GPUName      string  // the scheduler's name of the type, if different
-	GPUs         int     `yaml:"gpus,required,keep" want:"the number of accelerators, or for cpu the workers the machine may hold"` // worker slots
-	CPUs         float64 `yaml:"cpus" is:"not negative" of:"cores"`                                                                 // 0 means not limiting
-	Memory       int64   `yaml:"memory"`                                                                                            // bytes; 0 means not limiting
-	PricePerHour float64 `yaml:"price_per_hour" is:"price" of:"US$ per hour and node"`                                              // for the whole node
-	Drained      bool    `yaml:"drained"`                                                                                           // nothing new may be placed here
+	Name         string  `json:"name" yaml:"name,required" want:"a node name or a host list such as a[01-04]"`
+	GPUType      string  `json:"gpu_type" yaml:"gpu_type,required" want:"a GPU type, or cpu for machines without accelerators"`                 // as of [GPUTypeOf]; "cpu" for a machine without accelerators
+	GPUName      string  `json:"gpu_name,omitempty"`                                                                                            // the scheduler's name of the type, if different
+	GPUs         int     `json:"gpus" yaml:"gpus,required,keep" want:"the number of accelerators, or for cpu the workers the machine may hold"` // worker slots
+	CPUs         float64 `json:"cpus,omitempty" yaml:"cpus" is:"not negative" of:"cores"`                                                       // 0 means not limiting
+	Memory       int64   `json:"memory,omitempty" yaml:"memory"`                                                                                // bytes; 0 means not limiting
+	PricePerHour float64 `json:"price_per_hour,omitempty" yaml:"price_per_hour" is:"price" of:"US$ per hour and node"`                          // for the whole node
+	Drained      bool    `json:"drained,omitempty" yaml:"drained"`                                                                              // nothing new may be placed here
 }
 
 // GPUTypes returns the GPU types of the cluster in order of appearance.

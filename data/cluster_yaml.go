@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"knee/internal/hostlist"
 )
@@ -58,8 +57,8 @@ func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 const maxNodeGPUs = 4096
 
 func (e *nodeEntry) validate(o *object) {
-	if n := &e.Node; n.GPUType != strings.ToLower(n.GPUType) {
-		n.GPUType, n.GPUName = strings.ToLower(n.GPUType), n.GPUType
+	if n := &e.Node; n.GPUType != GPUTypeOf(n.GPUType) {
+		n.GPUType, n.GPUName = GPUTypeOf(n.GPUType), n.GPUType
 	}
 	if e.GPUs > maxNodeGPUs {
 		o.fail("gpus", fmt.Sprint(e.GPUs), fmt.Sprintf("at most %d on one machine", maxNodeGPUs))

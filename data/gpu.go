@@ -1,11 +1,15 @@
 package data
 
 import (
+	"cmp"
 	_ "embed"
+	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // GPU is a type of accelerator with the figures that decide its training speed.
@@ -41,65 +45,100 @@ var gpus = sync.OnceValue(func() (all []GPU) {
 	return all
 })
 
-// FindGPU returns the type called name. Case, blanks and a leading vendor do
-// not matter ("NVIDIA A100", "nvidia-tesla-t4" and "t4" are known). A memory
-// size without an entry gives the plain type. The rest of the name must match,
-// so that an unknown variant is not taken for a known type.
+// FindGPU returns the type of a name as people, drivers and schedulers write it: "t4",
+// "NVIDIA A100-SXM4-80GB", "nvidia_a100_80gb_pcie" and "GA100 [A100 PCIe 80GB]" are known.
+// A memory size and a form factor choose between variants; a size that the type does
+// not have gives a type of its own, "h100-96gb", with the figures of the plain one. A MIG
+// slice is a type of its own too, "a100-1g.10gb". The rest of the name must match, so
+// that an unknown variant is not taken for a known type.
 func FindGPU(name string) (GPU, bool) {
-	product := name
-	name = strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
-	for _, vendor := range []string{"nvidia-", "amd-", "google-", "tesla-", "geforce-", "instinct-"} {
-		name = strings.TrimPrefix(name, vendor)
-	}
-	plain := strings.ReplaceAll(name, "-", "")
-	for _, g := range gpus() {
-		if g.Name == name || strings.ReplaceAll(g.Name, "-", "") == plain {
-			return g, true
+	n := parseGPUName(name)
+	gb := fmt.Sprintf("%dgb", n.memory) // "0gb", of which there is no type, if it says none
+	for _, variant := range []string{gb, cmp.Or(n.form, gb), ""} {
+		i := slices.IndexFunc(gpus(), func(g GPU) bool { return strings.ReplaceAll(g.Name, "-", "") == n.words+variant })
+		if i < 0 {
+			continue
 		}
-	}
-	if plain := GPUTypeOf(product); plain != product {
-		return FindGPU(plain)
+		g := gpus()[i]
+		switch own := float64(n.memory); {
+		case n.slice != "":
+			// A slice has n of the 7 parts of a card, and no link.
+			share := float64(n.slice[0]-'0') / 7
+			g.Name, g.TFLOPS, g.Bandwidth, g.Link = g.Name+"-"+n.slice, share*g.TFLOPS, share*g.Bandwidth, 0
+			g.Memory = own
+		case own > 0 && own != g.Memory && !strings.HasPrefix(g.Name, "gh"): // of a Grace superchip it is that of the processor
+			g.Name, g.Memory = g.Name+"-"+gb, own
+		}
+		return g, true
 	}
 	return GPU{}, false
 }
 
-// GPUTypeOf returns the gpu_type of a product's name as drivers and schedulers
-// write it: "NVIDIA A100-SXM4-80GB" and "nvidia_a100_80gb_pcie" are a100,
-// "Tesla V100-PCIE-16GB" is v100, "NVIDIA GeForce RTX 3090" is rtx3090.
-// Vendors, brands, form factors and memory sizes are dropped; a name with
-// nothing else is returned in lower case with hyphens between its words.
-func GPUTypeOf(product string) string {
-	words := strings.FieldsFunc(strings.ToLower(product), func(r rune) bool {
-		return r == ' ' || r == '-' || r == '_' || r == '/' || r == '.'
-	})
+// GPUTypeOf returns the gpu_type of a name: that of [FindGPU]. Of other products of known
+// vendors it is what remains without vendor, brand and form factor, "rtx4070-ti"; all
+// else is only converted to lower case.
+func GPUTypeOf(name string) string {
+	if g, ok := FindGPU(name); ok {
+		return g.Name
+	}
+	n := parseGPUName(name)
+	if !n.product || n.plain == "" {
+		return strings.ToLower(strings.TrimSpace(name))
+	}
+	if n.memory > 0 && n.slice == "" {
+		n.slice = fmt.Sprintf("%dgb", n.memory)
+	}
+	return strings.TrimSuffix(n.plain+"-"+n.slice, "-")
+}
+
+// gpuName is the name of a GPU taken apart.
+type gpuName struct {
+	words   string // without what follows, joined
+	plain   string // the same with hyphens
+	form    string // pcie or nvl, if it says so
+	slice   string // of MIG, such as 1g.10gb
+	memory  int    // GB of the card or the slice; 0: it does not say
+	product bool   // it has the name of a vendor or brand
+}
+
+var migSlice = regexp.MustCompile(`(?:mig-)?([1-7]g\.([0-9]+)gb)`)
+
+func parseGPUName(name string) (n gpuName) {
+	name = strings.ToLower(name)
+	name, _, _ = strings.Cut(name[strings.LastIndexByte(name, '[')+1:], "]") // lspci: GA100 [A100 SXM4 80GB] (rev a1)
+	slice := migSlice.FindStringSubmatch(name)
+	if slice != nil {
+		name = strings.Replace(name, slice[0], "", 1)
+	}
 	var kept []string
-	for _, w := range words {
-		if !gpuNoise(w) {
+	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		digits, sized := strings.CutSuffix(strings.TrimSuffix(w, "b"), "g")
+		size, err := strconv.Atoi(digits)
+		switch {
+		case sized && err == nil:
+			n.memory = size
+		case slices.Contains([]string{"nvidia", "tesla", "geforce", "quadro", "amd", "instinct", "google"}, w):
+			n.product = true
+		case w == "pcie" || w == "nvl":
+			n.form = w
+		case strings.HasPrefix(w, "sxm") || strings.HasPrefix(w, "hbm") ||
+			slices.Contains([]string{"oam", "mig", "gpu", "graphics", "corporation", "generation", "blackwell", "server", "workstation", "edition"}, w):
+		default:
 			kept = append(kept, w)
 		}
 	}
+	if slice != nil {
+		n.slice = slice[1]
+		n.memory, _ = strconv.Atoi(slice[2])
+	}
 	switch {
-	case len(kept) == 0:
-		return strings.Join(words, "-")
-	case len(kept) > 1 && kept[0] == "rtx" && kept[1][0] == 'a':
+	case len(kept) > 1 && kept[0] == "rtx" && kept[1][0] == 'a' && kept[1] != "ada":
 		kept = kept[1:] // "RTX A6000"
 	case len(kept) > 1 && (kept[0] == "rtx" || kept[0] == "gtx"):
 		kept = append([]string{kept[0] + kept[1]}, kept[2:]...)
 	}
-	return strings.Join(kept, "-")
-}
-
-// gpuNoise reports whether a word of a product's name is not part of its type.
-func gpuNoise(word string) bool {
-	switch word {
-	case "nvidia", "tesla", "geforce", "quadro", "pcie", "nvl", "hbm2", "hbm2e", "hbm3", "hbm3e", "graphics", "gpu":
-		return true
-	}
-	if strings.HasPrefix(word, "sxm") {
-		return true
-	}
-	size, found := strings.CutSuffix(word, "gb")
-	return found && strings.Trim(size, "0123456789") == ""
+	n.words, n.plain = strings.Join(kept, ""), strings.Join(kept, "-")
+	return n
 }
 
 // GPUNames lists the known GPU types.

@@ -17,7 +17,7 @@ type Job struct {
 	Tenant         string        `yaml:"tenant"`                          // its owner; empty: not known
 	Submitted      time.Time     `yaml:"submitted"`                       // zero: not said
 	Requested      int           `yaml:"requested" min:"1"`               // workers its owner requested; 0: not known
-	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // larger is more urgent; 0 if not given
+	Priority       float64       `yaml:"priority" is:"any" of:"a number"` // the scheduler's, which no policy uses; 0 if not given
 	Remaining      Remaining     `yaml:"remaining"`                       // zero for a job without a model
 	Workers        IntRange      `yaml:"workers"`
 	LogicalWorkers int           `yaml:"logical_workers" min:"1"`  // fixed number of logical workers; actual workers must divide it; 0: as many as it has

@@ -101,6 +101,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"types", left("gpu_types: [t4, t4]"), `f:5:jobs[0].gpu_types: found "t4" twice, want each value once`},
 		{"weight", left("weight: 0"), `f:5:jobs[0].weight: found "0", want a number > 0`},
 		{"deadline", left("deadline: -1h"), `f:5:jobs[0].deadline: found "-1h", want a time > 0 such as 90s, 2h30m, 1d12h or plain seconds`},
+		{"deadline on", left("deadline: 2026-05-01"), `f:5:jobs[0].deadline: found "2026-05-01", want a point in time such as 2026-05-01T12:00:00Z`},
 		{"deadline at", left("deadline: 2026-05-01 12:00"), `f:5:jobs[0].deadline: found "2026-05-01 12:00", want a point in time such as 2026-05-01T12:00:00Z`},
 		{"progress", left("history: {progress: 40}"), "f:5:jobs[0].history.progress: found \"40\", want a share of the work from 0 to 1"},
 		{"parent", "tenants: [{name: a, parent: b}]\njobs: []\n", `f:1:tenants[0].parent: found "b", want the name of a tenant in the list`},

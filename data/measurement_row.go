@@ -15,11 +15,14 @@ type measurementReader struct {
 	known   []string                // columns
 	results []columnOf[Measurement] // columns of results and the architecture
 	speed   speed                   // the column that gives the step time; none if its name is empty
+	others  []speed                 // further columns that give it
 	layouts bool                    // the table has a column tp or pp
 	extra   map[string]int          // position of the columns x_NAME, by NAME
+
+	contradiction string // the first row where another column means another step time; empty: none
 }
 
-func (mr measurementReader) measurement(r *Row) Measurement {
+func (mr *measurementReader) measurement(r *Row) Measurement {
 	m := Measurement{Source: r.Source(), Config: mr.config(r)}
 	m.Status = mr.status(r)
 	readInto(r, &m, mr.results)
@@ -33,6 +36,16 @@ func (mr measurementReader) measurement(r *Row) Measurement {
 	}
 	if column, found, want := m.Layout.Check(m.Workers, m.ModeOrDefault(), m.Architecture); want != "" {
 		r.Fail(column, found, want)
+	}
+	for _, other := range mr.others {
+		v, ok := other.bounds.Parse(r.Cell(other.column))
+		if !ok || m.StepTime == 0 || mr.contradiction != "" {
+			continue
+		}
+		// Rounding stays below; a rate per worker, or of tokens, is off by a factor of two or more.
+		if t := other.stepTime(v, &m); t > 0 && math.Abs(math.Log(t/m.StepTime)) > math.Log(1.5) {
+			mr.contradiction = fmt.Sprintf("%s: %s means a step time of %.3g s, %s of %.3g s, which is used", m.Source, other.column, t, mr.speed.column, m.StepTime)
+		}
 	}
 	return m
 }
@@ -69,7 +82,7 @@ var statesElsewhere = map[Status]Status{
 }
 
 func (mr measurementReader) config(r *Row) Config {
-	c := Config{Job: r.Text("job"), GPUType: r.table.keep(gpuTypeCell(r.Text("gpu_type")))}
+	c := Config{Job: r.Text("job"), GPUType: r.table.keep(GPUTypeOf(r.Text("gpu_type")))}
 	if c.Job == "" {
 		r.Fail("job", "nothing", "the name of what is trained")
 	}
@@ -93,16 +106,6 @@ func (mr measurementReader) config(r *Row) Config {
 		c.Extra[knob] = r.Text(extraPrefix + knob)
 	}
 	return c
-}
-
-// gpuTypeCell returns a GPU type in lower case; of an NVIDIA product name that
-// of [GPUTypeOf].
-func gpuTypeCell(cell string) string {
-	name := strings.ToLower(cell)
-	if strings.HasPrefix(name, "nvidia") {
-		return GPUTypeOf(name)
-	}
-	return name
 }
 
 // readCounts reads placement, nodes and workers, which must agree.

@@ -81,7 +81,8 @@ func (im Import) Load(path string) (ms []Measurement, warnings []string, err err
 // batch from the global batch. Redundant ones must agree. Without step_time_s
 // the step time follows from step_time_ms, steps_per_s, throughput (samples/s;
 // needs a batch) or tokens_per_s (needs a batch and seq_len); the last two with
-// the prefix worker_ are per worker. Cells may carry a unit ("78.6 ms"). GPU
+// the prefix worker_ are per worker. A warning names the first row in which two
+// of them contradict each other. Cells may carry a unit ("78.6 ms"). GPU
 // types become lower case. Unknown columns give one warning, and so do rows
 // without a batch; columns x_<name> become [Config.Extra]. The error joins an
 // [*InputError] for each of the first five wrong rows and counts the others.
@@ -94,7 +95,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	slowSync, noBatch, rows, kept := 0, 0, 0, newSample(im.Repeats)
+	slowSync, noBatch, above, rows, kept := 0, 0, "", 0, newSample(im.Repeats)
 	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
 		if m.Status == OK && m.SyncTime > m.StepTime {
@@ -102,6 +103,9 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		}
 		if m.Status == OK && m.LocalBatch == 0 {
 			noBatch++
+		}
+		if gpu, known := FindGPU(m.GPUType); known && m.GPUMemory == 0 && m.PeakMemory > gpu.Memory*(1<<30) && above == "" {
+			above = fmt.Sprintf("%s: peak_memory_bytes is above the %g GiB of %s; gpu_type names another card, or gpu_memory_bytes says what it has", m.Source, gpu.Memory, m.GPUType)
 		}
 		rows++
 		kept.add(m)
@@ -111,7 +115,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		return nil, nil, err
 	}
 	for _, unknown := range t.Unknown(mr.known, isExtraColumn) {
-		warnings = append(warnings, unknown+"; rename one that changes the speed to x_NAME to keep it")
+		warnings = append(warnings, unknown+"; --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed")
 	}
 	if kept.left > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: of %d rows %d are used, at most %d of each configuration, chosen at random", name, rows, len(kept.rows), im.Repeats))
@@ -119,6 +123,11 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if slowSync > 0 {
 		// No error: measured separately, sync time may exceed step time by noise.
 		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, rows))
+	}
+	for _, first := range []string{above, mr.contradiction} {
+		if first != "" {
+			warnings = append(warnings, first)
+		}
 	}
 	switch {
 	case noBatch == rows:
@@ -130,8 +139,8 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 }
 
 // reader checks the header for required columns.
-func (im Import) reader(t *Table) (measurementReader, error) {
-	mr := measurementReader{known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
+func (im Import) reader(t *Table) (*measurementReader, error) {
+	mr := &measurementReader{known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
 	if err := im.checkTargets(mr.known); err != nil {
 		return mr, err
 	}
@@ -153,11 +162,15 @@ func (im Import) reader(t *Table) (measurementReader, error) {
 		return mr, t.Missing("workers", "a column workers or placement, or --columns NAME=workers (of knee read or fit)")
 	}
 	for _, s := range speeds() {
-		if t.Has(s.column) {
+		switch {
+		case !t.Has(s.column):
+			continue
+		case mr.speed.column == "":
 			mr.speed = s
-			mr.known = append(mr.known, s.column)
-			break
+		default:
+			mr.others = append(mr.others, s)
 		}
+		mr.known = append(mr.known, s.column)
 	}
 	if mr.speed.column == "" && !t.Has("status") {
 		return mr, t.Missing("step_time_s", "a column "+strings.Join(speedNames(), ", ")+", or status if no trial succeeded")

@@ -33,7 +33,7 @@ resnet,t4,4-4,1024,,oom,rack7
 	// Output:
 	// 6 × t4 on 2 nodes, allreduce, batch 32: ok, 768 samples/s
 	// 8 × t4 on 2 nodes, allreduce, batch 128: oom, 0 samples/s
-	// m.csv: ignored unknown columns: host; rename one that changes the speed to x_NAME to keep it
+	// m.csv: ignored unknown columns: host; --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed
 }
 
 func TestReadMeasurements(t *testing.T) {
@@ -67,7 +67,7 @@ func TestReadMeasurements(t *testing.T) {
 	if diff := cmp.Diff(want, ms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name); rename one that changes the speed to x_NAME to keep it"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name); --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed"}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
@@ -76,7 +76,7 @@ func TestReadMeasurementsWarnings(t *testing.T) {
 	const table = "job,workers,step_time_s,sync_time_s,setp_time_sd_s,host\na,1,1,2,,\na,2,1,0.5,,\n"
 	_, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
 	want := []string{
-		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host; rename one that changes the speed to x_NAME to keep it`,
+		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host; --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed`,
 		"m.csv: sync_time_s exceeds step_time_s in 1 of 2 rows",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
@@ -425,5 +425,40 @@ func TestReadMeasurementsNamesSeveralErrors(t *testing.T) {
 	}
 	if ie := (*data.InputError)(nil); !errors.As(err, &ie) || ie.Line != 3 {
 		t.Errorf("the first error is %v", ie)
+	}
+}
+
+// TestOneCardOneType: names of one card are one type.
+func TestOneCardOneType(t *testing.T) {
+	ms, warnings, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,local_batch,step_time_s
+a,NVIDIA H100 80GB HBM3,1,8,1
+a,H100 SXM5 80GB,1,8,1
+a,H100-SXM,1,8,1
+`), "m.csv")
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	for _, m := range ms {
+		if m.GPUType != "h100" {
+			t.Errorf("%s is %q, want h100", m.Source, m.GPUType)
+		}
+	}
+}
+
+// TestContradictions: a peak that the card cannot hold and a throughput of another step
+// time are warned of once each; rounding, and memory that the file gives, are not.
+func TestContradictions(t *testing.T) {
+	_, warnings, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,local_batch,step_time_s,throughput,peak_memory_bytes,gpu_memory_bytes
+a,a100,1,8,.1,79,50 GB,80 GiB
+a,a100,4,8,.1,80,50 GB,
+a,a100,8,8,.1,640,50 GB,
+a,a100,16,8,.1,n/a,,
+`), "m.csv")
+	want := []string{
+		"m.csv:3: peak_memory_bytes is above the 40 GiB of a100; gpu_type names another card, or gpu_memory_bytes says what it has",
+		"m.csv:3: throughput means a step time of 0.4 s, step_time_s of 0.1 s, which is used",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
+		t.Errorf("%v, warnings (-want +got):\n%s", err, diff)
 	}
 }

@@ -62,10 +62,11 @@ type PlannedJob struct {
 	LocalBatch float64     `json:"local_batch,omitempty"`
 	AccumSteps int         `json:"accum_steps"`
 	Layout
-	Throughput   Estimate          `json:"throughput"` // samples/s
-	Goodput      Estimate          `json:"goodput"`    // samples/s at initial-batch worth
-	Finish       Estimate          `json:"finish_s"`   // seconds from now; zero if it does not run
-	Cost         Estimate          `json:"cost_usd"`   // to the end of the job
+	Throughput   Estimate          `json:"throughput"`       // samples/s
+	Goodput      Estimate          `json:"goodput"`          // samples/s at initial-batch worth
+	Finish       Estimate          `json:"finish_s"`         // seconds from now; zero if it does not run
+	Cost         Estimate          `json:"cost_usd"`         // to the end of the job
+	Fits         *float64          `json:"p_fits,omitempty"` // probability that it fits in memory; nil if not known
 	MarginalGain MarginalGain      `json:"marginal_gain"`
 	InitialBatch float64           `json:"initial_batch,omitempty"` // samples; reference of efficiency and learning rate
 	Extra        map[string]string `json:"extra,omitempty"`         // knobs of the study, as planned

@@ -128,7 +128,7 @@ func readValues(o *object, name, want string) []string {
 		}
 		key := v
 		if name == "gpu_type" {
-			key = strings.ToLower(v)
+			key = GPUTypeOf(v)
 		}
 		if f, err := strconv.ParseFloat(v, 64); err == nil {
 			key = strconv.FormatFloat(f, 'g', -1, 64)

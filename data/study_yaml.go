@@ -127,7 +127,7 @@ func (g *Objective) writeYAML() *yaml.Node {
 	return textNode("accuracy")
 }
 
-// foldGPUTypes converts the GPU types of a study to lower case: A100 and a100
+// foldGPUTypes converts the GPU types of a study by [GPUTypeOf]: A100 and a100
 // are one type. Slurm and Kubernetes get the study's spelling.
 func (s *Study) foldGPUTypes() {
 	for i, k := range s.Space {
@@ -142,14 +142,14 @@ func (s *Study) foldGPUTypes() {
 				l.GPUTypes = keepName(l.GPUTypes, name)
 			}
 		}
-		s.Space[i].Values = lower(k.Values)
+		s.Space[i].Values = gpuTypes(k.Values)
 	}
 }
 
-// keepName maps a GPU type in lower case to its spelling in the study, for an
-// engine's GPUTypes. A lower-case name or an existing entry is kept.
+// keepName maps a GPU type to its spelling in the study, for an engine's GPUTypes.
+// A name that is spelt as the type or has an entry is kept.
 func keepName(names map[string]string, name string) map[string]string {
-	folded := strings.ToLower(name)
+	folded := GPUTypeOf(name)
 	if own, known := names[name]; known {
 		delete(names, name)
 		name = own

@@ -26,14 +26,14 @@ type yamlKind struct {
 var yamlKinds = map[string]yamlKind{
 	"any text": {read: func(o *object, key string) any { return o.scalar(key, "text") }},
 	"gpu types": {read: func(o *object, key string) any {
-		types := lower(o.texts(key, "a list of GPU types"))
+		types := gpuTypes(o.texts(key, "a list of GPU types"))
 		if slices.ContainsFunc(types, func(t string) bool { return t == "" || !singleLine(t) }) {
 			o.fail(key, "an empty or invalid name", "a list of GPU types such as [a100, t4]")
 		}
 		o.distinct(key, types)
 		return types
 	}},
-	"gpu type": {read: func(o *object, key string) any { return strings.ToLower(o.required(key, "the GPU type it runs on")) }},
+	"gpu type": {read: func(o *object, key string) any { return GPUTypeOf(o.required(key, "the GPU type it runs on")) }},
 	"modes": {read: func(o *object, key string) any {
 		var modes []Mode
 		for _, m := range o.texts(key, "a list of modes") {
@@ -62,15 +62,14 @@ var yamlKinds = map[string]yamlKind{
 			return s, err
 		})
 	}},
-	// A deadline with a colon is a point in time, otherwise a duration.
 	"time left": {read: func(o *object, key string) any {
-		if strings.Contains(o.scalar(key, "a deadline"), ":") {
+		if o.isDate(key) {
 			return time.Duration(0)
 		}
 		return o.duration(key)
 	}},
 	"point in time": {read: func(o *object, key string) any {
-		if !strings.Contains(o.scalar(key, "a deadline"), ":") {
+		if !o.isDate(key) {
 			return time.Time{}
 		}
 		return o.moment(key)
@@ -135,6 +134,9 @@ func switchable(usual string) yamlKind {
 	}}
 }
 
+// isDate reports whether a deadline is meant as a point in time, not as a duration.
+func (o *object) isDate(key string) bool { return strings.ContainsAny(strings.TrimPrefix(o.scalar(key, "a deadline"), "-"), ":-") }
+
 func (o *object) hosts(key string) []string {
 	const want = `node names: a host list such as "a[01-04]", or a list`
 	n := o.get(key)
@@ -169,9 +171,9 @@ func (p *Placement) readYAML(o *object, key string) {
 
 func (p *Placement) writeYAML() *yaml.Node { return textNode(p.String()) }
 
-func lower(texts []string) []string {
-	for i := range texts {
-		texts[i] = strings.ToLower(texts[i])
+func gpuTypes(names []string) []string {
+	for i := range names {
+		names[i] = GPUTypeOf(names[i])
 	}
-	return texts
+	return names
 }

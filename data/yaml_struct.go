@@ -227,7 +227,7 @@ func numbersOf[T int | float64](o *object, key string, b Bounds) map[string]T {
 		if m.get(k) == nil {
 			m.fail(k, "nothing", b.String())
 		}
-		out[strings.ToLower(k)] = T(m.number(k, 0, b))
+		out[GPUTypeOf(k)] = T(m.number(k, 0, b))
 	}
 	return out
 }

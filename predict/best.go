@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -55,6 +56,9 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 		if err == nil && l.Budget > 0 && !(a.PricePerHour > 0) {
 			// A missing price must not count as free.
 			err = data.Invalid("price_per_hour", "no price for "+a.Config.GPUType, "a price per worker-hour of every GPU type")
+		}
+		if why := a.Unfit(); err == nil && why != "" {
+			err = errors.New(why)
 		}
 		switch {
 		case err == nil:

@@ -98,7 +98,7 @@ func (l batchLimits) round(c data.Config, measured []float64) []data.Config {
 // measured, or needed for the initial batch.
 //
 // Local batches stay within the measured range, as larger ones may not fit in
-// memory. The global batch ranges from the initial one to Batch.Max; without
+// memory, and are halved until they fit with [LeastFits]. The global batch ranges from the initial one to Batch.Max; without
 // Batch.Max, to the largest local batch on every worker without accumulation.
 // An unknown initial batch is taken as the smallest local batch on every
 // worker. If no batch is known, or in ps-async, where an update sees one
@@ -132,7 +132,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 		return c, nil
 	}
 	if fixed, ok := p.fixedBatch(c); ok {
-		return fixed, nil
+		return p.Accumulated(fixed), nil
 	}
 	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
 	l.accumulate = p.Accumulate || accumulated || float64(c.Workers)*l.localMax < l.initial
@@ -202,5 +202,8 @@ func (p *Predictor) limits(c data.Config) batchLimits {
 	lo, hi := p.Model.BatchRange(c.GPUType, c.Mode)
 	initial, k := p.initialBatch(c), float64(c.Workers)
 	most := cmp.Or(p.batch().Max, math.Max(hi*k, initial))
+	for c.LocalBatch = hi; hi >= 2*lo && !p.fits(c); c.LocalBatch = hi {
+		hi = math.Floor(hi / 2)
+	}
 	return batchLimits{localMin: lo, localMax: hi, initial: cmp.Or(initial, math.Min(lo*k, most)), max: most, clip: true}
 }

@@ -127,11 +127,7 @@ func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
 func (p *Predictor) answer(c data.Config, pred fit.Prediction) Answer {
 	a := Answer{
 		Config: c, StepTime: pred.StepTime, Expected: pred.Expected, Efficiency: p.efficiency(c),
-		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why,
-	}
-	if m := p.Model.Memory(); m != nil && c.LocalBatch > 0 {
-		needs := m.Predict(c)
-		a.Memory = &needs
+		Extrapolated: pred.Extrapolated, Support: pred.Support, Why: pred.Why, Memory: p.memoryOf(c),
 	}
 	if samples := c.SamplesPerStep(); samples > 0 {
 		a.Throughput = a.StepTime.Per(samples)

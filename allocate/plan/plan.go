@@ -131,7 +131,7 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 	out.GPUType, out.Mode, out.Workers, out.PS = o.Config.GPUType, o.Config.ModeOrDefault(), o.Config.Workers, o.Config.PS
 	out.Placement, out.LocalBatch, out.AccumSteps, out.Extra = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps, o.Config.Extra
 	out.Layout = o.Config.Layout
-	out.Throughput, out.Goodput = o.Answer.Throughput, o.Answer.Goodput
+	out.Throughput, out.Goodput, out.Fits = o.Answer.Throughput, o.Answer.Goodput, o.Answer.Fits()
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
 	if r := job.RestartSeconds; job.Current != nil && out.Action != data.Keep && r > 0 && out.Finish.Mean > 0 {
 		out.Finish = shift(out.Finish, r)

@@ -198,7 +198,7 @@ func (p *prepared) mayStay(job data.Job) bool {
 func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
 	job := p.Jobs[i]
 	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}
-	js := allocate.JobState{Name: job.Name, Current: allocate.None, Weight: s.Weight(), Priority: job.Priority, Deadline: job.Deadline.Seconds(),
+	js := allocate.JobState{Name: job.Name, Current: allocate.None, Weight: s.Weight(), Deadline: job.Deadline.Seconds(),
 		Requested: cmp.Or(job.Requested, job.Workers.Min), History: history(job, p.Hysteresis)}
 	if !job.Submitted.IsZero() {
 		js.Submitted = job.Submitted.Sub(p.Now).Seconds()
@@ -217,7 +217,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	}
 	smallest, err := x.smallest()
 	if err != nil {
-		return fmt.Errorf("no configuration can be predicted, the first: %w", err)
+		return fmt.Errorf("no configuration can be planned, the first: %w", err)
 	}
 	aim, err := p.aim(i, smallest, x.oracle)
 	if err != nil {

@@ -192,8 +192,17 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 	return out
 }
 
-// answer predicts a shape at the batch that the job may use there.
+// answer predicts a shape at the batch that the job may use there. It fails if that may
+// run out of memory.
 func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
+	a, err := answerAt(job, o, c)
+	if why := a.Unfit(); err == nil && why != "" {
+		err = fmt.Errorf("batch %g %s", a.Config.LocalBatch, why)
+	}
+	return a, err
+}
+
+func answerAt(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 	if n := job.LogicalWorkers; n > 0 { // each worker takes its part of them one after another
 		c.LocalBatch, c.AccumSteps = job.Batch.Initial/float64(n), n/c.Workers-1
 		return o.At(c)
@@ -202,18 +211,18 @@ func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 		c.LocalBatch, c.AccumSteps = 0, 0
 		return o.BestBatch(c)
 	}
-	if m, ok := o.(modelled); ok && m.Model.Layouts(c.GPUType) != nil && c.Plain() {
+	m, ok := o.(modelled)
+	if ok && m.Model.Layouts(c.GPUType) != nil && c.Plain() {
 		// The batch is fixed, the layout is chosen for the workers.
 		sized := *m.Predictor
 		sized.Batch.Initial = job.Batch.Initial
 		return sized.BestBatch(c)
 	}
-	return o.At(fixedBatch(job, c))
-}
-
-// fixedBatch divides the initial batch among the workers, rounded up to whole samples
-// where no size of the job divides it.
-func fixedBatch(job data.Job, c data.Config) data.Config {
+	// The batch is divided among the workers, rounded up to whole samples where no size of
+	// the job divides it.
 	c.LocalBatch, c.AccumSteps = math.Ceil(job.Batch.Initial/float64(c.Workers)), 0
-	return c
+	if ok {
+		c = m.Accumulated(c)
+	}
+	return o.At(c)
 }

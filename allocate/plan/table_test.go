@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"knee/data"
@@ -82,4 +83,43 @@ func BenchmarkTables(b *testing.B) {
 		}
 	}
 	b.ReportMetric(1000*(processorSeconds()-began)/float64(b.N), "ms-cpu/op")
+}
+
+// TestNoOptionRunsOutOfMemory: of a model measured up to 32 samples per worker, with 256
+// out of memory, a job is never offered a batch that may run out of memory: a fixed
+// batch is accumulated, and a job of logical workers, which are not divided, is refused
+// with the figures.
+func TestNoOptionRunsOutOfMemory(t *testing.T) {
+	var ms []data.Measurement
+	for batch, peak := range map[float64]float64{8: 8e9, 16: 14e9, 32: 26e9, 256: 0} {
+		m := data.Measurement{Config: data.Config{Job: "a", GPUType: "a100-80gb", Workers: 8, Nodes: 1, LocalBatch: batch}, StepTime: batch / 80, PeakMemory: peak, Status: data.OK}
+		if peak == 0 {
+			m.StepTime, m.Status = 0, data.OOM
+		}
+		ms = append(ms, m)
+	}
+	model, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := testCluster(nodes("a100-80gb", 2, 8)...)
+	for _, batch := range []data.Batch{{Initial: 2048}, {Initial: 2048, Max: 1 << 20, Adapt: true}, {Initial: 64, Max: 1 << 20, Adapt: true}} {
+		job := named("a", 1, 16)
+		job.Batch = batch
+		options, err := Options(job, &predict.Predictor{Model: model, Batch: batch}, cluster)
+		if err != nil || len(options) < 5 {
+			t.Fatalf("%+v: %d options, %v", batch, len(options), err)
+		}
+		for _, o := range options {
+			if *o.Fits() < predict.LeastFits || !batch.Adapt && o.Config.GlobalBatch() != batch.Initial {
+				t.Errorf("%+v: %v with P(fits) %.3f", batch, o.Config, *o.Fits())
+			}
+		}
+	}
+	job := named("a", 8, 8)
+	job.Batch, job.LogicalWorkers, job.Remaining.Steps = data.Batch{Initial: 2048}, 8, 1000
+	_, err = Solve(Problem{Cluster: cluster, Jobs: []data.Job{job}, Predictors: map[string]*predict.Predictor{"a": {Model: model}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "batch 256 needs") || !strings.Contains(err.Error(), "where a100-80gb has 80, and fits with probability 0.0") {
+		t.Errorf("error %v, want what the batch of 256 needs", err)
+	}
 }

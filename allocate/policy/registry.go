@@ -10,6 +10,8 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/solve"
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // entry is a policy; its publication and what differs from it stand in docs/policies.md.
@@ -29,6 +31,7 @@ const (
 	values                         // the values that the objective gives options
 	restarts                       // the cost of changing a running job
 	initialBatch                   // it leaves every job the batch it began with
+	tenantWeights                  // the weights of tenants
 )
 
 // policies is the registry, in the order of docs/policies.md.
@@ -55,16 +58,16 @@ func policies() []entry {
 		{"themis", func() allocate.Policy { return &Themis{} }, "requested remaining submitted history.seconds", ownSize, 0},
 		{"gandiva", func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", 0, sliceRound},
 		{"antman", func() allocate.Policy { return &AntMan{} }, "requested submitted", ownSize, 0},
-		{"gandiva-fair", func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize, sliceRound},
+		{"gandiva-fair", func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize | tenantWeights, sliceRound},
 		{"tiresias-las", func() allocate.Policy { return &Tiresias{} }, "requested submitted history.gpu_seconds", ownSize, 0},
 		{"tiresias-gittins", func() allocate.Policy { return &Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize, 0},
 		{"e-las", queued(elas), "requested history.gpu_seconds history.progress", ownSize, 0},
-		{"astraea", func() allocate.Policy { return &Astraea{} }, "requested submitted tenant history.gpu_seconds", ownSize, 0},
+		{"astraea", func() allocate.Policy { return &Astraea{} }, "requested submitted tenant history.gpu_seconds", ownSize | tenantWeights, 0},
 		{"allox", queued(allox), "requested remaining", ownSize, 0},
 		{"oasis", func() allocate.Policy { return &OASiS{} }, "remaining submitted", 0, oasisSlot},
 		{"dps", func() allocate.Policy { return &OASiS{Hold: true} }, "remaining submitted", 0, oasisSlot},
 		{"a-online", func() allocate.Policy { return &AOnline{} }, "remaining submitted", 0, 0},
-		{"drf", queued(drf), "requested submitted tenant", ownSize, 0},
+		{"drf", queued(drf), "requested submitted tenant", ownSize | tenantWeights, 0},
 		{"tetris", queued(tetris), "requested remaining", ownSize, 0},
 		{"fifo", queued(fifo), "requested submitted", ownSize, 0},
 		{"fifo-backfill", queued(fifoBackfill), "requested submitted", ownSize, 0},
@@ -139,14 +142,29 @@ func Solve(pr plan.Problem) (*data.Plan, error) {
 	}
 	pr.Needs, pr.Policy = strings.Fields(e.needs), e.name
 	pr.KeepBatch = pr.KeepBatch || e.takes&initialBatch != 0
-	if e.name == Default {
-		return plan.Solve(pr, nil)
+	var policy allocate.Policy // nil: the default
+	if e.name != Default {
+		policy = e.make()
 	}
-	made, err := plan.Solve(pr, e.make())
-	if err == nil && e.takes&restarts == 0 {
-		if n := plan.TotalsOf(pr, made).Changed; n > 0 {
-			made.Warnings = append(made.Warnings, fmt.Sprintf("policy %s does not weigh what a change costs, which the value counts: it changes %d running jobs", e.name, n))
-		}
+	made, err := plan.Solve(pr, policy)
+	if err == nil {
+		made.Warnings = append(made.Warnings, e.ignored(pr, made)...)
 	}
 	return made, err
+}
+
+// ignored are warnings of what a plan was given and its policy does not use.
+func (e entry) ignored(pr plan.Problem, made *data.Plan) (warnings []string) {
+	if n := plan.TotalsOf(pr, made).Changed; n > 0 && e.takes&restarts == 0 {
+		warnings = append(warnings, fmt.Sprintf("policy %s does not weigh what a change costs, which the value counts: it changes %s",
+			e.name, english.Plural(n, "running job", "")))
+	}
+	if e.takes&tenantWeights == 0 && slices.ContainsFunc(pr.Tenants, func(t data.Tenant) bool { return t.Weight > 0 }) {
+		warnings = append(warnings, fmt.Sprintf("policy %s does not use the weights of tenants; these do: %s", e.name, strings.Join(taking(tenantWeights), ", ")))
+	}
+	// Every job of a scheduler has a priority.
+	if slices.ContainsFunc(pr.Jobs, func(j data.Job) bool { return j.Priority != 0 && j.ID == "" }) {
+		warnings = append(warnings, "no policy uses priority; a job of more weight counts more in the objective")
+	}
+	return warnings
 }

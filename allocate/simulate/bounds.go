@@ -7,18 +7,18 @@ import (
 	"knee/data"
 )
 
-// workersFrom are the numbers of workers that a workload may ask for.
-func workersFrom(min float64) data.Bounds {
-	return data.Bounds{What: "a whole number of workers", Min: min, Max: 1e6, Whole: true}
+// workerCount are the numbers of workers that a workload may ask for.
+func workerCount() data.Bounds {
+	return data.Bounds{What: "a whole number of workers", Min: 1, Max: 1e6, Whole: true}
 }
 
 // parseBounds reads the columns elastic, opportunistic, workers_min and
 // workers_max.
 func parseBounds(j *Job, row *data.Row) {
 	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
-	j.WorkersMin = int(row.Number("workers_min", 0, workersFrom(1)))
-	j.WorkersMax = int(row.Number("workers_max", 0, workersFrom(1)))
-	j.Logical = int(row.Number("logical_workers", 0, workersFrom(1)))
+	j.WorkersMin = int(row.Number("workers_min", 0, workerCount()))
+	j.WorkersMax = int(row.Number("workers_max", 0, workerCount()))
+	j.Logical = int(row.Number("logical_workers", 0, workerCount()))
 	switch {
 	case j.WorkersMax > 0 && j.WorkersMin > j.WorkersMax:
 		row.Bad("workers_max", fmt.Sprintf("at least workers_min, %d", j.WorkersMin))

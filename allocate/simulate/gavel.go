@@ -58,7 +58,7 @@ func parseGavel(text string, src data.Source, n int) (Job, error) {
 	}
 	j := Job{Name: strconv.Itoa(n), Application: strings.TrimSpace(f[0]), Steps: true, Source: src}
 	j.Work = num(5, "total_steps", data.Positive("steps"))
-	workers := num(6, "scale_factor", workersFrom(1))
+	workers := num(6, "scale_factor", workerCount())
 	j.Weight = num(7, "priority_weight", data.NonNegative("a number"))
 	j.Submit = num(9, "arrival_time", data.Seconds())
 	if first != nil {

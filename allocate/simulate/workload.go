@@ -131,7 +131,7 @@ func parseJob(row *data.Row, n int) Job {
 	work := data.NonNegative("a number")
 	j := Job{Source: row.Source(), Name: row.Text("job"), Application: row.Text("application"), Tenant: row.Text("tenant"),
 		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
-		Workers: int(row.Number("workers", 0, workersFrom(0)))}
+		Workers: int(row.Number("workers", 0, workerCount()))}
 	if j.Name == "" {
 		j.Name = strconv.Itoa(n)
 	}

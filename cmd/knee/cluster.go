@@ -20,6 +20,7 @@ import (
 func newCluster(a *app) *cobra.Command {
 	var check, from string
 	var prices priceFlag
+	var out format
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Describe a cluster, or check a description",
@@ -37,11 +38,10 @@ of the current context, or the Slurm cluster whose login node this is.
 				if err != nil {
 					return err
 				}
-				t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
-				for _, n := range c.Nodes {
-					t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+				if !cmd.Flags().Changed("output") {
+					out = "table"
 				}
-				return format("table").print(a.stdout, c, t)
+				return a.printCluster(c, out)
 			}
 			read := map[string]func(context.Context) (*data.Cluster, []string, error){
 				"machine": thisMachine, "slurm": slurm.Cluster, "kubernetes": kubernetesCluster}[from]
@@ -50,14 +50,26 @@ of the current context, or the Slurm cluster whose login node this is.
 				return err
 			}
 			a.warn(append(warnings, prices.apply(c)...)...)
-			return data.WriteCluster(a.stdout, c)
+			return a.printCluster(c, out)
 		},
 	}
 	cmd.Flags().StringVar(&check, "check", "", "cluster.yaml to check")
 	oneOf(cmd, &from, "from", "source", "machine", "kubernetes", "slurm")
 	priced(cmd, &prices)
+	formatFlag(cmd, &out, "yaml")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	return cmd
+}
+
+func (a *app) printCluster(c *data.Cluster, out format) error {
+	if out == "yaml" {
+		return data.WriteCluster(a.stdout, c)
+	}
+	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
+	for _, n := range c.Nodes {
+		t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+	}
+	return out.print(a.stdout, c, t)
 }
 
 // apply sets the price of every node whose GPU type has one, and warns of

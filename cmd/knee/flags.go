@@ -132,7 +132,7 @@ func (p priceFlag) Set(s string) error {
 		if !found || gpu == "" || !ok {
 			return fmt.Errorf("%q is no price, want GPU_TYPE=USD_PER_WORKER_HOUR such as a100=3.2", part)
 		}
-		p[strings.ToLower(gpu)] = v
+		p[data.GPUTypeOf(gpu)] = v
 	}
 	return nil
 }

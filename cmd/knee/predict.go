@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,6 +60,7 @@ given. A knob of the study has the value measured most unless --knob lists other
   knee predict --model llama-70b.yaml --gpu-type h100 --workers 64
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.gpuType = data.GPUTypeOf(f.gpuType)
 			if len(args) == 0 {
 				if f.size == "" {
 					return usageError("want a MODEL.json, or --model FILE with the size of a model")
@@ -91,10 +93,15 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
+			for i := range configs {
+				if f.globalBatch > 0 {
+					configs[i] = p.Accumulated(configs[i])
+				}
+			}
 			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
 				a.note("without --max-batch no batch is larger than the largest measured per worker")
 			}
-			if n := m.NoiseScale(); n == nil && f.localBatch == 0 {
+			if n := m.NoiseScale(); n == nil && f.localBatch+f.globalBatch == 0 {
 				a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
 			}
 			switch {
@@ -126,12 +133,13 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.StringVar(&f.whatIf, "what-if", "", "changes: NAME=FACTORx of "+strings.Join(changeNames(), ", ")+"; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
 	fl.IntVar(&f.top, "top", 5, "layouts to list")
-	fl.Float64Var(&f.globalBatch, "global-batch", 0, "samples per step of layouts (default: measured most)")
+	bounded(cmd, &f.globalBatch, "global-batch", "samples per step (default: the best; of layouts measured most)", positive("samples"))
 	fl.IntVar(&f.perNode, "per-node", 0, "GPUs per node (default: the most measured)")
 	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")
+	cmd.MarkFlagsMutuallyExclusive("at", "local-batch", "global-batch")
 	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
 	for _, other := range []string{"what-if", "local-batch", "deadline", "budget", "accumulation"} {
 		cmd.MarkFlagsMutuallyExclusive("best", other)
@@ -160,6 +168,9 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if most := slices.Max(append(workersGiven, 1)); f.globalBatch > 0 && f.globalBatch < float64(most) {
+		return nil, usageError("--global-batch %g on %d workers: want at least a sample per worker", f.globalBatch, most)
+	}
 	var all []data.Config
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
@@ -176,7 +187,8 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 			for _, ps := range servers {
 				for _, knobs := range f.knobs.settings() {
 					for _, k := range workers {
-						all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps, LocalBatch: f.localBatch, Extra: knobs})
+						all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps,
+							LocalBatch: cmp.Or(f.localBatch, f.globalBatch/float64(k)), Extra: knobs})
 					}
 				}
 			}
@@ -221,7 +233,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	if err != nil {
 		return err
 	}
-	return out.print(a.stdout, rowsOf(answers), answerTable(answers, f))
+	return a.printAnswers(rowsOf(answers), answers, f, out)
 }
 
 // predictSweep predicts every configuration and names the knee of each curve.
@@ -229,13 +241,12 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	var all []predict.Answer
 	var knees []string
 	for len(configs) > 0 {
-		curve := configs[0]
-		var workers []int
-		for len(configs) > 0 && sameCurve(configs[0], curve) {
-			workers = append(workers, configs[0].Workers)
-			configs = configs[1:]
+		curve := slices.Clone(configs)
+		if n := slices.IndexFunc(configs, func(c data.Config) bool { return !sameCurve(c, configs[0]) }); n > 0 {
+			curve = curve[:n]
 		}
-		answers, err := predict.Sweep(p, curve, workers)
+		configs = configs[len(curve):]
+		answers, err := f.sweep(p, curve)
 		if err != nil {
 			return err
 		}
@@ -244,7 +255,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
 		}
 	}
-	if err := out.print(a.stdout, rowsOf(all), answerTable(all, f)); err != nil {
+	if err := a.printAnswers(rowsOf(all), all, f, out); err != nil {
 		return err
 	}
 	for _, k := range knees {
@@ -256,9 +267,21 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	return nil
 }
 
-// sameCurve reports whether two configurations differ in workers only.
+// sweep predicts a curve, at the batch of its configurations if one is given.
+func (f predictFlags) sweep(p *predict.Predictor, curve []data.Config) ([]predict.Answer, error) {
+	if f.globalBatch > 0 {
+		return p.AtAll(curve)
+	}
+	var workers []int
+	for _, c := range curve {
+		workers = append(workers, c.Workers)
+	}
+	return predict.Sweep(p, curve[0], workers)
+}
+
+// sameCurve reports whether two configurations differ in workers and batch only.
 func sameCurve(a, b data.Config) bool {
-	a.Workers = b.Workers
+	a.Workers, a.LocalBatch, a.AccumSteps = b.Workers, b.LocalBatch, b.AccumSteps
 	return a.Key() == b.Key()
 }
 
@@ -288,7 +311,8 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	if err := out.print(a.stdout, rowsOf([]predict.Answer{best})[0], answerTable([]predict.Answer{best}, f)); err != nil {
+	all := []predict.Answer{best}
+	if err := a.printAnswers(rowsOf(all)[0], all, f, out); err != nil {
 		return err
 	}
 	a.adviseRate(p.Model, best)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/fit"
 	"knee/fit/speed"
@@ -17,10 +19,10 @@ import (
 
 type answerRow struct {
 	Config       data.Config    `json:"config"`
-	StepTime     data.Estimate  `json:"step_time_s"`
-	Throughput   data.Estimate  `json:"throughput"`
-	Efficiency   data.Estimate  `json:"efficiency"`
-	Goodput      data.Estimate  `json:"goodput"`
+	StepTime     data.Estimate  `json:"step_time_s,omitzero"`
+	Throughput   data.Estimate  `json:"throughput,omitzero"`
+	Efficiency   data.Estimate  `json:"efficiency,omitzero"`
+	Goodput      data.Estimate  `json:"goodput,omitzero"`
 	GlobalBatch  float64        `json:"global_batch,omitempty"`
 	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
 	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
@@ -47,20 +49,30 @@ func rowsOf(answers []predict.Answer) []answerRow {
 			rows[i].CostToTarget = &p.CostToTarget
 		}
 		if m := p.Memory; m != nil {
-			if rows[i].PeakMemory = &m.Peak; !math.IsInf(m.Capacity, 1) {
-				rows[i].GPUMemory, rows[i].Fits = m.Capacity, &m.Fits
+			if rows[i].PeakMemory, rows[i].Fits = &m.Peak, p.Fits(); rows[i].Fits != nil {
+				rows[i].GPUMemory = m.Capacity
 			}
 		}
 	}
 	return rows
 }
 
-// answerTable is the table of predictions: in CSV every figure in its own column,
-// else estimates with their intervals.
-func answerTable(answers []predict.Answer, f predictFlags) *table {
+// printAnswers prints v, the rows of answers, as JSON, or a table of the answers: in
+// CSV every figure in its own column, else estimates with their intervals. It warns of
+// those that may run out of memory.
+func (a *app) printAnswers(v any, answers []predict.Answer, f predictFlags, out format) error {
+	a.warnUnfit(answers)
 	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
-	return t
+	return out.print(a.stdout, v, t)
+}
+
+func (a *app) warnUnfit(answers []predict.Answer) {
+	unfit := slices.DeleteFunc(slices.Clone(answers), func(p predict.Answer) bool { return p.Unfit() == "" })
+	if n := len(unfit); n > 0 {
+		a.warn(fmt.Sprintf("%d of %s may run out of memory (!, fits below %g): the first, %s, %s",
+			n, english.Plural(len(answers), "configuration", ""), predict.LeastFits, unfit[0].Config, unfit[0].Unfit()))
+	}
 }
 
 // answersForPeople is the table for a terminal: heads give GPU type and mode;
@@ -68,9 +80,9 @@ func answerTable(answers []predict.Answer, f predictFlags) *table {
 // outside the measured range are named.
 func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
-	t := newTable("workers,batch,step_time,samples/s,goodput,extrap.")
+	t := newTable("workers,batch,step_time,samples/s,goodput,memory,fits,extrap.")
 	if goal {
-		t = newTable("workers,batch,step_time,goodput,time_to_target,takes,extrap.")
+		t = newTable("workers,batch,step_time,goodput,time_to_target,takes,memory,fits,extrap.")
 	}
 	if f.accumulation {
 		t.columns = slices.Insert(t.columns, 2, "global_batch")
@@ -98,7 +110,7 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 		if f.accumulation {
 			cells = slices.Insert(cells, 2, any(number(p.Config.GlobalBatch())))
 		}
-		t.addUnder(kindWords(p.Config), append(cells, beyond(p))...)
+		t.addUnder(kindWords(p.Config), append(cells, memoryWords(p), fitsWords(p), beyond(p))...)
 	}
 	return t
 }
@@ -128,7 +140,7 @@ func beyond(p predict.Answer) string {
 		knob, _, _ := strings.Cut(part, " ")
 		knobs = append(knobs, knob)
 	}
-	return strings.Join(knobs, ", ")
+	return strings.Join(slices.Compact(knobs), ", ")
 }
 
 // orEmpty writes an exact figure, or an empty cell for one that does not exist,
@@ -142,7 +154,7 @@ func orEmpty(v float64) string {
 
 func answerCSV(answers []predict.Answer) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
-		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target")
+		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target,throughput_lo,throughput_hi,goodput_lo,goodput_hi")
 	knobs := map[string]string{}
 	memory, layouts := false, false
 	for _, p := range answers {
@@ -150,7 +162,8 @@ func answerCSV(answers []predict.Answer) *table {
 		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
 			exact(c.LocalBatch), c.AccumSteps, exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
 			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
-			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean))
+			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean),
+			exact(p.Throughput.Lo), exact(p.Throughput.Hi), exact(p.Goodput.Lo), exact(p.Goodput.Hi))
 		maps.Copy(knobs, c.Extra)
 		memory, layouts = memory || p.Memory != nil, layouts || !c.Plain()
 	}
@@ -172,7 +185,12 @@ func answerCSV(answers []predict.Answer) *table {
 		more("peak_memory_bytes", peak(func(e data.Estimate) float64 { return e.Mean }))
 		more("peak_memory_lo_bytes", peak(func(e data.Estimate) float64 { return e.Lo }))
 		more("peak_memory_hi_bytes", peak(func(e data.Estimate) float64 { return e.Hi }))
-		more("p_fits", fitsWords)
+		more("p_fits", func(p predict.Answer) string {
+			if fits := p.Fits(); fits != nil {
+				return exact(*fits)
+			}
+			return ""
+		})
 	}
 	for _, name := range data.LayoutNames() {
 		if layouts {
@@ -187,6 +205,7 @@ func answerCSV(answers []predict.Answer) *table {
 
 type layoutRow struct {
 	answerRow
+	Relative      float64 `json:"relative_time,omitempty"` // to the first, if no time was measured
 	Bubble        float64 `json:"bubble_share"`
 	Communication float64 `json:"communication_share"`
 	Loses         string  `json:"loses,omitempty"`
@@ -224,6 +243,9 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	speed := func(l, _ predict.LayoutAnswer) []any {
 		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}
 	}
+	if f.best {
+		a.note("layouts that fit with a probability of .9, in the order of P(fits) / expected step time; this mean exceeds the median, step_time, where slow ones are possible")
+	}
 	return a.listLayouts(f, out, "step_time,samples/s", speed, func(k int) ([]predict.LayoutAnswer, error) {
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
 		if len(all) > 1 && f.best && all[0].StepTime.Hi > all[1].StepTime.Lo {
@@ -243,7 +265,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
 	}
 	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
-	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
+	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; the first has the most P(fits) / time, as expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
 	relative := func(l, best predict.LayoutAnswer) []any { return []any{fmt.Sprintf("%.2f", l.Expected/best.Expected)} }
 	return a.listLayouts(f, out, "relative time", relative, func(k int) ([]predict.LayoutAnswer, error) {
 		return predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch), nil
@@ -268,7 +290,11 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 			bubble, communication := l.Shares()
 			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
 			t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
-			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
+			row := layoutRow{rowsOf([]predict.Answer{l.Answer})[0], 0, bubble, communication, l.Loses}
+			if l.StepTime.Mean == 0 {
+				row.Relative = l.Expected / all[0].Expected
+			}
+			rows = append(rows, row)
 		}
 	}
 	if len(rows) == 0 {
@@ -295,10 +321,14 @@ func memoryWords(p predict.Answer) string {
 }
 
 func fitsWords(p predict.Answer) string {
-	if p.Memory == nil || math.IsInf(p.Memory.Capacity, 1) {
+	switch fits := p.Fits(); {
+	case fits == nil:
 		return ""
+	case p.Unfit() != "":
+		return fmt.Sprintf("%.2f !", *fits)
+	default:
+		return fmt.Sprintf("%.2f", *fits)
 	}
-	return fmt.Sprintf("%.2f", p.Memory.Fits)
 }
 
 // sized returns the model with the size of the transformer in a file.
@@ -414,6 +444,7 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 	if err != nil {
 		return err
 	}
+	a.warnUnfit(answers)
 	type row struct {
 		Config   data.Config   `json:"config"`
 		Before   data.Estimate `json:"step_time_s"`

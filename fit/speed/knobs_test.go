@@ -74,6 +74,26 @@ func TestKnobsNeverMeasured(t *testing.T) {
 	}
 }
 
+// TestSwitchMeasuredOn: a knob that is 1 in every row can be asked at 0, which is
+// extrapolated and uncertain.
+func TestSwitchMeasuredOn(t *testing.T) {
+	var ms []data.Measurement
+	for i := range 3 {
+		m := measured(1<<i, 32, .1+.02*float64(i))
+		m.Extra = map[string]string{"compile": "1"}
+		ms = append(ms, m)
+	}
+	m, err := fitAll(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	on, _ := m.Predict(ms[0].Config)
+	off, err := m.Predict(data.Config{Workers: 1, LocalBatch: 32, Extra: map[string]string{"compile": "0"}})
+	if err != nil || !off.Extrapolated || off.StepTime.Hi/off.StepTime.Lo < 2*on.StepTime.Hi/on.StepTime.Lo {
+		t.Errorf("on %+v, off %+v, error %v", on, off, err)
+	}
+}
+
 // Three rows with four knobs give predictions with wide intervals.
 func TestMoreKnobsThanRows(t *testing.T) {
 	var ms []data.Measurement

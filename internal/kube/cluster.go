@@ -123,19 +123,26 @@ func Cores(s string) (float64, error) {
 	return v, nil
 }
 
-// LabelValues returns the values, sorted, that a node label has for a GPU type:
-// the type itself, or product names that [data.GPUTypeOf] maps to the type
-// ("NVIDIA-A100-SXM4-80GB" to a100). It is no error if there are none.
+// LabelValues returns the values, sorted, that a node label has for a GPU type: the
+// type itself, or product names that [data.GPUTypeOf] maps to it
+// ("NVIDIA-A100-SXM4-40GB" to a100); if there are none, those of its variants
+// (a100-80gb). It is no error if there are none of these either.
 func LabelValues(ctx context.Context, c *Client, label, gpuType string) ([]string, error) {
 	nodes, _, err := ListAll[Node](ctx, c, NodesPath(), Selector{Labels: label})
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{}
+	found, variants := map[string]bool{}, map[string]bool{}
 	for _, n := range nodes {
-		if v := n.Metadata.Labels[label]; v == gpuType || data.GPUTypeOf(v) == gpuType {
+		switch v := n.Metadata.Labels[label]; {
+		case v == gpuType || data.GPUTypeOf(v) == gpuType:
 			found[v] = true
+		case strings.HasPrefix(data.GPUTypeOf(v), gpuType+"-"):
+			variants[v] = true
 		}
+	}
+	if len(found) == 0 {
+		found = variants
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }

@@ -28,7 +28,7 @@ func TestCluster(t *testing.T) {
 	}
 	const gi = 1 << 30
 	want := &data.Cluster{Nodes: []data.Node{
-		{Name: "a1", GPUType: "a100", GPUs: 8, CPUs: 96, Memory: 1056 * gi, Drained: true},
+		{Name: "a1", GPUType: "a100-80gb", GPUs: 8, CPUs: 96, Memory: 1056 * gi, Drained: true},
 		{Name: "c1", GPUType: "cpu", GPUs: 7, CPUs: 7.91, Memory: 32 * gi, Drained: true},
 		{Name: "m1", GPUType: "gpu", GPUs: 1, CPUs: 4, Drained: true},
 		{Name: "t1", GPUType: "t4", GPUs: 2, CPUs: 3.92, Memory: 16 * gi},

@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"knee/data"
 
@@ -38,13 +37,13 @@ func describe(n Node) (node data.Node, left []string) {
 			continue
 		case !typed:
 			typed = true
-			if node.GPUType, node.GPUs = strings.ToLower(g.Type), g.Count; g.Type != node.GPUType {
+			if node.GPUType, node.GPUs = data.GPUTypeOf(g.Type), g.Count; g.Type != node.GPUType {
 				node.GPUName = g.Type
 			}
 			if g.Type == "" {
 				node.GPUType = "gpu"
 			}
-		case strings.ToLower(g.Type) == node.GPUType:
+		case data.GPUTypeOf(g.Type) == node.GPUType:
 			node.GPUs += g.Count
 		default:
 			left = append(left, fmt.Sprintf("node %s: %s of type %s left out: a node of cluster.yaml has one type of GPU, here %s", n.Name, english.Plural(g.Count, "GPU", ""), g.Type, node.GPUType))

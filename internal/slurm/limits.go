@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"knee/data"
 )
 
 // ErrNoAccounts: the cluster has no accounting (slurmdbd), and so no limits.
@@ -20,7 +22,7 @@ type Limit struct {
 	QOS       string
 	Each      string // "job", "user" or "account": the limit is for each of them; empty: for all together
 	Jobs      bool   // Most counts jobs, not GPUs
-	GPUType   string // of the GPUs, lower case; empty: any
+	GPUType   string // of the GPUs; empty: any
 	Most      int
 }
 
@@ -122,7 +124,7 @@ func (a *Accounts) add(whose Limit, each, tres, jobs string) error {
 			return fmt.Errorf("found %.80q, want gres/gpu=NUMBER", part)
 		}
 		l := whose
-		l.GPUType, l.Most = strings.ToLower(gpu), n
+		l.GPUType, l.Most = data.GPUTypeOf(gpu), n
 		a.Limits = append(a.Limits, l)
 	}
 	if jobs == "" {

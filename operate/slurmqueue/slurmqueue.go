@@ -120,7 +120,7 @@ func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	was, _ := original(d)
 	j.Requested = was.nodes * was.perNode
 	if shape.Type != "" {
-		j.GPUType, j.GPUTypes = strings.ToLower(shape.Type), []string{strings.ToLower(shape.Type)}
+		j.GPUType, j.GPUTypes = data.GPUTypeOf(shape.Type), []string{data.GPUTypeOf(shape.Type)}
 	}
 	if err := q.occupied(d, &j); err != nil {
 		return j, err
@@ -152,7 +152,7 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 		}
 		if g.Count > 0 {
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: n, Workers: g.Count})
-			j.GPUType = strings.ToLower(g.Type)
+			j.GPUType = data.GPUTypeOf(g.Type)
 			if j.GPUType == "" {
 				j.GPUType = q.types[n]
 			}

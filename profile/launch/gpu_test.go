@@ -25,7 +25,7 @@ echo "0, GPU-a, NVIDIA A100-SXM4-80GB, 81920, 80000, 90"; echo '1, GPU-b, NVIDIA
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	_, log, err := run(t, t.Context(), data.Config{Workers: 1, GPUType: "a100"}, grace, step+"echo CUDA out of memory; exit 1")
 	var f *launch.Failure
-	if want := "GPU 0 (a100): memory peak 78.1 GiB of 80.0 GiB"; !errors.As(err, &f) || f.Status != data.OOM || !strings.HasSuffix(f.Detail, want) || !strings.Contains(log, want+", busy 90 % of the time") {
+	if want := "GPU 0 (a100-80gb): memory peak 78.1 GiB of 80.0 GiB"; !errors.As(err, &f) || f.Status != data.OOM || !strings.HasSuffix(f.Detail, want) || !strings.Contains(log, want+", busy 90 % of the time") {
 		t.Errorf("err = %v, log:\n%s\nwant …%s", err, log, want)
 	}
 	if strings.Contains(log, "GPU 1") {

@@ -138,7 +138,7 @@ func TestKubernetesPerNode(t *testing.T) {
 	spec.Per = data.PerNode
 	trial := launch.Trial{ID: 1, Attempt: 1, Command: []string{"torchrun", "train.py"},
 		Config: data.Config{Job: "a", GPUType: "a100", Workers: 8, Placement: data.Placement{4, 4}}}
-	f := submitted(t, spec, trial, "NVIDIA-A100-SXM4-80GB", "NVIDIA-A100-PCIE-40GB")
+	f := submitted(t, spec, trial, "NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-PCIE-40GB")
 	pod := at(f.created["Job"], "spec", "template", "spec")
 	env := envOf(pod)
 	if n := at(f.created["Job"], "spec", "completions"); n != 2.0 {
@@ -154,7 +154,7 @@ func TestKubernetesPerNode(t *testing.T) {
 		t.Errorf("pods are not kept apart: %v", at(pod, "affinity"))
 	}
 	// Two products are an a100: either will do.
-	want := []any{"NVIDIA-A100-PCIE-40GB", "NVIDIA-A100-SXM4-80GB"}
+	want := []any{"NVIDIA-A100-PCIE-40GB", "NVIDIA-A100-SXM4-40GB"}
 	got := at(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", 0, "matchExpressions", 0, "values")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)

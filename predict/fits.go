@@ -1,0 +1,92 @@
+package predict
+
+import (
+	"fmt"
+	"maps"
+	"math"
+
+	"knee/data"
+	"knee/fit/memory"
+)
+
+// LeastFits is the least probability to fit in memory of a configuration that is
+// chosen or recommended.
+const LeastFits = .9
+
+// memoryOf predicts the memory of a resolved configuration, nil if the model does
+// not know it. What ran, and what needs no more than something that ran, fits.
+func (p *Predictor) memoryOf(c data.Config) *memory.Prediction {
+	m := p.Model.Memory()
+	if m == nil || c.LocalBatch <= 0 {
+		return nil
+	}
+	needs := m.Predict(c)
+	if needs.Fits < LeastFits {
+		for _, ran := range p.Model.Measurements(c.GPUType, c.ModeOrDefault()) {
+			if coveredBy(c, ran.Config) {
+				needs.Fits = 1
+				break
+			}
+		}
+	}
+	return &needs
+}
+
+// fits reports whether a configuration may be chosen.
+func (p *Predictor) fits(c data.Config) bool {
+	needs := p.memoryOf(c)
+	return needs == nil || needs.Fits >= LeastFits
+}
+
+// coveredBy reports whether a worker of c holds no more than one of ran: the same
+// parts of the model, samples and buffers of communication, or fewer. Sharded state
+// shrinks with the workers.
+func coveredBy(c, ran data.Config) bool {
+	return c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= ran.LocalBatch &&
+		(c.AccumSteps == 0) == (ran.AccumSteps == 0) && (c.Workers == 1) == (ran.Workers == 1) &&
+		(c.Sharding == "" || c.Workers >= ran.Workers)
+}
+
+// Fits returns the probability that the configuration fits in memory; nil if the
+// model does not know.
+func (a Answer) Fits() *float64 {
+	if a.Memory == nil || math.IsInf(a.Memory.Capacity, 1) {
+		return nil
+	}
+	return &a.Memory.Fits
+}
+
+// Unfit says why the configuration may run out of memory: it fits with a probability
+// below [LeastFits]. It is empty for others.
+func (a Answer) Unfit() string {
+	fits := a.Fits()
+	if fits == nil || *fits >= LeastFits {
+		return ""
+	}
+	m := a.Memory
+	return fmt.Sprintf("needs %.0f GiB (%.0f to %.0f) where %s has %.0f, and fits with probability %.2f",
+		m.Peak.Mean/(1<<30), m.Peak.Lo/(1<<30), m.Peak.Hi/(1<<30), a.Config.GPUType, m.Capacity/(1<<30), m.Fits)
+}
+
+// Accumulated returns c with its batch in the fewest micro-steps that fit in memory:
+// of equal whole samples, or powers of two if the local batch is not whole. It is c
+// itself if it fits, or if no such division does.
+func (p *Predictor) Accumulated(c data.Config) data.Config {
+	resolved, err := p.resolve(c)
+	if err != nil {
+		return c // whoever predicts it gets the error
+	}
+	whole := resolved.LocalBatch == math.Trunc(resolved.LocalBatch)
+	for n := 1; float64(n) <= max(1, resolved.LocalBatch); n++ {
+		if whole && math.Mod(resolved.LocalBatch, float64(n)) != 0 || !whole && n&(n-1) != 0 {
+			continue
+		}
+		parts := resolved
+		parts.LocalBatch, parts.AccumSteps = resolved.LocalBatch/float64(n), n*(resolved.AccumSteps+1)-1
+		if p.fits(parts) {
+			c.LocalBatch, c.AccumSteps = parts.LocalBatch, parts.AccumSteps
+			return c
+		}
+	}
+	return c
+}

@@ -1,0 +1,95 @@
+package predict
+
+import (
+	"strings"
+	"testing"
+
+	"knee/data"
+	"knee/fit"
+)
+
+// peaked is a model of 2 GiB and 0.75 GB a sample: 8 to 32 ran, 256 did not.
+func peaked(t *testing.T, more string) *Predictor {
+	t.Helper()
+	ms, _, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,nodes,local_batch,step_time_s,peak_memory_bytes,status
+a,a100-80gb,8,1,8,.1,8 GB,ok
+a,a100-80gb,8,1,16,.2,14 GB,ok
+a,a100-80gb,8,1,32,.4,26 GB,ok
+a,a100-80gb,8,1,256,,,oom
+`+more), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Predictor{Model: m}
+}
+
+// TestUnfit: a batch that ran out of memory is said not to fit, with the figures.
+func TestUnfit(t *testing.T) {
+	p := peaked(t, "")
+	for batch, want := range map[float64]bool{32: true, 64: true, 128: false, 256: false} {
+		a, err := p.At(data.Config{Workers: 8, LocalBatch: batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := a.Unfit(); (why == "") != want || !want && !strings.Contains(why, "a100-80gb has 80") {
+			t.Errorf("batch %g: %q, P(fits) %g; fits: %t", batch, why, *a.Fits(), want)
+		}
+	}
+}
+
+// TestAccumulated: a batch that ran out of memory is split into the fewest equal
+// micro-steps that fit; one that cannot be split so stays as it is.
+func TestAccumulated(t *testing.T) {
+	p := peaked(t, "")
+	for _, x := range []struct{ batch, local, steps float64 }{{32, 32, 0}, {256, 64, 3}, {258, 86, 2}, {257, 1, 256}, {192.5, 48.125, 3}} {
+		c := p.Accumulated(data.Config{Workers: 8, LocalBatch: x.batch})
+		if c.LocalBatch != x.local || c.AccumSteps != int(x.steps) {
+			t.Errorf("batch %g: %g in %d extra steps, want %g in %g", x.batch, c.LocalBatch, c.AccumSteps, x.local, x.steps)
+		}
+	}
+}
+
+// TestWhatRanFits: a configuration that ran with nearly all memory fits, and so does
+// one of more workers; one of a larger batch may not.
+func TestWhatRanFits(t *testing.T) {
+	p := peaked(t, "a,a100-80gb,8,1,96,1.2,79 GiB,ok\n")
+	for c, want := range map[[2]int]bool{{8, 96}: true, {16, 96}: true, {8, 110}: false, {1, 96}: false} {
+		a, err := p.At(data.Config{Workers: c[0], LocalBatch: float64(c[1])})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Unfit() == ""; got != want {
+			t.Errorf("%d workers, batch %d: P(fits) %g; fits: %t", c[0], c[1], *a.Fits(), want)
+		}
+	}
+}
+
+// TestBestBatchFits: of local batches measured on one worker, eight, which also need
+// buffers, get none that may not fit.
+func TestBestBatchFits(t *testing.T) {
+	p := peaked(t, "a,a100-80gb,1,1,96,.8,79 GiB,ok\n")
+	for workers, most := range map[int]float64{1: 96, 8: 48} {
+		a, err := p.BestBatch(data.Config{Workers: workers})
+		if err != nil || a.Config.LocalBatch > most || a.Unfit() != "" {
+			t.Errorf("%d workers: %v, %s, %v; want a batch of at most %g", workers, a.Config, a.Unfit(), err, most)
+		}
+	}
+}
+
+// TestBestFits: Best leaves out what may not fit in memory, and says so if nothing is
+// left.
+func TestBestFits(t *testing.T) {
+	p := peaked(t, "")
+	best, err := Best(p, []data.Config{{Workers: 8, LocalBatch: 256}, {Workers: 8, LocalBatch: 32}}, Limits{})
+	if err != nil || best.Config.LocalBatch != 32 {
+		t.Errorf("%v, %v: want batch 32", best.Config, err)
+	}
+	_, err = Best(p, []data.Config{{Workers: 8, LocalBatch: 256}}, Limits{})
+	if err == nil || !strings.Contains(err.Error(), "fits with probability") {
+		t.Errorf("error %v, want that it does not fit", err)
+	}
+}
