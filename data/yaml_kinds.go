@@ -135,7 +135,9 @@ func switchable(usual string) yamlKind {
 }
 
 // isDate reports whether a deadline is meant as a point in time, not as a duration.
-func (o *object) isDate(key string) bool { return strings.ContainsAny(strings.TrimPrefix(o.scalar(key, "a deadline"), "-"), ":-") }
+func (o *object) isDate(key string) bool {
+	return strings.ContainsAny(strings.TrimPrefix(o.scalar(key, "a deadline"), "-"), ":-")
+}
 
 func (o *object) hosts(key string) []string {
 	const want = `node names: a host list such as "a[01-04]", or a list`

@@ -27,11 +27,11 @@ type entry struct {
 type takes int
 
 const (
-	ownSize      takes = 1 << iota // the size that a job's owner requested
-	values                         // the values that the objective gives options
-	restarts                       // the cost of changing a running job
-	initialBatch                   // it leaves every job the batch it began with
-	tenantWeights                  // the weights of tenants
+	ownSize       takes = 1 << iota // the size that a job's owner requested
+	values                          // the values that the objective gives options
+	restarts                        // the cost of changing a running job
+	initialBatch                    // it leaves every job the batch it began with
+	tenantWeights                   // the weights of tenants
 )
 
 // policies is the registry, in the order of docs/policies.md.

@@ -254,6 +254,9 @@ func planTotals(pr plan.Problem, made *data.Plan) string {
 	}
 	if t.MeanFinish > 0 {
 		text += fmt.Sprintf("; mean finish in %s, the last in %s", seconds(t.MeanFinish), seconds(t.LastFinish))
+		if made.Objective == objective.Default && made.Policy == policy.Default && t.Running > 1 {
+			text += " if this plan is kept to the end; " + made.Objective + " expects a new one whenever a job ends (knee operate), --objective saved-time expects none"
+		}
 	}
 	return text
 }
