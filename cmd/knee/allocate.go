@@ -47,7 +47,6 @@ places them on nodes, and says what changes: keep, start, grow, shrink, move,
 pause or wait. Each line says why the job got its last GPU and what one more
 would bring.
 
-The summary gives the plan's value, a bound that no plan exceeds, and the gap.
 Write the plan with --plan for knee export and knee apply. --explain says
 everything about one job.
 
