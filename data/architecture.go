@@ -42,21 +42,37 @@ func (a Architecture) Zero() bool { return reflect.ValueOf(a).IsZero() }
 // Count returns the parameters: those given, else those of a transformer with
 // feed-forward layers of four times the hidden size, 12·l·h² + 13·l·h + v·h
 // (Narayanan et al., "Efficient large-scale language model training", SC'21,
-// equation 2, without positions). An unknown vocabulary is left out.
+// equation 2, without positions), of which 8·l·h² for each expert. An unknown
+// vocabulary is left out.
 func (a Architecture) Count() float64 {
 	if a.Parameters > 0 {
 		return a.Parameters
 	}
+	return a.outside() + 8*float64(a.Layers*a.Hidden*a.Hidden*max(a.Experts, 1))
+}
+
+// outside returns the parameters outside feed-forward layers.
+func (a Architecture) outside() float64 {
 	l, h := float64(a.Layers), float64(a.Hidden)
-	return 12*l*h*h + 13*l*h + float64(a.Vocab)*h
+	return 4*l*h*h + 13*l*h + float64(a.Vocab)*h
+}
+
+// InExperts returns the share of the parameters that is in experts.
+func (a Architecture) InExperts() float64 {
+	if a.Experts <= 1 || a.Count() == 0 {
+		return 0
+	}
+	return max(1-a.outside()/a.Count(), 0)
 }
 
 // FLOPs returns the floating-point operations of a forward and backward pass of
 // one sample: 6 per parameter and token, and those of attention (the same,
-// equation 3, with 3 instead of 4 passes: without recomputation).
+// equation 3, with 3 instead of 4 passes: without recomputation). A token
+// passes two experts of a layer (Lepikhin et al., "GShard", 2021).
 func (a Architecture) FLOPs() float64 {
 	s, l, h := float64(a.SeqLen), float64(a.Layers), float64(a.Hidden)
-	return 6*s*a.Count() + 12*l*s*s*h
+	idle := a.InExperts() * (1 - min(2/float64(max(a.Experts, 1)), 1))
+	return 6*s*a.Count()*(1-idle) + 12*l*s*s*h
 }
 
 func (a *Architecture) validate(o *object) {

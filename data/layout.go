@@ -146,6 +146,8 @@ func (l Layout) Check(workers int, mode Mode, a Architecture) (column, found, wa
 		return "workers", strconv.Itoa(workers), fmt.Sprintf("a multiple of tp × pp × cp, which is %d", n)
 	case workers > 0 && l.EP > 1 && (workers/n*max(l.CP, 1))%l.EP != 0:
 		return "ep", strconv.Itoa(l.EP), fmt.Sprintf("a divisor of the %d replicas", workers/n)
+	case a.Experts > 0 && a.Experts%max(l.EP, 1) != 0:
+		return "ep", strconv.Itoa(l.EP), fmt.Sprintf("a divisor of the %d experts of the model", a.Experts)
 	case a.Layers > 0 && l.PP > a.Layers:
 		return "pp", strconv.Itoa(l.PP), fmt.Sprintf("at most the %d layers of the model", a.Layers)
 	case a.Heads > 0 && l.TP > a.Heads:

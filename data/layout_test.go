@@ -2,6 +2,8 @@ package data_test
 
 import (
 	"bytes"
+	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,5 +96,21 @@ func TestLayoutErrors(t *testing.T) {
 	_, _, err = data.ReadMeasurements(strings.NewReader("job,workers,mode,ps,tp,step_time_s\ngpt,8,ps-sync,2,2,1\n"), "m.csv")
 	if want := "modelled without parameter servers"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Experts multiply the feed-forward layers, 8·l·h² of 12·l·h² parameters, and
+// expert parallelism divides them.
+func TestExperts(t *testing.T) {
+	a := data.Architecture{Layers: 32, Hidden: 4096, Experts: 8}
+	lh2 := 32 * 4096. * 4096
+	if want := lh2 * (4 + 64 + 13/4096.); math.Abs(a.Count()/want-1) > 1e-12 || math.Abs(a.InExperts()/(64*lh2/want)-1) > 1e-12 {
+		t.Errorf("%g parameters, %g of them in experts; want %g, %g", a.Count(), a.InExperts(), want, 64*lh2/want)
+	}
+	for ep, wanted := range map[int]string{8: "", 3: "a divisor of the 8 experts of the model", 16: "a divisor of the 8 experts of the model"} {
+		column, found, want := data.Layout{EP: ep}.Check(48, data.AllReduce, a)
+		if want != wanted || want != "" && (column != "ep" || found != strconv.Itoa(ep)) {
+			t.Errorf("ep %d: %s %s, want %q; expected %q", ep, column, found, want, wanted)
+		}
 	}
 }

@@ -41,7 +41,11 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	return &Model{m, modelFile{Job: m.Job(), Seed: s.Seed, Memory: memoryOf(ms, s.Seed), Start: medianStart(ms)}}, nil
+	out := &Model{m, modelFile{Job: m.Job(), Seed: s.Seed, Memory: memoryOf(ms, s.Seed), Start: medianStart(ms)}}
+	if out.file.Memory != nil && slices.ContainsFunc(ms, func(m data.Measurement) bool { return m.EP > 1 && m.Experts == 0 }) {
+		out.file.Warnings = append(out.file.Warnings, "memory over ep is known from measured peaks alone, without the number of experts (column experts)")
+	}
+	return out, nil
 }
 
 // memoryOf fits the memory model if a measurement has a peak, a size of the

@@ -34,6 +34,19 @@ type LayoutAnswer struct {
 	Loses string
 }
 
+// byUsefulSpeed orders layouts by P(fits) / expected step time, the speed
+// expected of trying them, the largest first, and says where the others lose.
+func byUsefulSpeed(all []LayoutAnswer) {
+	time := func(a LayoutAnswer) float64 {
+		if a.Memory == nil {
+			return a.Expected
+		}
+		return a.Expected / a.Memory.Fits
+	}
+	slices.SortStableFunc(all, func(a, b LayoutAnswer) int { return cmp.Compare(time(a), time(b)) })
+	nameLosses(all)
+}
+
 // Shares returns the shares (0..1) of a step that the pipeline bubble and
 // communication (of tensors, and exposed communication of gradients) take.
 func (a LayoutAnswer) Shares() (bubble, communication float64) {
@@ -42,8 +55,8 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 }
 
 // Layouts predicts every layout of the workers at the global batch that fits in
-// memory with the probability asked for, in ascending order of expected step
-// time. It fails with a *data.InputError if the model has no measured layouts
+// memory with the probability asked for, in descending order of P(fits) /
+// expected step time. It fails with a *data.InputError if the model has no measured layouts
 // or no candidate divides the batch, and with a *[NoLayoutError] if no layout
 // fits.
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
@@ -52,11 +65,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 		return nil, data.Invalid("layout", "no measured layout of "+q.GPUType, "measurements with tp, pp, sharding or recompute, to choose a layout from")
 	}
 	q = q.complete(measured)
-	combinations := map[words]bool{}
-	for _, m := range measured {
-		combinations[words{m.Sharding, m.Recompute, m.Offload}] = true
-	}
-	candidates := q.candidates(measured, combinations, p.Model.Architecture())
+	candidates := q.candidates(measured, nil, p.Model.Architecture())
 	if len(candidates) == 0 {
 		return nil, data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), "a global batch that is a multiple of replicas × micro-batch")
 	}
@@ -75,8 +84,7 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 		nearest := slices.MaxFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Memory.Fits, b.Memory.Fits) })
 		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
 	}
-	slices.SortStableFunc(fits, func(a, b LayoutAnswer) int { return cmp.Compare(a.Expected, b.Expected) })
-	nameLosses(fits)
+	byUsefulSpeed(fits)
 	return fits, nil
 }
 
@@ -157,45 +165,72 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 	return q
 }
 
-// words are values of sharding, recompute and offload.
-type words [3]string
-
 // candidates lists the layouts to choose from: degrees that are powers of two
 // or were measured, tensor parallelism within a node unless measured wider,
-// micro-batches that are powers of two up to twice the largest measured, and
-// the given combinations of sharding, recompute and offload.
-func (q LayoutQuestion) candidates(measured []data.Measurement, combinations map[words]bool, a data.Architecture) []data.Config {
-	tensors, stages := doublings(q.PerNode), doublings(q.Workers)
+// expert parallelism by divisors of the number of experts, micro-batches that are powers
+// of two up to twice the largest measured, and combinations of sharding,
+// recompute and offload: those given besides those measured.
+func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture) []data.Config {
+	tensors, stages, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}
+	for e := 2; e <= a.Experts; e++ {
+		if a.Experts%e == 0 {
+			experts[e] = true
+		}
+	}
 	largest := 1.
 	for _, m := range measured {
-		tensors[max(m.TP, 1)], stages[max(m.PP, 1)] = true, true
+		tensors[max(m.TP, 1)], stages[max(m.PP, 1)], experts[max(m.EP, 1)] = true, true, true
 		if !m.MicroUnknown {
 			largest = math.Max(largest, m.LocalBatch)
 		}
+		combinations = append(combinations, data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload})
 	}
-	sorted := slices.SortedFunc(maps.Keys(combinations), func(a, b words) int { return slices.Compare(a[:], b[:]) })
+	shardings := data.LayoutWords("sharding")
+	slices.SortFunc(combinations, func(a, b data.Layout) int {
+		return cmp.Or(cmp.Compare(slices.Index(shardings, a.Get("sharding")), slices.Index(shardings, b.Get("sharding"))),
+			cmp.Compare(a.Recompute, b.Recompute), cmp.Compare(a.Offload, b.Offload))
+	})
 	kind := measured[0].Config
+	seen := map[string]bool{}
 	var all []data.Config
 	for _, t := range slices.Sorted(maps.Keys(tensors)) {
 		for _, p := range slices.Sorted(maps.Keys(stages)) {
-			for b := 1.; b <= 2*largest; b *= 2 {
-				for _, w := range sorted {
-					c := data.Config{Job: kind.Job, GPUType: kind.GPUType, Mode: data.AllReduce, Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode, LocalBatch: b,
-						Layout: data.Layout{TP: t, PP: p, Sharding: w[0], Recompute: w[1], Offload: w[2]}}
-					if _, _, want := c.Layout.Check(q.Workers, data.AllReduce, a); want != "" || t*p > q.Workers {
-						continue
+			for _, e := range slices.Sorted(maps.Keys(experts)) {
+				for b := 1.; b <= 2*largest; b *= 2 {
+					for _, l := range combinations {
+						if l.TP, l.PP = t, p; e > 1 {
+							l.EP = e
+						}
+						c := data.Config{Job: kind.Job, GPUType: kind.GPUType, Mode: data.AllReduce, Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode, LocalBatch: b, Layout: l}
+						if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" || t*p > q.Workers {
+							continue
+						}
+						steps := q.GlobalBatch / (float64(c.Replicas()) * b)
+						if steps < 1 || steps != math.Trunc(steps) {
+							continue
+						}
+						c.AccumSteps = int(steps) - 1
+						if key := q.effective(c).Key(); !seen[key] {
+							seen[key] = true
+							all = append(all, c)
+						}
 					}
-					steps := q.GlobalBatch / (float64(c.Replicas()) * c.LocalBatch)
-					if steps < 1 || steps != math.Trunc(steps) {
-						continue
-					}
-					c.AccumSteps = int(steps) - 1
-					all = append(all, c)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// effective returns c without sharding that does nothing: of a single replica,
+// or within a node that holds all of them.
+func (q LayoutQuestion) effective(c data.Config) data.Config {
+	if d := c.Replicas(); d == 1 {
+		c.Sharding = ""
+	} else if c.Sharding == "hybrid" && d*max(c.TP, 1) <= q.PerNode {
+		c.Sharding = "zero3"
+	}
+	return c
 }
 
 // doublings returns 1, 2, 4, … up to n.
@@ -223,24 +258,23 @@ func nameLosses(all []LayoutAnswer) {
 			{"gradients", l.Exposed - best.Exposed},
 			{"optimizer", l.Optimizer - best.Optimizer},
 		}, func(a, b part) int { return cmp.Compare(a.by, b.by) })
-		all[i].Loses = fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Step())
+		if all[i].Loses = fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Step()); all[i].Expected <= all[0].Expected {
+			all[i].Loses = "probability to fit"
+		}
 	}
 }
 
 // UnmeasuredLayouts predicts the layouts of a model on a GPU type without
-// measurements. Layouts that fit with a probability of at least .9 come first,
-// in ascending order of expected step time; the others follow in descending
-// order of the probability to fit. Times are in an arbitrary unit.
+// measurements, in descending order of P(fits) / expected step time. Times are
+// in an arbitrary unit.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) []LayoutAnswer {
 	m := memory.Fit(nil, a, 0)
-	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}.complete(nil)
+	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}
 	like := []data.Measurement{{Config: data.Config{GPUType: gpuType, Workers: 1, LocalBatch: 4}}}
-	combinations := map[words]bool{}
+	var combinations []data.Layout
 	for _, sharding := range []string{"", "zero1", "zero3", "hybrid"} {
 		for _, recompute := range []string{"", "selective", "full"} {
-			if sharding != "hybrid" || workers > perNode {
-				combinations[words{sharding, recompute, ""}] = true
-			}
+			combinations = append(combinations, data.Layout{Sharding: sharding, Recompute: recompute})
 		}
 	}
 	parts := speed.ExpectedParts(gpuType, a)
@@ -249,12 +283,6 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 		needs, l := m.Predict(c), parts(c)
 		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
 	}
-	slices.SortStableFunc(all, func(a, b LayoutAnswer) int {
-		if least := min(a.Memory.Fits, b.Memory.Fits); least < q.LeastFits && a.Memory.Fits != b.Memory.Fits {
-			return cmp.Compare(b.Memory.Fits, a.Memory.Fits)
-		}
-		return cmp.Compare(a.Expected, b.Expected)
-	})
-	nameLosses(all)
+	byUsefulSpeed(all)
 	return all
 }

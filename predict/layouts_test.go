@@ -113,29 +113,49 @@ func TestNoLayoutFits(t *testing.T) {
 
 // Without measurements, the size of a model determines that it does not fit
 // without sharding, that it fits with it, and that fitting layouts need not
-// recompute everything.
+// recompute everything. The order is by P(fits) / time.
 func TestUnmeasuredLayouts(t *testing.T) {
 	llama := data.Architecture{Parameters: 70e9, Layers: 80, Hidden: 8192, Heads: 64, SeqLen: 4096, Vocab: 128256}
-	all := predict.UnmeasuredLayouts(llama, "h100", 64, 8, 512)
-	plain := slices.IndexFunc(all, func(a predict.LayoutAnswer) bool { return a.Config.Plain() })
-	if plain < 0 || all[plain].Memory.Fits > .01 {
-		t.Fatalf("70 billion parameters on every GPU: %+v", all[plain].Memory)
+	large := predict.UnmeasuredLayouts(llama, "h100", 64, 8, 512)
+	plain := slices.IndexFunc(large, func(a predict.LayoutAnswer) bool { return a.Config.Plain() })
+	if plain < 0 || large[plain].Memory.Fits > .01 {
+		t.Fatalf("70 billion parameters on every GPU: %+v", large[plain].Memory)
 	}
-	if best := all[0]; best.Memory.Fits < .5 || best.Config.Plain() {
-		t.Errorf("the likeliest to fit, %s, does with %.2f", best.Config, best.Memory.Fits)
+	if best := large[0]; best.Memory.Fits < .5 || best.Config.Plain() {
+		t.Errorf("the first, %s, fits with %.2f", best.Config, best.Memory.Fits)
 	}
-	small := data.Architecture{Parameters: 1e9, Layers: 16, Hidden: 2048, Heads: 16, SeqLen: 2048, Vocab: 32000}
-	all = predict.UnmeasuredLayouts(small, "h100", 8, 8, 64)
-	if c := all[0].Config; c.ModelParallel() > 1 || c.Recompute == "full" {
+	small := predict.UnmeasuredLayouts(data.Architecture{Parameters: 1e9, Layers: 16, Hidden: 2048, Heads: 16, SeqLen: 2048, Vocab: 32000}, "h100", 8, 8, 64)
+	if c := small[0].Config; c.ModelParallel() > 1 || c.Recompute == "full" {
 		t.Errorf("a billion parameters on 8 GPUs: first %s", c)
 	}
-	for i, a := range all[1:] {
-		before := all[i]
-		if a.Memory.Fits >= .9 && (before.Memory.Fits < .9 || before.Expected > a.Expected) {
-			t.Fatalf("%s (%.2f, %.3g) comes before %s (%.2f, %.3g)", before.Config, before.Memory.Fits, before.Expected, a.Config, a.Memory.Fits, a.Expected)
+	for _, all := range [][]predict.LayoutAnswer{large, small} {
+		alone := map[string]bool{}
+		for i, a := range all {
+			if before := all[max(i-1, 0)]; before.Memory.Fits/before.Expected < a.Memory.Fits/a.Expected {
+				t.Fatalf("%s (%.2f, %.3g) comes before %s (%.2f, %.3g)", before.Config, before.Memory.Fits, before.Expected, a.Config, a.Memory.Fits, a.Expected)
+			}
+			if (a.Loses == "") != (i == 0) {
+				t.Fatalf("%d: %s loses by %q", i, a.Config, a.Loses)
+			}
+			if c := a.Config; c.Replicas() == 1 { // sharding over one replica is none
+				c.Sharding = ""
+				if alone[c.Key()] {
+					t.Fatalf("%s is listed twice", a.Config)
+				}
+				alone[c.Key()] = true
+			}
 		}
-		if a.Loses == "" {
-			t.Fatalf("%s does not say why it is behind the first", a.Config)
-		}
+	}
+}
+
+// Expert parallelism takes the divisors of the number of experts.
+func TestUnmeasuredExperts(t *testing.T) {
+	moe := data.Architecture{Layers: 32, Hidden: 4096, Heads: 32, SeqLen: 2048, Vocab: 32000, Experts: 6}
+	degrees := map[int]float64{}
+	for _, a := range predict.UnmeasuredLayouts(moe, "h100", 48, 8, 480) {
+		degrees[a.Config.EP] = max(degrees[a.Config.EP], a.Memory.Fits)
+	}
+	if len(degrees) != 4 || !(degrees[6] > degrees[0]) {
+		t.Errorf("probabilities to fit by ep %v; want 1 (0), 2, 3 and 6, the last larger than the first", degrees)
 	}
 }

@@ -290,3 +290,49 @@ func TestSynchronisationLongerThanTheStep(t *testing.T) {
 		t.Errorf("warnings %q", res.Warnings)
 	}
 }
+
+// Step times that the time of the trial contradicts do not become a measurement,
+// or are warned of.
+func TestToldTimesAreCompared(t *testing.T) { synctest.Test(t, testToldTimesAreCompared) }
+
+func testToldTimesAreCompared(t *testing.T) {
+	for _, c := range []struct {
+		told         float64 // seconds
+		status, want string
+	}{
+		{.01, "ok", ""},
+		{10, "failed", "its 4 step times add up to 40 s, but it took 0.04 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
+		{.001, "ok", "trial 1 (1 × a100, allreduce): its steps take 0.499 s of the 4.98 s in which their lines came"},
+	} {
+		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, _ launch.Trial, obs chan<- launch.Observation) error {
+			for i := 0; ctx.Err() == nil; i++ {
+				time.Sleep(10 * time.Millisecond)
+				obs <- launch.Observation{At: time.Now(), Step: float64(i), StepTime: c.told}
+				synctest.Wait()
+			}
+			return context.Cause(ctx)
+		}))
+		r.Study.Trial.MaxSeconds, r.Study.Trial.Retries = 40, 0
+		res, err := r.Run(t.Context())
+		if err != nil || statuses(res.Measurements) != c.status {
+			t.Fatalf("told %g s: %s, %v; want %s", c.told, statuses(res.Measurements), err, c.status)
+		}
+		if text := res.Measurements[0].Error + strings.Join(res.Warnings, "\n"); (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
+			t.Errorf("told %g s: %q, want …%s…", c.told, text, c.want)
+		}
+	}
+}
+
+// A step time whose interval includes zero is warned of.
+func TestUnknownStepTime(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 1, script(func(_ context.Context, _ launch.Trial, obs chan<- launch.Observation) error {
+		for i, seconds := range []float64{1, 1, 20, 1, 1} {
+			obs <- launch.Observation{Step: float64(i), StepTime: seconds}
+		}
+		return nil
+	}))
+	res, err := r.Run(t.Context())
+	if err != nil || len(res.Warnings) != 1 || !strings.Contains(res.Warnings[0], "its step time is less certain than it is long, 5.75 s ± ") {
+		t.Errorf("%+v, %v, warnings %q", res.Measurements, err, res.Warnings)
+	}
+}

@@ -41,6 +41,15 @@ func (q *queueing) seenRunning(at time.Time) {
 	}
 }
 
+// took returns the seconds since the launch, by our clock alone; 0 if an earlier
+// run submitted the trial.
+func (q *queueing) took() float64 {
+	if q.followed {
+		return 0
+	}
+	return time.Since(q.launched).Seconds()
+}
+
 func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
 
 // beginning returns when the trial began to run; its launch if it has not waited.

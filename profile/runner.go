@@ -212,9 +212,7 @@ func (r *Runner) record(out outcome) error {
 		delete(r.others, out.trial.ID)
 		r.results[out.trial.ID] = result
 	}
-	if out.warning != "" {
-		r.warnings = append(r.warnings, out.warning)
-	}
+	r.warnings = append(r.warnings, out.warnings...)
 	r.mu.Unlock()
 	if taken {
 		r.notify(Event{Kind: TrialTaken, Trial: out.trial})

@@ -37,7 +37,7 @@ type outcome struct {
 	queued      time.Duration // waiting for nodes
 	preempted   bool          // by the engine
 	taken       bool          // another profiler has the trial now
-	warning     string        // about how it was measured
+	warnings    []string      // about how it was measured
 	err         error         // the launcher failed
 }
 
@@ -166,9 +166,9 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				take(<-obs)
 			}
 			m.SeenOutside(peak, device)
-			out := r.conclude(t, m, err)
+			out := r.conclude(t, m, q.took(), err)
 			if err := writeRanks(t, m.Ranks()); err != nil {
-				out.warning = err.Error()
+				out.warnings = append(out.warnings, err.Error())
 			}
 			now := time.Now()
 			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
@@ -221,26 +221,41 @@ func orNever(d time.Duration) time.Duration {
 	return d
 }
 
-func (r *Runner) conclude(t launch.Trial, m *meter.Meter, err error) outcome {
+// conclude turns what was read of a trial, the seconds that it took, 0 if not
+// known, and how its launch ended into its outcome.
+func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err error) outcome {
 	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config), Architecture: r.Study.Model}}
 	end := &out.measurement
 	var failure *launch.Failure
+	warn := func(format string, a ...any) {
+		out.warnings = append(out.warnings, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config)+fmt.Sprintf(format, a...))
+	}
 	reading := m.Read()
+	contradiction, impossible := m.Contradiction(took)
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
+	ended := err == nil || errors.Is(err, errEnough)
 	switch {
-	case (err == nil || errors.Is(err, errEnough)) && reading.Steps >= meter.FewestSteps:
+	case ended && impossible:
+		end.Status, end.Error = data.Failed, contradiction
+	case ended && reading.Steps >= meter.FewestSteps:
 		end.Status = data.OK
 		end.StepTime, end.StepTimeSD, end.SyncTime, end.Steps = reading.StepTime, reading.SD, reading.SyncTime, reading.Steps
 		end.StepTimeSE = reading.SE
 		if reading.Hurried {
-			out.warning = fmt.Sprintf("trial %d (%s): of its %d steps only %d were dropped as warm-up, not the %d of the study",
-				t.ID, t.Config, reading.Steps+reading.Warmup, reading.Warmup, r.Study.Trial.Warmup)
+			warn("of its %d steps only %d were dropped as warm-up, not the %d of the study",
+				reading.Steps+reading.Warmup, reading.Warmup, r.Study.Trial.Warmup)
 		}
 		if reading.SyncTime > reading.StepTime { // as of a busy machine's ps-async, where it is not of the same steps
 			end.SyncTime = 0
-			out.warning = fmt.Sprintf("trial %d (%s): its sync_time_s, %.3g s on average, is left out: a step takes %.3g s", t.ID, t.Config, reading.SyncTime, reading.StepTime)
+			warn("its sync_time_s, %.3g s on average, is left out: a step takes %.3g s", reading.SyncTime, reading.StepTime)
 		}
-	case err == nil || errors.Is(err, errEnough):
+		if 2*reading.SE >= reading.StepTime {
+			warn("its step time is less certain than it is long, %.3g s ± %.3g s of %d steps: measure for longer (trial.max_seconds)", reading.StepTime, 2*reading.SE, reading.Steps)
+		}
+		if contradiction != "" {
+			warn("%s", contradiction)
+		}
+	case ended:
 		end.Status = data.Failed
 		end.Error = fmt.Sprintf("it ended after %s, want at least %d after warm-up", english.Plural(m.Observed(), "step", ""), meter.FewestSteps)
 	case errors.Is(err, errHung):

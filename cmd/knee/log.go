@@ -136,6 +136,9 @@ func (a *app) read(file string, in readFlags, given map[string]string) ([]data.M
 	if p.Pattern != "" {
 		a.note("read as --pattern %s", p.Pattern)
 	}
+	if p.Doubt != "" {
+		a.warn(file + ": " + p.Doubt)
+	}
 	if config.LocalBatch == 0 {
 		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))
 	}

@@ -19,10 +19,10 @@ import (
 
 type answerRow struct {
 	Config       data.Config    `json:"config"`
-	StepTime     data.Estimate  `json:"step_time_s"`
-	Throughput   data.Estimate  `json:"throughput"`
-	Efficiency   data.Estimate  `json:"efficiency"`
-	Goodput      data.Estimate  `json:"goodput"`
+	StepTime     data.Estimate  `json:"step_time_s,omitzero"`
+	Throughput   data.Estimate  `json:"throughput,omitzero"`
+	Efficiency   data.Estimate  `json:"efficiency,omitzero"`
+	Goodput      data.Estimate  `json:"goodput,omitzero"`
 	GlobalBatch  float64        `json:"global_batch,omitempty"`
 	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
 	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
@@ -205,6 +205,7 @@ func answerCSV(answers []predict.Answer) *table {
 
 type layoutRow struct {
 	answerRow
+	Relative      float64 `json:"relative_time,omitempty"` // to the first, if no time was measured
 	Bubble        float64 `json:"bubble_share"`
 	Communication float64 `json:"communication_share"`
 	Loses         string  `json:"loses,omitempty"`
@@ -242,6 +243,9 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	speed := func(l, _ predict.LayoutAnswer) []any {
 		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}
 	}
+	if f.best {
+		a.note("layouts that fit with a probability of .9, in the order of P(fits) / expected step time; this mean exceeds the median, step_time, where slow ones are possible")
+	}
 	return a.listLayouts(f, out, "step_time,samples/s", speed, func(k int) ([]predict.LayoutAnswer, error) {
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
 		if len(all) > 1 && f.best && all[0].StepTime.Hi > all[1].StepTime.Lo {
@@ -261,7 +265,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
 	}
 	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
-	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; layouts that fit come first, in the order of time expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
+	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; the first has the most P(fits) / time, as expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
 	relative := func(l, best predict.LayoutAnswer) []any { return []any{fmt.Sprintf("%.2f", l.Expected/best.Expected)} }
 	return a.listLayouts(f, out, "relative time", relative, func(k int) ([]predict.LayoutAnswer, error) {
 		return predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch), nil
@@ -286,7 +290,11 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 			bubble, communication := l.Shares()
 			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
 			t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
-			rows = append(rows, layoutRow{rowsOf([]predict.Answer{l.Answer})[0], bubble, communication, l.Loses})
+			row := layoutRow{rowsOf([]predict.Answer{l.Answer})[0], 0, bubble, communication, l.Loses}
+			if l.StepTime.Mean == 0 {
+				row.Relative = l.Expected / all[0].Expected
+			}
+			rows = append(rows, row)
 		}
 	}
 	if len(rows) == 0 {

@@ -56,9 +56,6 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	}
 	draws := make([][coordinates]float64, len(f.Draws))
 	for i, d := range f.Draws {
-		if len(d) == selective { // of a version that took all activations for kept
-			d = append(d, 0)
-		}
 		if len(d) != coordinates {
 			return fmt.Errorf("a draw of the memory model with %d coordinates, want %d: fit the job again", len(d), coordinates)
 		}
@@ -84,6 +81,7 @@ func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 // fitUnder is [Fit] with a given prior instead of the learned one.
 func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	m := &Model{arch: a, gpu: map[string]float64{}}
+	uncounted := slices.ContainsFunc(ms, Uncounted)
 	for _, r := range ms {
 		if a.Zero() && !r.Architecture.Zero() {
 			m.arch = r.Architecture
@@ -97,6 +95,9 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 		arch := r.Architecture
 		if arch.Zero() {
 			arch = m.arch
+		}
+		if uncounted {
+			arch.Layers, m.arch.Layers = 0, 0
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
 		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
@@ -113,6 +114,12 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 	}
 	m.draws = sample(thin(rows), priors(m.arch, from), seed)
 	return m
+}
+
+// Uncounted reports whether the size of a measurement's model leaves out an
+// unknown number of experts.
+func Uncounted(m data.Measurement) bool {
+	return m.EP > 1 && m.Experts == 0 && m.Parameters == 0 && m.Layers > 0
 }
 
 // Capacity returns the bytes of memory of a GPU type, +Inf if not known.

@@ -3,7 +3,6 @@ package memory
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -32,15 +31,19 @@ func thin(rows []observation) []observation {
 	return kept
 }
 
-// logDensity is the log posterior density of coordinates, up to a constant.
-// Peaks scatter as Student's t with four degrees of freedom, as single runs
-// allocate differently.
-func logDensity(x *[coordinates]float64, rows []observation, prior *[coordinates]Gaussian) float64 {
-	var v float64
+// logPrior is the log prior density of coordinates, up to a constant.
+func logPrior(x *[coordinates]float64, prior *[coordinates]Gaussian) (v float64) {
 	for i, p := range prior {
 		z := (x[i] - p.Mean) / p.SD
 		v -= z * z / 2
 	}
+	return v
+}
+
+// logLikelihood is the log likelihood of coordinates, up to a constant. Peaks
+// scatter as Student's t with four degrees of freedom, as single runs allocate
+// differently.
+func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
 	sd := math.Exp(x[noise])
 	for i := range rows {
 		o := &rows[i]
@@ -85,56 +88,51 @@ const (
 
 // sample draws from the posterior with the affine-invariant ensemble sampler
 // (Goodman and Weare, "Ensemble samplers with affine invariance", 2010), which
-// needs neither derivatives nor scales. Without rows it draws from the prior, as
-// it does the share that selective recomputation keeps if no row shows it.
+// needs neither derivatives nor scales. Without rows it draws from the prior.
 func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
-	dims := selective // the last coordinate
-	if slices.ContainsFunc(rows, func(o observation) bool { return o.selective }) {
-		dims = coordinates
-	}
 	draw := func() (x [coordinates]float64) {
-		for i, p := range prior[:dims] {
+		for i, p := range prior {
 			x[i] = p.Mean + p.SD*rng.NormFloat64()
 		}
 		return x
 	}
 	x := make([][coordinates]float64, walkers)
+	for i, p := range prior { // a Latin hypercube
+		for w, at := range rng.Perm(walkers) {
+			x[w][i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/walkers)
+		}
+	}
+	if len(rows) == 0 {
+		return x
+	}
 	density := make([]float64, walkers)
 	for w := range x {
 		// Each walker starts at its likeliest draw, so that none starts where
 		// the density vanishes.
-		x[w] = draw()
-		density[w] = logDensity(&x[w], rows, &prior)
+		likelihood := logLikelihood(&x[w], rows)
 		for range tries {
-			if len(rows) == 0 {
-				break // an independent draw of the prior
-			}
 			y := draw()
-			if v := logDensity(&y, rows, &prior); v > density[w] {
-				x[w], density[w] = y, v
+			if v := logLikelihood(&y, rows); v > likelihood {
+				x[w], likelihood = y, v
 			}
 		}
+		density[w] = likelihood + logPrior(&x[w], &prior)
 	}
-	for i := 0; i < steps && len(rows) > 0; i++ {
+	for range steps {
 		for half := range 2 {
 			for w := half; w < walkers; w += 2 {
 				other := &x[(rng.IntN(walkers/2)*2+1-half)%walkers]
 				z := stretch(rng.Float64())
 				var y [coordinates]float64
-				for i := range dims {
+				for i := range y {
 					y[i] = other[i] + z*(x[w][i]-other[i])
 				}
-				v := logDensity(&y, rows, &prior)
-				if math.Log(rng.Float64()) < float64(dims-1)*math.Log(z)+v-density[w] {
+				v := logLikelihood(&y, rows) + logPrior(&y, &prior)
+				if math.Log(rng.Float64()) < float64(coordinates-1)*math.Log(z)+v-density[w] {
 					x[w], density[w] = y, v
 				}
 			}
-		}
-	}
-	for w := range x {
-		for i := dims; i < coordinates; i++ {
-			x[w][i] = prior[i].Mean + prior[i].SD*rng.NormFloat64()
 		}
 	}
 	return x

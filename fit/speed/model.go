@@ -226,7 +226,7 @@ func checkRow(m data.Measurement) error {
 		return bad("sync_time_s", m.SyncTime, "seconds from 0 to the step time")
 	}
 	var in *data.InputError
-	if err := checkConfig(m.Config); errors.As(err, &in) {
+	if err := checkConfig(m.Config, m.Architecture); errors.As(err, &in) {
 		in.File, in.Line = m.Source.File, m.Source.Line
 		return in
 	}
@@ -240,7 +240,7 @@ const (
 	minBatch, maxBatch = 1e-6, 1e12
 )
 
-func checkConfig(c data.Config) error {
+func checkConfig(c data.Config, a data.Architecture) error {
 	bad := func(column, found, want string) error {
 		return &data.InputError{Source: data.Source{Column: column}, Found: found, Want: want}
 	}
@@ -258,7 +258,7 @@ func checkConfig(c data.Config) error {
 	case c.PS < 0:
 		return bad("ps", fmt.Sprint(c.PS), "at least 0")
 	}
-	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), data.Architecture{}); want != "" {
+	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), a); want != "" {
 		return bad(column, found, want)
 	}
 	return nil

@@ -136,7 +136,7 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 		c.Workers = c.Placement.Workers()
 	}
 	fail := func(err error) (*group, int, data.Config, error) { return nil, -1, c, err }
-	if err := checkConfig(c); err != nil {
+	if err := checkConfig(c, m.Architecture()); err != nil {
 		return fail(err)
 	}
 	types := m.GPUTypes()

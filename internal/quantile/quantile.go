@@ -3,6 +3,7 @@
 package quantile
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -49,15 +50,7 @@ func Weighted(values, weights []float64, p float64) float64 {
 	if !(total > 0) {
 		return math.NaN()
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case values[a] < values[b]:
-			return -1
-		case values[a] > values[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	var sum float64
 	for _, i := range order {
 		if sum += weights[i]; sum >= p*total && weights[i] > 0 {

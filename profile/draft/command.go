@@ -1,39 +1,37 @@
 package draft
 
 import (
+	_ "embed"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// flag is a flag of training scripts that names a part of the configuration.
+//go:embed programs.yaml
+var programText []byte
+
+// programs is what programs.yaml says of launchers and training programs.
+var programs = sync.OnceValue(func() (p struct {
+	Flags    []flag
+	Formats  []format
+	Starters []string
+}) {
+	if err := yaml.Unmarshal(programText, &p); err != nil {
+		panic(err) // it is part of this package
+	}
+	return p
+})
+
+// flag is a flag of training scripts that names a part of the configuration; see
+// programs.yaml.
 type flag struct {
-	names    []string // without leading dashes, - in place of _; with the section before a dot only where needed
-	knob     string   // of the space, or key of the section model
-	field    string   // template that replaces the value; empty to leave it
-	global   bool     // the batch of all workers together
-	launcher bool     // counts only before the script: a script's -n may mean something else
-	spawns   bool     // counts only for a script that starts its workers itself
-
-	words map[string]string // for a knob of words: from the program's word in lower case to the study's
-	bare  string            // the study's word for the flag without a value
-	when  string            // template condition under which the flag is present; absent, the knob is none
-}
-
-// flags lists the spellings of launchers and of common training scripts.
-func flags() []flag {
-	return append([]flag{
-		{names: []string{"trainer.devices"}, knob: "workers", field: "{{.WorkersPerNode}}"},
-		{names: []string{"trainer.num-nodes"}, field: "{{.Nodes}}"},
-		{names: []string{"nproc-per-node", "num-gpus"}, knob: "workers", field: "{{.WorkersPerNode}}", launcher: true},
-		{names: []string{"num-devices", "n-devices", "devices", "num-gpus", "n-gpus", "ngpus", "gpus"}, knob: "workers", field: "{{.Workers}}", spawns: true},
-		{names: []string{"num-processes", "np", "n"}, knob: "workers", field: "{{.Workers}}", launcher: true},
-		{names: []string{"nnodes", "num-nodes", "num-machines"}, field: "{{.Nodes}}", launcher: true},
-		{names: []string{"micro-batch-size", "per-device-train-batch-size", "batch-size-per-gpu", "batch-size-per-device", "per-device-batch-size", "per-device-batch", "per-gpu-batch-size", "local-batch", "local-batch-size"}, knob: "local_batch", field: "{{.LocalBatch}}"},
-		{names: []string{"global-batch-size", "global-batch"}, knob: "local_batch", field: "{{.GlobalBatch}}", global: true},
-		{names: []string{"batch-size", "batch", "train-batch-size", "bs", "b"}, knob: "local_batch", field: "{{.LocalBatch}}"},
-		{names: []string{"gradient-accumulation-steps", "accum-steps", "accumulation-steps", "grad-accum-steps", "grad-accum"}, knob: "accum_steps", field: "{{.MicroSteps}}"},
-	}, layoutFlags()...)
+	Names                    []string
+	Knob, Field, Bare, When  string
+	Global, Launcher, Spawns bool
+	Words                    map[string]string
 }
 
 // part is one value of the configuration in a command.
@@ -59,7 +57,7 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 		inScript = inScript || isScript(out[i])
 		name, value, joined := strings.Cut(out[i], "=")
 		f, ok := flagNamed(name, joined, spawns)
-		if !ok || f.launcher && inScript {
+		if !ok || f.Launcher && inScript {
 			continue
 		}
 		at, own := i, joined // own: the value is this flag's
@@ -67,23 +65,23 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 			value, own = out[i+1], !strings.HasPrefix(out[i+1], "-")
 			at++
 		}
-		p := part{knob: f.knob, field: f.field, global: f.global, spawns: f.spawns, arg: name}
+		p := part{knob: f.Knob, field: f.Field, global: f.Global, spawns: f.Spawns, arg: name}
 		switch {
-		case f.bare != "" && !own:
-			p.word, p.words, at = f.bare, []string{f.bare}, i
+		case f.Bare != "" && !own:
+			p.word, p.words, at = f.Bare, []string{f.Bare}, i
 		case !own || !f.read(value, &p):
 			continue // such as "auto"
-		case f.field != "" && slices.ContainsFunc(parts, func(q part) bool { return q.field == f.field && q.value != p.value }):
+		case f.Field != "" && slices.ContainsFunc(parts, func(q part) bool { return q.field == f.Field && q.value != p.value }):
 			continue // contradicts the flag before, so that it means something else
-		case f.field != "" && joined:
-			out[at] = name + "=" + f.field
-		case f.field != "":
-			out[at] = f.field
+		case f.Field != "" && joined:
+			out[at] = name + "=" + f.Field
+		case f.Field != "":
+			out[at] = f.Field
 		}
-		if f.when != "" && strings.HasPrefix(name, "--") {
+		if f.When != "" && strings.HasPrefix(name, "--") {
 			p.words = append(p.words, "none")
 			for k := i; k <= at; k++ {
-				out[k] = "{{if " + f.when + "}}" + out[k] + "{{end}}"
+				out[k] = "{{if " + f.When + "}}" + out[k] + "{{end}}"
 			}
 		}
 		parts = append(parts, p)
@@ -93,11 +91,11 @@ func templated(command []string, spawns bool) (out []string, parts []part) {
 
 // read reads a flag's value into p; false unless a known word or positive.
 func (f flag) read(value string, p *part) bool {
-	if f.words != nil {
-		p.word = f.words[strings.ToLower(value)]
-		if p.words = []string{p.word}; f.field != "" {
+	if f.Words != nil {
+		p.word = f.Words[strings.TrimSuffix(strings.ToLower(value), " auto_wrap")] // which the Trainer's --fsdp may add
+		if p.words = []string{p.word}; f.Field != "" {
 			p.words = nil
-			for _, w := range f.words {
+			for _, w := range f.Words {
 				p.words = append(p.words, w)
 			}
 		}
@@ -116,11 +114,11 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	}
 	name := strings.ReplaceAll(strings.TrimLeft(arg, "-+"), "_", "-")
 	last := name[strings.LastIndex(name, ".")+1:]
-	for _, f := range flags() {
-		if f.spawns && !spawns {
+	for _, f := range programs().Flags {
+		if f.Spawns && !spawns {
 			continue
 		}
-		if slices.Contains(f.names, name) || slices.Contains(f.names, last) {
+		if slices.Contains(f.Names, name) || slices.Contains(f.Names, last) {
 			return f, true
 		}
 	}
@@ -131,11 +129,8 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 // does. knee starts a plain script once per worker.
 func startsRanks(command []string) bool {
 	return slices.ContainsFunc(command, func(a string) bool {
-		switch a[strings.LastIndex(a, "/")+1:] {
-		case "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "horovodrun", "srun", "torch.distributed.run", "torch.distributed.launch", "run_train.sh", "nemo":
-			return true
-		}
-		return strings.HasPrefix(a, "trainer.devices=") // Lightning starts the others
+		// Lightning starts the other ranks.
+		return slices.Contains(programs().Starters, a[strings.LastIndex(a, "/")+1:]) || strings.HasPrefix(a, "trainer.devices=")
 	})
 }
 

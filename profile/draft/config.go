@@ -52,7 +52,8 @@ func (d *drafting) readFiles(dir string) {
 			}
 			sharding := stage(a.DeepSpeed.Stage)
 			if sharding == "" {
-				sharding = fsdpStrategies()[strings.ToLower(fmt.Sprint(a.FSDP.Strategy))]
+				fsdp, _ := flagNamed("--fsdp", false, false)
+				sharding = fsdp.Words[strings.ToLower(fmt.Sprint(a.FSDP.Strategy))]
 			}
 			offload := offloaded(a.DeepSpeed.Optimizer)
 			if a.FSDP.Offload {

@@ -7,50 +7,6 @@ import (
 	"knee/data"
 )
 
-// layoutFlags lists the flags of the parallel layout and of the model size.
-func layoutFlags() []flag {
-	strategies := fsdpStrategies()
-	granularity := map[string]string{"selective": "selective", "full": "full"}
-	return []flag{
-		{names: []string{"tensor-model-parallel-size", "tensor-parallel-size", "tensor-parallel-degree", "tp-size", "tp"}, knob: "tp", field: "{{.TP}}"},
-		{names: []string{"pipeline-model-parallel-size", "pipeline-parallel-size", "pipeline-parallel-degree", "pp-size", "pp"}, knob: "pp", field: "{{.PP}}"},
-		{names: []string{"context-parallel-size", "context-parallel-degree", "cp-size", "cp"}, knob: "cp", field: "{{.CP}}"},
-		{names: []string{"expert-model-parallel-size", "expert-parallel-degree", "ep-size", "ep"}, knob: "ep", field: "{{.EP}}"},
-		{names: []string{"use-distributed-optimizer"}, knob: "sharding", bare: "zero1", words: map[string]string{"true": "zero1"}, when: `ne .Sharding "none"`},
-		{names: []string{"zero-stage"}, knob: "sharding", field: "{{.ShardingStage}}", words: map[string]string{"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}},
-		{names: []string{"fsdp-sharding-strategy"}, knob: "sharding", field: "{{.ShardingStrategy}}", words: strategies},
-		{names: []string{"fsdp"}, knob: "sharding", words: withAutoWrap(strategies)},
-		{names: []string{"recompute-granularity"}, knob: "recompute", field: "{{.Recompute}}", words: granularity, when: `ne .Recompute "none"`},
-		{names: []string{"activations-checkpoint-granularity"}, knob: "recompute", field: `{{if eq .Recompute "none"}}null{{else}}{{.Recompute}}{{end}}`,
-			words: map[string]string{"selective": "selective", "full": "full", "null": "none"}},
-		{names: []string{"activation-checkpoint.mode"}, knob: "recompute", field: "{{.Recompute}}", words: map[string]string{"none": "none", "selective": "selective", "full": "full"}},
-		{names: []string{"gradient-checkpointing", "fsdp-activation-checkpointing"}, knob: "recompute", bare: "full",
-			field: `{{if eq .Recompute "full"}}true{{else}}false{{end}}`, words: map[string]string{"true": "full", "false": "none"}},
-		{names: []string{"num-layers"}, knob: "layers"},
-		{names: []string{"hidden-size"}, knob: "hidden"},
-		{names: []string{"num-attention-heads"}, knob: "heads"},
-		{names: []string{"seq-length", "seq-len", "encoder-seq-length"}, knob: "seq_len"},
-		{names: []string{"vocab-size", "padded-vocab-size"}, knob: "vocab"},
-		{names: []string{"num-experts"}, knob: "experts"},
-	}
-}
-
-// fsdpStrategies maps FSDP's strategies, and their numbers, to the study's words.
-func fsdpStrategies() map[string]string {
-	return map[string]string{"full_shard": "zero3", "shard_grad_op": "zero2", "no_shard": "none", "hybrid_shard": "hybrid",
-		"1": "zero3", "2": "zero2", "3": "none", "4": "hybrid"}
-}
-
-// withAutoWrap adds strategies with " auto_wrap", as the Trainer's --fsdp takes
-// them.
-func withAutoWrap(strategies map[string]string) map[string]string {
-	all := map[string]string{}
-	for theirs, ours := range strategies {
-		all[theirs], all[theirs+" auto_wrap"] = ours, ours
-	}
-	return all
-}
-
 func architecture() []string {
 	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
 }

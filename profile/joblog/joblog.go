@@ -28,6 +28,7 @@ type Progress struct {
 	Measurement data.Measurement // zero if no step is timed
 	Untimed     error            // why: an [*data.InputError]
 	Pattern     string           // that was found to match; empty for knee's lines
+	Doubt       string           // how step times and time stamps differ; empty if they agree
 }
 
 // Read reads the log of a job of configuration c, as a profile reads that of a
@@ -62,6 +63,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		return p, err
 	}
 	reading := steps.Read()
+	p.Doubt, _ = steps.Contradiction(0)
 	if reading.Steps == 0 {
 		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil
@@ -79,7 +81,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
 	b := bufio.NewReaderSize(r, launch.HeadBytes)
 	if what, parser, err = parserFor(b, name, c, m); err != nil {
-		return "", nil, err
+		return "", parser, err
 	}
 	lines := bufio.NewScanner(b)
 	lines.Buffer(make([]byte, maxLine), maxLine)
@@ -128,12 +130,11 @@ func untimed(name string, c data.Config, seen, timed int, at time.Time, parser l
 }
 
 // parserFor returns the parser, and the pattern's name if it was searched for.
-func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (string, launch.Parser, error) {
-	pattern := ""
+func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pattern string, p launch.Parser, err error) {
 	if m == (data.Metrics{}) {
 		head, err := b.Peek(launch.HeadBytes)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return "", nil, data.ReadError(name, err)
+			return "", p, data.ReadError(name, err)
 		}
 		expr := ""
 		m, expr = launch.Recognise(string(head))
@@ -142,15 +143,12 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (str
 			want = fmt.Sprintf("--regex, perhaps '%s': check that it reads the right numbers", expr)
 		}
 		if m == (data.Metrics{}) {
-			return "", nil, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step", Want: want}
+			return "", p, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step", Want: want}
 		}
 		pattern = m.Pattern
 	}
-	p, err := launch.NewParser(m)
-	if err != nil {
-		return "", nil, err
-	}
-	return pattern, launch.ParserFor(p, c), nil
+	p, err = launch.NewParser(m)
+	return pattern, launch.ParserFor(p, c), err
 }
 
 // cutLines is a [bufio.SplitFunc] of lines that a line feed or a carriage

@@ -44,6 +44,20 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Step times that the time stamps of the lines contradict are doubted.
+func TestReadDoubts(t *testing.T) {
+	for told, want := range map[string]string{"2": "", "2000": "they look like milliseconds", "0.1": "its steps take 2.9 s of the 56 s"} {
+		var log strings.Builder
+		for i := range 30 {
+			fmt.Fprintf(&log, "2025-03-01 12:00:%02d knee: {\"step\":%d,\"step_time_s\":%s}\n", 2*i, i+1, told)
+		}
+		p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Workers: 1}, data.Metrics{}, nil)
+		if err != nil || (p.Doubt == "") != (want == "") || !strings.Contains(p.Doubt, want) {
+			t.Errorf("steps of %s s, a line every 2 s: %q, %v; want …%s…", told, p.Doubt, err, want)
+		}
+	}
+}
+
 // Memory reported anywhere in a log is part of the measurement.
 func TestReadMemory(t *testing.T) {
 	c := data.Config{Job: "a", Workers: 8, LocalBatch: 1}

@@ -13,18 +13,13 @@ import (
 // linePrefix marks the lines that training scripts print for knee.
 const linePrefix = "knee:"
 
-// jsonl reads lines `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
-// prefix may stand anywhere in the line: launchers and logging frameworks put
-// text before it.
-type jsonl struct{}
-
 // notFinite matches what Python's json writes for the loss of a diverged run:
 // it is not JSON, but the speed is still valid.
-var notFinite = regexp.MustCompile(`(:\s*)(?:NaN|-?Infinity)`)
+var notFinite = regexp.MustCompile(`"([^"]*)"\s*:\s*(NaN|-?Infinity)`)
 
 // scan reads an object of known numbers only, as nearly every line is, without
 // the cost of package json. It returns false for any other.
-func (o *Observation) scan(text string) (bool, error) {
+func (p Parser) scan(o *Observation, text string) (bool, error) {
 	text = strings.TrimPrefix(text, "{")
 	for more := true; more; {
 		var key, value string
@@ -42,7 +37,7 @@ func (o *Observation) scan(text string) (bool, error) {
 		if digits := strings.TrimPrefix(value, "-"); err != nil || digits[0] < '0' || digits[0] > '9' || strings.ContainsAny(digits, "xX_") || len(key) < 2 || key[0] != '"' {
 			return false, nil
 		}
-		if known, err := o.set(key[1:len(key)-1], v); !known || err != nil {
+		if known, err := o.set(key[1:len(key)-1], v, p.samples); !known || err != nil {
 			return false, err
 		}
 	}
@@ -50,11 +45,17 @@ func (o *Observation) scan(text string) (bool, error) {
 }
 
 // read reads any object. It ignores unknown keys: scripts may print more.
-func (o *Observation) read(text string) error {
+func (p Parser) read(o *Observation, text string) error {
 	var all map[string]any
 	err := json.Unmarshal([]byte(text), &all)
-	if err != nil && notFinite.MatchString(text) {
-		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte("${1}null")), &all)
+	if err != nil {
+		for _, m := range notFinite.FindAllStringSubmatch(text, -1) {
+			v, _ := strconv.ParseFloat(m[2], 64) // the expression matches numbers only
+			if _, bad := o.set(m[1], v, p.samples); bad != nil {
+				return bad
+			}
+		}
+		err = json.Unmarshal(notFinite.ReplaceAll([]byte(text), []byte(`"$1":null`)), &all)
 	}
 	if err != nil {
 		return fmt.Errorf("not an observation: %w", err)
@@ -62,7 +63,7 @@ func (o *Observation) read(text string) error {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		v, number := all[key].(float64)
 		if !number {
-			if known, _ := new(Observation).set(key, 1); (known || key == "rank") && all[key] != nil {
+			if known, _ := new(Observation).set(key, 1, 1); (known || key == "rank") && all[key] != nil {
 				return fmt.Errorf("%s is %v, want a number", key, all[key])
 			}
 			continue
@@ -70,18 +71,17 @@ func (o *Observation) read(text string) error {
 		if key == "rank" {
 			o.Rank = max(int(v), UnknownRank)
 		}
-		if _, err := o.set(key, v); err != nil {
+		if _, err := o.set(key, v, p.samples); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (jsonl) Wants() string {
-	return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
-}
-
-func (jsonl) Parse(line string) (Observation, bool, error) {
+// parseOwn reads a line `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
+// prefix may stand anywhere in the line: launchers and logging frameworks put
+// text before it.
+func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	i := strings.Index(line, linePrefix)
 	if i < 0 {
 		return Observation{}, false, nil
@@ -91,10 +91,10 @@ func (jsonl) Parse(line string) (Observation, bool, error) {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
 	o := unseen()
-	done, err := o.scan(text)
+	done, err := p.scan(&o, text)
 	if err == nil && !done {
 		o = unseen()
-		err = o.read(text)
+		err = p.read(&o, text)
 	}
 	if err != nil {
 		return Observation{}, false, fmt.Errorf("%.120q: %w", text, err)

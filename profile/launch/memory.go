@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dustin/go-humanize"
 )
 
 // memoryFormat is how a program prints memory. Groups of its expression: peak (of
@@ -52,32 +54,9 @@ var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	}
 })
 
-// memoryReader adds the memory in a line to what the parser reads. A line of
-// knee reports it by its own key, and is not searched.
-type memoryReader struct {
-	Parser
-	formats []memoryFormat
-}
-
-func (m memoryReader) Parse(line string) (Observation, bool, error) {
-	o, ok, err := m.Parser.Parse(line)
-	if _, own := m.Parser.(jsonl); err != nil || o.PeakMemory > 0 || ok && own {
-		return o, ok, err
-	}
-	peak, device := m.read(line)
-	if peak == 0 && device == 0 {
-		return o, ok, nil
-	}
-	if !ok {
-		o = unseen()
-	}
-	o.PeakMemory, o.DeviceMemory = max(o.PeakMemory, peak), max(o.DeviceMemory, device)
-	return o, true, nil
-}
-
-// read returns the bytes in a line, 0 where it has none.
-func (m memoryReader) read(line string) (peak, device float64) {
-	for _, f := range m.formats {
+// memoryIn returns the bytes in a line, 0 where it has none.
+func memoryIn(line string) (peak, device float64) {
+	for _, f := range memoryFormats() {
 		if !strings.Contains(line, f.mark) {
 			continue
 		}
@@ -87,7 +66,8 @@ func (m memoryReader) read(line string) (peak, device float64) {
 		}
 		unit := f.bytes
 		if i := f.line.SubexpIndex("unit"); i >= 0 && match[i] != "" {
-			unit = unitOf(match[i])
+			n, _ := humanize.ParseBytes("1" + strings.TrimSuffix(strings.ToLower(match[i]), "ytes")) // the expression matches units only
+			unit = float64(n)
 		}
 		bytes := func(group string) float64 {
 			i := f.line.SubexpIndex(group)
@@ -107,14 +87,3 @@ func (m memoryReader) read(line string) (peak, device float64) {
 
 // mostMemory is an upper limit of plausible bytes; larger numbers are ignored.
 const mostMemory = 1 << 50
-
-// unitOf returns the bytes of a written unit: kB is 10³, KiB 2¹⁰.
-func unitOf(unit string) float64 {
-	unit = strings.ToUpper(unit)
-	power := float64(1 + strings.IndexByte("KMGT", unit[0])) // 0 of bytes
-	base := 1000.0
-	if strings.HasPrefix(unit[1:], "I") {
-		base = 1024
-	}
-	return math.Pow(base, power)
-}

@@ -10,13 +10,46 @@ import (
 	"knee/data"
 )
 
-// Parser reads the output of a trial line by line.
-type Parser interface {
-	// Parse returns the observation in a line; ok is false for any other line. An
-	// error means that the line is an observation that cannot be read.
-	Parse(line string) (o Observation, ok bool, err error)
-	// Wants describes, for error messages, the lines it looks for.
-	Wants() string
+// Parser reads the output of a trial line by line: knee's lines, see jsonl.go, or
+// those that expressions match, see regex.go.
+type Parser struct {
+	kinds   []*regexp.Regexp // of lines, with quantities as groups; none for knee's lines
+	program string           // known to print such lines; empty for a study's own expression
+	samples float64          // that one worker consumes per step; 0 if not known
+	memory  bool             // lines that report memory are read too
+}
+
+// Parse returns the observation in a line; ok is false for any other line. An
+// error means that the line is an observation that cannot be read.
+func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
+	if len(p.kinds) == 0 {
+		o, ok, err = p.parseOwn(line)
+	} else {
+		o, ok, err = p.match(line)
+	}
+	if own := ok && len(p.kinds) == 0; err != nil || !p.memory || own || o.PeakMemory > 0 {
+		return o, ok, err
+	}
+	peak, device := memoryIn(line)
+	if peak == 0 && device == 0 {
+		return o, ok, nil
+	}
+	if !ok {
+		o = unseen()
+	}
+	o.PeakMemory, o.DeviceMemory = max(o.PeakMemory, peak), max(o.DeviceMemory, device)
+	return o, true, nil
+}
+
+// Wants describes, for error messages, the lines it looks for.
+func (p Parser) Wants() string {
+	switch {
+	case len(p.kinds) == 0:
+		return `lines such as 'knee: {"step":1,"step_time_s":0.04,"loss":2.1}', or metrics: {regex: …} for what it prints instead`
+	case p.program != "":
+		return "lines as " + p.program + " prints them"
+	}
+	return fmt.Sprintf("lines that match %q", p.kinds[0])
 }
 
 // NewParser returns the parser of a study. The error is an [*data.InputError].
@@ -25,24 +58,33 @@ func NewParser(m data.Metrics) (Parser, error) {
 	case m.Pattern != "":
 		i := slices.IndexFunc(data.Patterns(), func(p data.Pattern) bool { return p.Name == m.Pattern })
 		if i < 0 {
-			return nil, data.Invalid("metrics.pattern", strconv.Quote(m.Pattern), "one of "+strings.Join(data.MetricPatterns(), ", "))
+			return Parser{}, data.Invalid("metrics.pattern", strconv.Quote(m.Pattern), "one of "+strings.Join(data.MetricPatterns(), ", "))
 		}
-		return regex{name: m.Pattern, kinds: data.Patterns()[i].Lines}, nil
+		return Parser{program: m.Pattern, kinds: data.Patterns()[i].Lines}, nil
 	case m.Regex == "":
-		return jsonl{}, nil
+		return Parser{}, nil
 	}
 	re, err := data.Expression(m.Regex)
-	if err != nil {
-		return nil, err
-	}
-	return regex{kinds: []*regexp.Regexp{re}}, nil
+	return Parser{kinds: []*regexp.Regexp{re}}, err
 }
 
 // set stores a number that a trial printed. known is false for an unknown
 // quantity. A value that is not a valid step, time or rate is an error. A loss
 // or gradient statistic that is not finite is left out: the speed is still
-// valid.
-func (o *Observation) set(quantity string, v float64) (known bool, err error) {
+// valid. A worker consumes samples per step, 0 if not known: then its rate gives
+// no time.
+func (o *Observation) set(quantity string, v, samples float64) (known bool, err error) {
+	switch quantity {
+	case "step_time_ms":
+		quantity, v = "step_time_s", v/1000
+	case "steps_per_s":
+		quantity, v = "step_time_s", 1/v
+	case "worker_throughput":
+		if samples == 0 {
+			return true, nil
+		}
+		quantity, v = "step_time_s", samples/v
+	}
 	bounds, to := data.Any(""), &o.Loss
 	switch quantity {
 	case "step":
@@ -75,9 +117,6 @@ func (o *Observation) set(quantity string, v float64) (known bool, err error) {
 // ParserFor returns the parser for a trial of c, which knows the samples of a
 // step and reads lines that report memory too. Launchers call it once per trial.
 func ParserFor(p Parser, c data.Config) Parser {
-	if r, ok := p.(regex); ok {
-		r.samples = c.LocalBatch * float64(c.AccumSteps+1)
-		p = r
-	}
-	return memoryReader{p, memoryFormats()}
+	p.samples, p.memory = c.LocalBatch*float64(c.AccumSteps+1), true
+	return p
 }

@@ -23,7 +23,7 @@ func TestPatterns(t *testing.T) {
 		step, time, rate, loss float64
 	}{
 		{"deepspeed", "[2025-03-01 10:00:00,123] [INFO] [timer.py:258:stop] epoch=0/micro_step=200/global_step=100, RunningAvgSamplesPerSec=801.25, CurrSamplesPerSec=812.5, MemAllocated=3.1GB, MaxMemAllocated=9.2GB", 100, nan, 812.5, nan},
-		{"horovod", "Iter #3: 320.0 img/sec per GPU", 3, .4, nan, nan},
+		{"horovod", "Iter #3: 320.0 img/sec per GPU", nan, .4, nan, nan},
 		{"huggingface", "  5%|▌         | 50/1000 [00:25<08:03,  2.00it/s]", 50, .5, nan, nan},
 		{"huggingface", "  5%|▌  | 50/1000 [00:27<08:03,  2.50s/it]", 50, 2.5, nan, nan},
 		{"huggingface", "{'loss': 0.5, 'learning_rate': 4.75e-05, 'epoch': 0.15}", nan, nan, nan, .5},

@@ -2,30 +2,14 @@ package launch
 
 import (
 	"fmt"
-	"math"
-	"regexp"
 	"strconv"
 	"strings"
 )
 
-// regex reads logs by expressions with quantities as groups, each for a kind of
-// line.
-type regex struct {
-	name    string // of a known program; empty for a study's own expression
-	kinds   []*regexp.Regexp
-	samples float64 // that one worker consumes per step; 0 if not known
-}
-
-func (r regex) Wants() string {
-	if r.name != "" {
-		return "lines as " + r.name + " prints them"
-	}
-	return fmt.Sprintf("lines that match %q", r.kinds[0])
-}
-
-func (r regex) Parse(line string) (Observation, bool, error) {
+// match reads a line by the expressions, each for a kind of line.
+func (p Parser) match(line string) (Observation, bool, error) {
 	o, found := unseen(), false
-	for _, re := range r.kinds {
+	for _, re := range p.kinds {
 		m := re.FindStringSubmatch(line)
 		if m == nil {
 			continue
@@ -35,7 +19,7 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 			if group == "" || m[i] == "" {
 				continue
 			}
-			if err := r.group(&o, group, m[i], line); err != nil {
+			if err := p.group(&o, group, m[i], line); err != nil {
 				return Observation{}, false, err
 			}
 		}
@@ -43,23 +27,15 @@ func (r regex) Parse(line string) (Observation, bool, error) {
 	return o, found, nil
 }
 
-func (r regex) group(o *Observation, name, text, line string) error {
+func (p Parser) group(o *Observation, name, text, line string) error {
 	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 	if err != nil {
 		return fmt.Errorf("group %s of %.120q: %q is not a number", name, line, text)
 	}
-	switch name {
-	case "step_time_ms":
-		name, v = "step_time_s", v/1000
-	case "steps_per_s":
-		name, v = "step_time_s", 1/v
-	case "worker_throughput":
-		name, v = "step_time_s", r.samples/v
+	if v == 0 && name != "step" {
+		return nil // rounded, or a bar's before its first step
 	}
-	if math.IsInf(v, 0) || math.IsNaN(v) || v == 0 && name != "step" {
-		return nil // a rate of 0, or per worker with an unknown batch, gives no time
-	}
-	if _, err := o.set(name, v); err != nil {
+	if _, err := o.set(name, v, p.samples); err != nil {
 		return fmt.Errorf("%.120q: %w", line, err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func TestSlurmBeganBeforeItsFirstStep(t *testing.T) {
 	var began time.Time
 	j := &slurmJob{launcher: &Slurm{}, id: "1", release: func() {}, since: time.Now()}
 	j.trial.Began = func(at time.Time) { began = at }
-	out, obs := tailOf(log, jsonl{})
+	out, obs := tailOf(log, Parser{})
 	j.out = out
 	if err := j.read(t.Context()); err != nil {
 		t.Fatal(err)

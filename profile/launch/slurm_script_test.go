@@ -172,8 +172,8 @@ func TestTailInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.SampledFrom([]string{`knee: {"step":1,"step_time_s":0.5}`, "hello", "", "knee: trial begins on n1", "CUDA out of memory", "knee: trial ends with exit status 3"})).Draw(t, "lines")
 		text := strings.Join(lines, "\n") + "\n"
-		whole, wholeObs := tailOf("", jsonl{})
-		pieces, piecesObs := tailOf("", jsonl{})
+		whole, wholeObs := tailOf("", Parser{})
+		pieces, piecesObs := tailOf("", Parser{})
 		if err := whole.take(context.Background(), []byte(text)); err != nil {
 			t.Fatal(err)
 		}

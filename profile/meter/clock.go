@@ -12,6 +12,7 @@ type clock struct {
 	samples float64   // per step, to turn throughput into time
 	step    float64   // the last that was counted; NaN before the first
 	at      time.Time // its time stamp
+	told    told
 }
 
 func newClock(samples float64) *clock { return &clock{samples: samples, step: math.NaN()} }
@@ -28,15 +29,17 @@ const longestStep = 1e9
 // redrawn), there is neither counter nor time, or it is the first counter
 // without a time.
 func (c *clock) advance(o launch.Observation) (seconds float64, ok bool) {
-	told := o.StepTime
-	if !(told > 0) {
-		told = c.samples / o.Throughput
+	claimed := o.StepTime
+	rate := !(claimed > 0) && o.Throughput > 0
+	if rate {
+		claimed = c.samples / o.Throughput
 	}
-	if told > longestStep {
-		told = 0
-	}
+	claimed = math.Min(claimed, longestStep)
 	if math.IsNaN(o.Step) {
-		return told, told > 0
+		if claimed > 0 {
+			c.told.add(o.At, claimed, math.NaN(), rate)
+		}
+		return claimed, claimed > 0
 	}
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
@@ -45,8 +48,9 @@ func (c *clock) advance(o launch.Observation) (seconds float64, ok bool) {
 		return 0, false
 	}
 	c.step, c.at = o.Step, o.At
-	if told > 0 {
-		return told, true
+	if claimed > 0 {
+		c.told.add(o.At, claimed, math.Max(steps, 1), rate)
+		return claimed, true
 	}
 	return elapsed / steps, steps > 0 && elapsed > 0
 }

@@ -1,7 +1,9 @@
 package meter
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"knee/data"
@@ -143,6 +145,25 @@ func (m *Meter) SeenOutside(peak, device float64) {
 	if m.device == 0 {
 		m.device = device
 	}
+}
+
+// Contradiction says how the step times that the trial told differ from the
+// times at which its lines arrived, empty if they agree. They are impossible if
+// they add up to more than the seconds that the trial took; 0 if not known.
+func (m *Meter) Contradiction(took float64) (text string, impossible bool) {
+	for _, rank := range slices.Sorted(maps.Keys(m.ranks.clocks)) {
+		if m.ranks.want != data.AllRanks && rank != m.ranks.current {
+			continue
+		}
+		sharing := 1
+		if rank == launch.UnknownRank {
+			sharing = m.config.Workers
+		}
+		if text, impossible = m.ranks.clocks[rank].told.contradiction(sharing, took); text != "" {
+			break
+		}
+	}
+	return text, impossible
 }
 
 // Observed returns the number of observations of steps.

@@ -80,23 +80,22 @@ func FromEnv(getenv func(string) string) (Options, error) {
 	world, rank := 0, -1
 	for _, v := range []struct {
 		name string
-		to   *int
+		to   any
 	}{{"KNEE_WORKERS", &o.Workers}, {"KNEE_PS", &o.PS}, {"KNEE_PS_RANK", &o.PSRank}, {"MASTER_PORT", &o.MasterPort},
-		{"KNEE_ACCUM_STEPS", &o.AccumSteps}, {"WORLD_SIZE", &world}, {"RANK", &rank}} {
-		if s := getenv(v.name); s != "" {
+		{"KNEE_ACCUM_STEPS", &o.AccumSteps}, {"WORLD_SIZE", &world}, {"RANK", &rank}, {"KNEE_LOCAL_BATCH", &o.LocalBatch}, {"KNEE_INITIAL_BATCH", &o.InitialBatch}} {
+		s := getenv(v.name)
+		if s == "" {
+			continue
+		}
+		switch to := v.to.(type) {
+		case *int:
 			n, wrong := strconv.Atoi(s)
-			if *v.to = n; wrong != nil || n < 0 {
+			if *to = n; wrong != nil || n < 0 {
 				bad(v.name, s, "a whole number ≥ 0")
 			}
-		}
-	}
-	for _, v := range []struct {
-		name string
-		to   *float64
-	}{{"KNEE_LOCAL_BATCH", &o.LocalBatch}, {"KNEE_INITIAL_BATCH", &o.InitialBatch}} {
-		if s := getenv(v.name); s != "" {
+		case *float64:
 			n, ok := data.Samples().Parse(s)
-			if *v.to = n; !ok {
+			if *to = n; !ok {
 				bad(v.name, s, "a number of samples > 0")
 			}
 		}

@@ -7,7 +7,7 @@ trap 'umount "$WORK/small"' EXIT
 
 cat >train.sh <<'EOF'
 for i in $(seq 60); do
-	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
+	echo "knee: {\"step\":$i,\"step_time_s\":0.00$((i * 7 % 5 + 1)),\"loss\":1.5}"
 	sleep 0.003
 done
 # The third trial fills the disk, so that its end finds no room.

@@ -51,7 +51,7 @@ check "no process of a pod is left" no_process "^knee train --model small"
 # Killed and taken up again.
 cat >train.sh <<'END'
 for i in $(seq "${STEPS:-80}"); do
-	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
+	echo "knee: {\"step\":$i,\"step_time_s\":0.05$((i * 7 % 5)),\"loss\":1.5}"
 	sleep 0.0512
 done
 END

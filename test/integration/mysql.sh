@@ -25,7 +25,7 @@ query "CREATE DATABASE study; DROP USER IF EXISTS ''@localhost; CREATE USER knee
 
 cat >train.sh <<'EOF' # which does not end before the other profile is killed
 for i in $(seq 60); do
-	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
+	echo "knee: {\"step\":$i,\"step_time_s\":0.01$((i * 7 % 5)),\"loss\":1.5}"
 	sleep 0.01112
 done
 until [ -e killed ]; do sleep 0.01112; done

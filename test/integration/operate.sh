@@ -195,12 +195,12 @@ mkdir bad
 answers() { # answers TEXT SCRIPT: a turn with this squeue fails and says so, or sees nothing
 	printf '#!/bin/sh\n%s\n' "$2" >bad/squeue && chmod +x bad/squeue
 	before=$(cat turns/audit.jsonl 2>/dev/null | wc -l)
-	PATH=$WORK/bad:$PATH timeout 60 "$KNEE" operate late.yaml --once --confirm >bad.out 2>&1 || true
+	PATH=$WORK/bad:$PATH timeout 120 "$KNEE" operate late.yaml --once --confirm >bad.out 2>&1 || true
 	cat bad.out
 	grep -- "$1" bad.out && [ "$(cat turns/audit.jsonl | wc -l)" = "$before" ]
 }
-sed 's/^deadline.*/deadline: 3s/; /^metrics/d' operate.yaml >late.yaml
-check "a scheduler that answers late" answers "not answered within 3s" "exec sleep 30"
+sed '/^metrics/d' operate.yaml >late.yaml
+check "a scheduler that answers late" answers "no answer within 1m0s" "exec sleep 110"
 check "half" answers "JSON" "$(command -v squeue) --json | head -c 900"
 check "nonsense" answers "JSON" "echo slurm_load_jobs error: Socket timed out"
 check "and that nobody is there" answers "0 jobs" "echo '{\"jobs\": []}'"

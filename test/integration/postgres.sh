@@ -44,7 +44,7 @@ query() { psql -h "$db" -p $port -U knee -d study -At -c "$1"; }
 
 cat >train.sh <<'EOF' # which ends once there is a file go, or one of its number
 for i in $(seq 60); do
-	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((i * 7 % 5 + 1)),\"loss\":1.5}"
+	echo "knee: {\"step\":$i,\"step_time_s\":0.02$((i * 7 % 5)),\"loss\":1.5}"
 	sleep 0.02111
 done
 until [ -e go ] || [ -e go.$KNEE_TRIAL ]; do sleep 0.02111; done

@@ -43,7 +43,7 @@ if [ "$RANK" != 0 ]; then
 	exec sleep 60 # as a worker does that waits for another
 fi
 for ((i = 1; i <= ${STEPS:-40}; i++)); do
-	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((5 + i % 2))}"
+	echo "knee: {\"step\":$i,\"step_time_s\":0.0$((4 + i % 2))}"
 	sleep 0.05
 done
 case $1 in

@@ -76,3 +76,25 @@ func TestParts(t *testing.T) {
 		t.Errorf("joined %g, want %g", got, want)
 	}
 }
+
+// Eight ranks that divide the experts send tokens, as much as tensor parallelism
+// over eight, but no gradients of experts, and update only theirs.
+func TestExperts(t *testing.T) {
+	s := Scale{Batch: 4, Global: 32, Time: 1, Step: 1, Unit: 1}
+	f := Families()[LayoutFamily].New(data.AllReduce, nil, s, false)
+	c := f.Bind(make([]float64, len(f.Names()))).(*layoutCurve)
+	c.x[layOverlap] = -100 // none
+	at := func(ep int) LayoutParts {
+		p := NewPoint(data.Config{Workers: 8, Nodes: 1, LocalBatch: 4, Layout: data.Layout{EP: ep}}, s)
+		p.Offsets.InExperts = .75
+		l, _ := c.parts(&p)
+		return l
+	}
+	one, eight := at(1), at(8)
+	if one.Tensor != 0 || math.Abs(eight.Tensor-4*ring(8)) > 1e-12 {
+		t.Errorf("tokens take %g and %g, want 0 and %g", one.Tensor, eight.Tensor, 4*ring(8))
+	}
+	if math.Abs(eight.Exposed/one.Exposed-.25) > 1e-9 || math.Abs(eight.Optimizer/one.Optimizer-(.25+.75/8)) > 1e-12 {
+		t.Errorf("gradients %g of %g, optimizer %g of %g; want a quarter, and %g", eight.Exposed, one.Exposed, eight.Optimizer, one.Optimizer, .25+.75/8)
+	}
+}

@@ -34,8 +34,11 @@ import (
 //	step = pipe ⊕ G + optimizer/(t·p·(d if sharded)) + constant
 //
 // where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
-// whole pipe under full sharding. A known size of the model shifts the
-// coordinates by [Offsets].
+// whole pipe under full sharding. If experts are divided over e ranks, a token
+// goes to two of them and back (Lepikhin et al., "GShard", 2021), b·tensor·R(e)·D/t
+// more, and each rank holds 1/e of the share f of parameters in experts: R(d) in
+// G is (1−f)·R(d) + f·R(d/e)/e. A known size of the model shifts the coordinates
+// by [Offsets].
 type layoutForm struct{ s Scale }
 
 // Offsets are the effects of a model's size on the coordinates of the layout
@@ -44,6 +47,7 @@ type layoutForm struct{ s Scale }
 type Offsets struct {
 	Unit, Launch, Tensor, PointToPoint, Gradient, Head, Constant float64
 	Layers                                                       int
+	InExperts                                                    float64 // share of the parameters in experts
 }
 
 // reference is the model for which all offsets are zero.
@@ -67,14 +71,16 @@ func OffsetsOf(a data.Architecture) Offsets {
 	return Offsets{
 		Unit: flops, Launch: layers - flops, Tensor: tokens + hidden + layers - flops, PointToPoint: tokens + hidden - flops,
 		Gradient: ln(a.Count(), r.Count()) - flops, Head: tokens + hidden + ln(float64(a.Vocab), float64(r.Vocab)) - flops,
-		Constant: -flops, Layers: a.Layers,
+		Constant: -flops, Layers: a.Layers, InExperts: a.InExperts(),
 	}
 }
 
 // OfComputing returns the offsets for a device orders of magnitude slower than
 // those of the prior: its launches and links relative to computing do not
 // follow from the size of the model, and keep the prior.
-func (o Offsets) OfComputing() Offsets { return Offsets{Unit: o.Unit, Layers: o.Layers} }
+func (o Offsets) OfComputing() Offsets {
+	return Offsets{Unit: o.Unit, Layers: o.Layers, InExperts: o.InExperts}
+}
 
 // Coordinates of the layout form: logarithms unless noted, of times relative to
 // one sample of the whole model.
@@ -152,11 +158,12 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
 	var comm float64
-	if n > 1 {
-		comm = batch * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(n) * depth
-		if n > p.Widest {
-			comm *= math.Exp(x[layTensorInter])
+	for _, among := range []struct{ ranks, of, span float64 }{{n, 1, n}, {p.EP, n, n * p.EP}} { // tensors; tokens of experts
+		part := batch / among.of * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(among.ranks) * depth
+		if among.span > p.Widest {
+			part *= math.Exp(x[layTensorInter])
 		}
+		comm += part
 	}
 	between := math.Exp(x[layInter] + x[layPower]*math.Log(p.Nodes))
 	if stages > 1 {
@@ -170,7 +177,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	pipe := (m + bubble) * (micro + comm)
 	var grad float64
 	if d > 1 {
-		grad = math.Exp(x[layGradient]+o.Gradient) * ring(d) / (n * stages)
+		grad = math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(d) + o.InExperts*ring(math.Max(d/p.EP, 1))/p.EP) / (n * stages)
 		if d*n > p.Widest {
 			grad *= between * math.Exp(x[layShare]*math.Log(n))
 		}
@@ -187,6 +194,8 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	optimizer := math.Exp(x[layOptimizer]+o.Gradient) / (n * stages)
 	if p.Sharding != "" {
 		optimizer /= d
+	} else {
+		optimizer *= 1 - o.InExperts*(1-1/p.EP)
 	}
 	if p.Offload != "" {
 		optimizer *= math.Exp(x[layOffload])

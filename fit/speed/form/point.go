@@ -18,7 +18,7 @@ type Point struct {
 	Type                   int       // index among the model's GPU types
 	Knobs                  []float64 // coordinates of the layout and of the study's own knobs
 
-	TP, PP, CP, Replicas         float64 // degrees of parallelism and data-parallel width, at least 1
+	TP, PP, CP, EP, Replicas     float64 // degrees of parallelism and data-parallel width, at least 1
 	Sharding, Recompute, Offload string  // empty for none
 	MicroUnknown                 bool    // the number of micro-batches of a replica's batch is unknown
 	Offsets                      Offsets // effects of the size of the model
@@ -76,7 +76,7 @@ func NewPoint(c data.Config, s Scale) Point {
 		Accum:      float64(max(c.AccumSteps, 0)),
 		Placed:     c.Workers <= 1 || c.Nodes > 0 || len(c.Placement) > 0,
 		BatchKnown: c.LocalBatch > 0,
-		TP:         float64(max(c.TP, 1)), PP: float64(max(c.PP, 1)), CP: float64(max(c.CP, 1)), Replicas: float64(c.Replicas()),
+		TP:         float64(max(c.TP, 1)), PP: float64(max(c.PP, 1)), CP: float64(max(c.CP, 1)), EP: float64(max(c.EP, 1)), Replicas: float64(c.Replicas()),
 		MicroUnknown: c.MicroUnknown,
 		Sharding:     c.Sharding, Recompute: c.Recompute, Offload: c.Offload,
 	}

@@ -1,0 +1,106 @@
+package meter
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"knee/data"
+	"knee/profile/launch"
+)
+
+// Told step times are compared with the arrival of the lines of the same rank.
+// Every trial begins at 0 s, its first line comes after a start-up of 1 s, and it
+// ends with its last line.
+func TestContradiction(t *testing.T) {
+	const n = 30
+	// line returns a line of rank 0 that tells of a step.
+	line := func(arrives, step, seconds float64) launch.Observation {
+		o := bare(1+arrives, step)
+		o.StepTime = seconds
+		return o
+	}
+	each := func(of func(i float64) launch.Observation) (all []launch.Observation) {
+		for i := range n {
+			all = append(all, of(float64(i)))
+		}
+		return all
+	}
+	rate := func(arrives, step, throughput float64) launch.Observation {
+		o := bare(1+arrives, step)
+		o.Throughput = throughput
+		return o
+	}
+	for _, c := range []struct {
+		name       string
+		lines      []launch.Observation
+		want       string // empty for agreement
+		impossible bool
+	}{
+		{"seconds", each(func(i float64) launch.Observation { return line(.1*i, i, .1) }), "", false},
+		{"rounded up", each(func(i float64) launch.Observation { return line(.016*i, i, .02) }), "", false},
+		{"milliseconds", each(func(i float64) launch.Observation { return line(.1*i, i, 100) }), "its 30 step times add up to 3e+03 s, but it took 3.9 s: they look like milliseconds: print step_time_ms, or divide by 1e3", true},
+		{"microseconds", each(func(i float64) launch.Observation { return line(.1*i, i, 1e5) }), "microseconds, or divide by 1e6", true},
+		{"twice as long", each(func(i float64) launch.Observation { return line(.1*i, i, .2) }), "its 30 step times add up to 6 s, but it took 3.9 s: a step time is that of one optimizer step, in seconds", true},
+		{"twice as long, after a start-up as long", each(func(i float64) launch.Observation { return line(.02*i, i, .04) }), "its step times add up to 1.16 s, but their lines came within 0.6 s", false},
+		{"of one worker", each(func(i float64) launch.Observation { return rate(.1*i, i, 160) }), "its 30 step times add up to 12 s, but it took 3.9 s: is the throughput that of one worker", true},
+		{"of all workers", each(func(i float64) launch.Observation { return rate(.1*i, i, 640) }), "", false},
+		{"every tenth step", each(func(i float64) launch.Observation { return line(i, 10*i, .1) }), "", false},
+		{"of ten steps", each(func(i float64) launch.Observation { return line(i, 10*i, 1) }), "its step times add up to 290 s for the steps that it counts, but their lines came within 30 s: is a step time that of several steps", false},
+		{"a part of the step", each(func(i float64) launch.Observation { return line(.1*i, i, .004) }), "its steps take 0.116 s of the 2.8 s in which their lines came", false},
+		{"one long pause", each(func(i float64) launch.Observation {
+			pause := 0.
+			if i > 9 {
+				pause = 300
+			}
+			return line(.1*i+pause, i, .1)
+		}), "", false},
+		{"in two bursts", each(func(i float64) launch.Observation { return line(3+3*float64(int(i)/15), i, .2) }), "", false},
+		{"in one burst at the end", each(func(i float64) launch.Observation { return line(5, i, .1) }), "", false},
+		{"in one burst, milliseconds", each(func(i float64) launch.Observation { return line(5, i, 100) }), "they look like milliseconds", true},
+		{"ranks that cannot be told apart", each(func(i float64) launch.Observation {
+			o := line(.1*float64(int(i)/4), nan, .1)
+			o.Rank = launch.UnknownRank
+			return o
+		}), "", false},
+		{"without a counter", each(func(i float64) launch.Observation { return line(.1*i, nan, .01) }), "", false},
+		{"too few", each(func(i float64) launch.Observation { return line(.1*i, i, 100) })[:2], "", false},
+		{"no arrival", each(func(i float64) launch.Observation {
+			o := line(0, i, 100)
+			o.At = time.Time{}
+			return o
+		}), "", false},
+	} {
+		m := New(data.TrialSettings{MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, 0, data.Config{Workers: 4, LocalBatch: 16})
+		for _, o := range c.lines {
+			m.Add(o)
+		}
+		text, impossible := m.Contradiction(c.lines[len(c.lines)-1].At.Sub(time.Unix(0, 0)).Seconds())
+		if (text == "") != (c.want == "") || !strings.Contains(text, c.want) || impossible != c.impossible {
+			t.Errorf("%s: %q, impossible %v; want …%s…, %v", c.name, text, impossible, c.want, c.impossible)
+		}
+		if text, impossible := m.Contradiction(0); impossible {
+			t.Errorf("%s: %s; impossible in an unknown time", c.name, text)
+		}
+	}
+}
+
+// Of several ranks the one that is metered is compared, of all ranks each.
+func TestContradictionOfRanks(t *testing.T) {
+	for _, c := range []struct {
+		rank       int
+		impossible bool
+	}{{0, false}, {1, true}, {data.AllRanks, true}} {
+		m := New(data.TrialSettings{MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, c.rank, data.Config{Workers: 2})
+		for i := range 30 {
+			for rank, seconds := range []float64{.1, 100} {
+				o := bare(.1*float64(i+1), float64(i))
+				o.Rank, o.StepTime = rank, seconds
+				m.Add(o)
+			}
+		}
+		if text, impossible := m.Contradiction(3); impossible != c.impossible {
+			t.Errorf("rank %d: %q, impossible %v, want %v", c.rank, text, impossible, c.impossible)
+		}
+	}
+}
