@@ -58,9 +58,9 @@ func startedAt(p *kube.Pod) time.Time {
 	return time.Time{}
 }
 
-// admissionReasons are those of a node that rejects a pod, whose devices are
-// taken.
-var admissionReasons = []string{"UnexpectedAdmissionError", "OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity"}
+// admissionReasons are, beside those that begin with OutOf, such as OutOfcpu, those
+// of a node that rejects a pod, whose devices are taken.
+var admissionReasons = []string{"UnexpectedAdmissionError", "NodeAffinity"}
 
 // disruptionReasons are those of nodes that lack resources or shut down.
 var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"}
