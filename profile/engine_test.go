@@ -301,7 +301,7 @@ func testToldTimesAreCompared(t *testing.T) {
 		status, want string
 	}{
 		{.01, "ok", ""},
-		{10, "failed", "its 4 step times add up to 40 s, but it took 0.04 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
+		{10, "failed", "its 3 step times add up to 30 s, but it took 0.04 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
 		{.001, "ok", "trial 1 (1 × a100, allreduce): its steps take 0.499 s of the 4.98 s in which their lines came"},
 	} {
 		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, _ launch.Trial, obs chan<- launch.Observation) error {

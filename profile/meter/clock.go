@@ -12,7 +12,14 @@ type clock struct {
 	samples float64   // per step, to turn throughput into time
 	step    float64   // the last that was counted; NaN before the first
 	at      time.Time // its time stamp
-	told    told
+}
+
+// step is what a line says of the step that it ends.
+type step struct {
+	seconds float64
+	sync    float64 // seconds of it spent synchronising; NaN if not known
+	count   float64 // steps since the line before; NaN without a counter
+	rate    bool    // seconds are computed from samples/s
 }
 
 func newClock(samples float64) *clock { return &clock{samples: samples, step: math.NaN()} }
@@ -24,33 +31,28 @@ const fewestToRestart = 8
 // longestStep is an upper limit of a plausible step, in seconds.
 const longestStep = 1e9
 
-// advance takes one observation and returns the seconds of the step it ends. ok
-// is false if no step can be timed: the counter has not moved (a progress bar
-// redrawn), there is neither counter nor time, or it is the first counter
-// without a time.
-func (c *clock) advance(o launch.Observation) (seconds float64, ok bool) {
-	claimed := o.StepTime
-	rate := !(claimed > 0) && o.Throughput > 0
-	if rate {
-		claimed = c.samples / o.Throughput
+// advance takes one observation and returns the step it ends. ok is false if no
+// step can be timed: the counter has not moved (a progress bar redrawn), there is
+// neither counter nor time, or it is the first counter without a time.
+func (c *clock) advance(o launch.Observation) (s step, ok bool) {
+	s = step{seconds: o.StepTime, sync: o.SyncTime, count: math.NaN()}
+	if s.rate = !(o.StepTime > 0) && o.Throughput > 0; s.rate {
+		s.seconds = c.samples / o.Throughput
 	}
-	claimed = math.Min(claimed, longestStep)
+	s.seconds = math.Min(s.seconds, longestStep)
 	if math.IsNaN(o.Step) {
-		if claimed > 0 {
-			c.told.add(o.At, claimed, math.NaN(), rate)
-		}
-		return claimed, claimed > 0
+		return s, s.seconds > 0
 	}
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
 	restarted := o.Step < c.step/2 && c.step >= fewestToRestart
 	if steps <= 0 && !restarted {
-		return 0, false
+		return step{}, false
 	}
 	c.step, c.at = o.Step, o.At
-	if claimed > 0 {
-		c.told.add(o.At, claimed, math.Max(steps, 1), rate)
-		return claimed, true
+	if s.count = math.Max(steps, 1); s.seconds > 0 {
+		return s, true
 	}
-	return elapsed / steps, steps > 0 && elapsed > 0
+	s.seconds = elapsed / steps
+	return s, steps > 0 && elapsed > 0
 }

@@ -1,9 +1,7 @@
 package meter
 
 import (
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"knee/data"
@@ -66,7 +64,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 		m.first = o.At
 	}
 	m.seen++
-	seconds, sync, timed, mine := m.ranks.take(o, &m.series)
+	one, timed, mine := m.ranks.take(o, &m.series)
 	if mine {
 		if math.IsNaN(o.Step) {
 			o.Step = m.step
@@ -77,7 +75,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	if !timed {
 		return false
 	}
-	m.series.add(seconds, sync)
+	m.series.add(o.At, one)
 	m.last = o.At
 	return m.enough()
 }
@@ -115,24 +113,29 @@ func (m *Meter) looked() float64 {
 
 // Read returns the result so far; Steps is 0 without any steady step.
 func (m *Meter) Read() Reading {
-	bs := m.series.batches
 	r := Reading{SE: math.Inf(1), PeakMemory: m.peak, DeviceMemory: m.device}
+	dropped, steady, hurried := m.steady()
+	r.Warmup, r.Hurried = total(dropped).n, hurried
+	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(steady)
+	r.SE = standardError(steady)
+	return r
+}
+
+// steady returns the steps of the warm-up, and those after it. hurried says that
+// fewer are dropped than the study asks for.
+func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
+	bs := m.series.batches
 	var drop int
 	if asked := m.settings.Warmup; asked < 0 {
 		drop = warmup(bs)
 	} else {
 		drop = (asked + m.series.per - 1) / max(m.series.per, 1)
 		if left := max(1, len(bs)-FewestSteps); drop > left {
-			drop, r.Hurried = left, true
+			drop, hurried = left, true
 		}
 	}
 	drop = min(drop, len(bs))
-	for _, b := range bs[:drop] {
-		r.Warmup += b.n
-	}
-	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(bs[drop:])
-	r.SE = standardError(bs[drop:])
-	return r
+	return bs[:drop], bs[drop:], hurried
 }
 
 // SeenOutside sets the memory of the trial in bytes as measured from outside,
@@ -145,25 +148,6 @@ func (m *Meter) SeenOutside(peak, device float64) {
 	if m.device == 0 {
 		m.device = device
 	}
-}
-
-// Contradiction says how the step times that the trial told differ from the
-// times at which its lines arrived, empty if they agree. They are impossible if
-// they add up to more than the seconds that the trial took; 0 if not known.
-func (m *Meter) Contradiction(took float64) (text string, impossible bool) {
-	for _, rank := range slices.Sorted(maps.Keys(m.ranks.clocks)) {
-		if m.ranks.want != data.AllRanks && rank != m.ranks.current {
-			continue
-		}
-		sharing := 1
-		if rank == launch.UnknownRank {
-			sharing = m.config.Workers
-		}
-		if text, impossible = m.ranks.clocks[rank].told.contradiction(sharing, took); text != "" {
-			break
-		}
-	}
-	return text, impossible
 }
 
 // Observed returns the number of observations of steps.

@@ -56,8 +56,8 @@ func TestClock(t *testing.T) {
 			clock.advance(bare(0, c.before))
 			o := bare(4, c.step)
 			c.change(&o)
-			if got, ok := clock.advance(o); ok != (c.want > 0) || ok && got != c.want {
-				t.Errorf("%g, %v; want %g", got, ok, c.want)
+			if got, ok := clock.advance(o); ok != (c.want > 0) || ok && got.seconds != c.want {
+				t.Errorf("%+v, %v; want %g", got, ok, c.want)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestSummary(t *testing.T) {
 	}
 	var s series
 	for _, sync := range []float64{0, .5, nan} {
-		s.add(1, sync)
+		s.add(time.Time{}, step{seconds: 1, sync: sync})
 	}
 	if _, _, _, sync := summary(s.batches); sync != .25 {
 		t.Errorf("0, 0.5 and an unknown part are synchronising: %g on average, want 0.25", sync)

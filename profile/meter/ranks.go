@@ -37,22 +37,21 @@ func newRanks(want int, c data.Config) ranks {
 		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
 }
 
-// take reads one observation. timed says that it ends a step of the trial, of
-// the given seconds; mine that it is of the metered rank. When a preferred rank
-// appears, s is reset.
-func (r *ranks) take(o launch.Observation, s *series) (seconds, sync float64, timed, mine bool) {
+// take reads one observation. timed says that it ends a step of the trial, mine
+// that it is of the metered rank. When a preferred rank appears, s is reset.
+func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine bool) {
 	c := r.clocks[o.Rank]
 	if c == nil {
 		c = newClock(r.samples)
 		r.clocks[o.Rank] = c
 	}
-	seconds, timed = c.advance(o)
+	one, timed = c.advance(o)
 	if timed && o.Rank != launch.UnknownRank {
-		r.note(o.Rank, seconds)
+		r.note(o.Rank, one.seconds)
 	}
 	if r.want == data.AllRanks {
-		seconds, timed = r.round(o.Rank, seconds, timed)
-		return seconds, o.SyncTime, timed, o.Rank == slices.Min(slices.Collect(maps.Keys(r.clocks)))
+		one.seconds, timed = r.round(o.Rank, one.seconds, timed)
+		return one, timed, o.Rank == slices.Min(slices.Collect(maps.Keys(r.clocks)))
 	}
 	if timed && r.prefers(o.Rank) {
 		if r.heard {
@@ -61,7 +60,7 @@ func (r *ranks) take(o launch.Observation, s *series) (seconds, sync float64, ti
 		r.current, r.heard = o.Rank, true
 	}
 	mine = !r.heard || o.Rank == r.current
-	return seconds, o.SyncTime, timed && mine, mine
+	return one, timed && mine, mine
 }
 
 // prefers reports whether to meter a rank in place of the current one: the

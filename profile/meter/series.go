@@ -3,6 +3,7 @@ package meter
 import (
 	"math"
 	"slices"
+	"time"
 )
 
 const mostBatches = 1024
@@ -12,6 +13,9 @@ type batch struct {
 	sum, sq float64 // Σ seconds, Σ seconds²
 	sync    float64 // Σ seconds spent synchronising
 	syncs   int     // steps that reported it
+	told    float64 // Σ seconds of the steps whose lines came after the first line
+	counted float64 // the same times the steps of the counter; NaN without one
+	span    float64 // Σ seconds between the arrivals of lines
 }
 
 func (b *batch) add(o batch) {
@@ -20,6 +24,9 @@ func (b *batch) add(o batch) {
 	b.sq += o.sq
 	b.sync += o.sync
 	b.syncs += o.syncs
+	b.told += o.told
+	b.counted += o.counted
+	b.span += o.span
 }
 
 func (b batch) mean() float64 { return b.sum / float64(b.n) }
@@ -31,15 +38,25 @@ type series struct {
 	batches []batch
 	steps   int
 	elapsed float64 // Σ seconds
+
+	first, last time.Time // arrivals of the first and the latest line; zero if not known
+	pause       float64   // seconds, longest between two arrivals
+	rates       bool      // some times are computed from samples/s
 }
 
-// add takes the seconds of one step, and those of them spent synchronising, NaN
-// if not known.
-func (s *series) add(seconds, sync float64) {
-	one := batch{n: 1, sum: seconds, sq: seconds * seconds}
-	if sync >= 0 {
-		one.sync, one.syncs = sync, 1
+// add takes one step, whose line arrived at a time.
+func (s *series) add(at time.Time, one step) {
+	b := batch{n: 1, sum: one.seconds, sq: one.seconds * one.seconds}
+	if one.sync >= 0 {
+		b.sync, b.syncs = one.sync, 1
 	}
+	if s.steps == 0 {
+		s.first, s.last = at, at
+	}
+	if at.After(s.first) {
+		b.told, b.counted, b.span = one.seconds, one.seconds*one.count, at.Sub(s.last).Seconds()
+	}
+	s.last, s.pause, s.rates = at, max(s.pause, b.span), s.rates || one.rate
 	s.per = max(s.per, 1)
 	if n := len(s.batches); n == 0 || s.batches[n-1].n == s.per {
 		if n == mostBatches {
@@ -48,9 +65,9 @@ func (s *series) add(seconds, sync float64) {
 		}
 		s.batches = append(s.batches, batch{})
 	}
-	s.batches[len(s.batches)-1].add(one)
+	s.batches[len(s.batches)-1].add(b)
 	s.steps++
-	s.elapsed += seconds
+	s.elapsed += one.seconds
 }
 
 // merged returns batches of k times the size, the incomplete one, of warm-up,
@@ -68,11 +85,16 @@ func merged(bs []batch, k int) []batch {
 	return out
 }
 
-func summary(bs []batch) (steps int, mean, sd, sync float64) {
-	var all batch
+// total adds up batches.
+func total(bs []batch) (all batch) {
 	for _, b := range bs {
 		all.add(b)
 	}
+	return all
+}
+
+func summary(bs []batch) (steps int, mean, sd, sync float64) {
+	all := total(bs)
 	n := float64(all.n)
 	if all.n == 0 {
 		return 0, 0, 0, 0

@@ -3,76 +3,55 @@ package meter
 import (
 	"fmt"
 	"math"
-	"time"
+
+	"knee/data"
+	"knee/profile/launch"
 )
 
-// told sums the step times that a rank tells, to compare them with the times at
-// which its lines arrived. Lines may arrive in bursts, from a buffer or a log
-// that is read now and then: the first to arrive together tell of steps before,
-// and the time to the last is known up to the longest pause.
-type told struct {
-	lines       int
-	first, last time.Time
-	pause       float64 // seconds, longest between arrivals
-	all         float64 // seconds, Σ of every line
-	after       float64 // the same of lines after the first arrival
-	spanned     float64 // the same times the steps since the line before; NaN if a line has no counter
-	rates       bool    // computed from samples/s
-}
-
-// add takes the seconds that a line tells of a step, and the steps since the line
-// before, NaN if it does not count them.
-func (t *told) add(at time.Time, seconds, steps float64, rate bool) {
-	if t.lines == 0 {
-		t.first, t.last = at, at
-	}
-	t.lines++
-	t.rates = t.rates || rate
-	t.all += seconds
-	if at.After(t.first) {
-		t.after += seconds
-		t.spanned += seconds * steps
-	}
-	t.pause = max(t.pause, at.Sub(t.last).Seconds())
-	t.last = at
-}
-
-// contradiction says how the told times differ from those of arrival, empty if
-// they agree up to a factor nearer to 1 than to 2. They are impossible if they
-// add up to more than the trial took. Times that are too short are said if most
-// of the time between lines would be outside of steps. sharing is how many ranks
-// may have printed lines that cannot be told apart, took the seconds of the
-// trial, 0 if not known.
-func (t *told) contradiction(sharing int, took float64) (text string, impossible bool) {
-	if t.lines < FewestSteps || t.last.IsZero() {
+// Contradiction says how the told times of the steady steps differ from the
+// times at which their lines arrived, empty if they agree up to a factor nearer
+// to 1 than to 2. They are impossible if they add up to more than the seconds
+// that the trial took; 0 if not known. Times that are too short are said if most
+// of the time between lines would be outside of steps.
+//
+// Lines may arrive in bursts, from a buffer or a log that is read now and then:
+// those that come first together tell of steps before, and a span is known up to
+// the longest pause. Ranks that cannot be told apart and print no counter may all
+// have printed every step.
+func (m *Meter) Contradiction(took float64) (text string, impossible bool) {
+	_, steady, _ := m.steady()
+	s, all := &m.series, total(steady)
+	if all.n < FewestSteps || s.last.IsZero() {
 		return "", false
 	}
 	ranks := 1.0
-	if math.IsNaN(t.spanned) {
-		ranks = float64(sharing)
+	if math.IsNaN(all.counted) && m.ranks.current == launch.UnknownRank {
+		ranks = float64(m.config.Workers)
 	}
-	span := t.last.Sub(t.first).Seconds()
-	switch most, least := span+t.pause, span-t.pause; {
-	case took > 0 && t.all > math.Sqrt2*max(took, most)*ranks:
-		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", t.lines, t.all, took, t.mistake(t.all/took)), true
-	case t.after > math.Sqrt2*most*ranks:
-		return fmt.Sprintf("its step times add up to %.3g s, but their lines came within %.3g s%s", t.after, most, t.mistake(t.after/most)), false
-	case t.spanned > math.Sqrt2*most:
+	if m.ranks.want == data.AllRanks {
+		all.counted = math.NaN() // a round is a step of every rank
+	}
+	switch most, least := all.span+s.pause, all.span-s.pause; {
+	case took > 0 && all.sum > math.Sqrt2*max(took, most)*ranks:
+		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", all.n, all.sum, took, s.mistake(all.sum/took)), true
+	case all.told > math.Sqrt2*most*ranks:
+		return fmt.Sprintf("its step times add up to %.3g s, but their lines came within %.3g s%s", all.told, most, s.mistake(all.told/most)), false
+	case all.counted > math.Sqrt2*most:
 		return fmt.Sprintf("its step times add up to %.3g s for the steps that it counts, but their lines came within %.3g s: "+
-			"is a step time that of several steps, or does the counter not count steps", t.spanned, most), false
-	case t.spanned < least/2:
+			"is a step time that of several steps, or does the counter not count steps", all.counted, most), false
+	case all.counted < least/2:
 		return fmt.Sprintf("its steps take %.3g s of the %.3g s in which their lines came: do the times leave out a part, such as "+
-			"waiting for the GPU (torch.cuda.synchronize) or for data, or are they in another unit", t.spanned, least), false
+			"waiting for the GPU (torch.cuda.synchronize) or for data, or are they in another unit", all.counted, least), false
 	}
 	return "", false
 }
 
 // mistake returns the likely reason for times that are too long by a factor.
-func (t *told) mistake(factor float64) string {
+func (s *series) mistake(factor float64) string {
 	units := []string{"milliseconds: print step_time_ms", "microseconds", "nanoseconds"}
 	power := int(math.Round(math.Log10(factor) / 3)) // of 1000, the nearest
 	switch {
-	case t.rates:
+	case s.rates:
 		return ": is the throughput that of one worker (then print worker_throughput), or not in samples/s"
 	case power > 0:
 		power = min(power, len(units))

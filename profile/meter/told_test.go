@@ -104,3 +104,20 @@ func TestContradictionOfRanks(t *testing.T) {
 		}
 	}
 }
+
+// A rate that a progress bar smooths after a slow first step is judged by the
+// steps after warm-up.
+func TestContradictionAfterWarmUp(t *testing.T) {
+	m := New(data.TrialSettings{Warmup: -1, MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, 0, data.Config{Workers: 1})
+	at, smooth := 13., 10.
+	for i := range 60 {
+		o := bare(at, float64(i))
+		o.StepTime = smooth
+		m.Add(o)
+		at, smooth = at+.1, .7*smooth+.3*.1
+	}
+	r := m.Read()
+	if text, impossible := m.Contradiction(at); text != "" || impossible || r.Warmup < 5 {
+		t.Errorf("%+v: %q, impossible %v; want agreement", r, text, impossible)
+	}
+}
