@@ -13,7 +13,7 @@ cleanup() {
 trap cleanup EXIT
 export KNEE_TEST_KUBERNETES=$WORK/kube
 ln -s "$KNEE" bin/knee
-kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" --node a1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB --node a2,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB \
+kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" --node a1,gpus=4,gpu_type=NVIDIA-A100-SXM4-40GB --node a2,gpus=4,gpu_type=NVIDIA-A100-SXM4-40GB \
 	--node t1,gpus=2,gpu_type=Tesla-T4,taint=nvidia.com/gpu:NoSchedule >kubelet.log 2>&1 &
 pids+=($!)
 within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
@@ -196,7 +196,7 @@ check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { 
 # Jobs that a plan starts, moves and pauses by patches.
 queue_nodes=()
 for test in queue torch; do
-	for i in 1 2 3; do queue_nodes+=(--node "knee-$test-$i,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB"); done
+	for i in 1 2 3; do queue_nodes+=(--node "knee-$test-$i,gpus=4,gpu_type=NVIDIA-A100-SXM4-40GB"); done
 done
 kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${queue_nodes[@]}" >queue-kubelet.log 2>&1 &
 pids+=($!)

@@ -15,8 +15,8 @@ mkdir state
 operator --kubeconfig "$KUBECONFIG" >operator.log 2>&1 &
 pids+=($!)
 nodes=()
-for n in a1 a2 a3; do nodes+=(--node $n,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB); done
-kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${nodes[@]}" --node t1,gpus=4,gpu_type=NVIDIA-A100-SXM4-80GB,taint=team:NoSchedule >kubelet.log 2>&1 &
+for n in a1 a2 a3; do nodes+=(--node $n,gpus=4,gpu_type=NVIDIA-A100-SXM4-40GB); done
+kubelet --kubeconfig "$KUBECONFIG" --dir "$WORK/kube" "${nodes[@]}" --node t1,gpus=4,gpu_type=NVIDIA-A100-SXM4-40GB,taint=team:NoSchedule >kubelet.log 2>&1 &
 pids+=($!)
 within 30 holds kubelet.log ready 1 || { cat kubelet.log; exit 1; }
 
