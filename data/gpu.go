@@ -24,11 +24,9 @@ type GPU struct {
 //go:embed gpus.csv
 var gpuTable string
 
-// GPUs returns the types that are known, by name. The figures are peak values of
+// gpus are the types that are known, by name. The figures are peak values of
 // data sheets; training reaches different fractions of them, but their ratios
 // order the types well enough to transfer from one to another.
-func GPUs() []GPU { return slices.Clone(gpus()) }
-
 var gpus = sync.OnceValue(func() (all []GPU) {
 	for line := range strings.Lines(gpuTable) {
 		if cells := strings.Split(strings.TrimSpace(line), ","); line[0] != '#' {
@@ -62,10 +60,10 @@ func FindGPU(name string) (GPU, bool) {
 		g := gpus()[i]
 		switch own := float64(n.memory); {
 		case n.slice != "":
-			// A slice has n of the 7 parts of a card, and no link.
+			// A slice has some of the 7 parts of a card, whichever variant, and no link.
+			card, _, _ := strings.Cut(g.Name, "-")
 			share := float64(n.slice[0]-'0') / 7
-			g.Name, g.TFLOPS, g.Bandwidth, g.Link = g.Name+"-"+n.slice, share*g.TFLOPS, share*g.Bandwidth, 0
-			g.Memory = own
+			g = GPU{Name: card + "-" + n.slice, TFLOPS: share * g.TFLOPS, Memory: own, Bandwidth: share * g.Bandwidth}
 		case own > 0 && own != g.Memory && !strings.HasPrefix(g.Name, "gh"): // of a Grace superchip it is that of the processor
 			g.Name, g.Memory = g.Name+"-"+gb, own
 		}
