@@ -97,7 +97,7 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 			arch = m.arch
 		}
 		if uncounted {
-			arch.Layers, m.arch.Layers = 0, 0
+			arch.Hidden, m.arch.Hidden = 0, 0
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
 		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
