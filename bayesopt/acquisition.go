@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Predictive is the posterior of one candidate's response: a mixture of normal
@@ -11,6 +12,10 @@ import (
 // and the weights sum to one.
 type Predictive struct {
 	Mean, SD, Weight []float64
+	// Freedom is the degrees of freedom of the t distributions that the members
+	// are with σ² integrated out; 0: normal. Only [Predictive.Quantile] uses it,
+	// as it matters after few trials.
+	Freedom float64
 }
 
 // Average returns ln of the mixture's mean of e^score, so that improvements and
@@ -47,11 +52,20 @@ func (p Predictive) Below(y float64) float64 {
 
 // Quantile returns the q-quantile of the response, 0 < q < 1, by bisection.
 func (p Predictive) Quantile(q float64) float64 {
+	below := p.Below
+	if p.Freedom > 0 {
+		below = func(y float64) (sum float64) {
+			for i, w := range p.Weight {
+				sum += w * distuv.StudentsT{Mu: p.Mean[i], Sigma: max(p.SD[i], 1e-12), Nu: p.Freedom}.CDF(y)
+			}
+			return sum
+		}
+	}
 	m, s := p.Moments()
 	lo, hi := m-10*s-1e-12, m+10*s+1e-12
 	for range 60 {
 		mid := 0.5 * (lo + hi)
-		if p.Below(mid) < q {
+		if below(mid) < q {
 			lo = mid
 		} else {
 			hi = mid

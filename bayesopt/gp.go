@@ -105,7 +105,9 @@ type GP struct {
 	y       []float64   // n responses, centred
 	factor  *gp.Factor  // L, L·Lᵀ = K/σ²
 	white   []float64   // L⁻¹y
-	quad    float64     // yᵀ·(K/σ²)⁻¹·y
+	told    []float64   // white, with y by what was predicted before each trial
+	again   []bool      // of an observation: its input was observed before
+	freedom float64     // degrees of freedom of predictions, σ² integrated out
 }
 
 // checkObservations refuses empty, ragged or non-finite observations.
@@ -126,7 +128,7 @@ func checkObservations(x [][]float64, y []float64) error {
 // each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), inverse: h.inverse(), x: make([][]float64, n)}
+	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), inverse: h.inverse(), x: make([][]float64, n), again: make([]bool, n)}
 	for i := range x {
 		g.x[i] = make([]float64, len(g.inverse))
 		g.scale(g.x[i], x[i])
@@ -135,7 +137,9 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 	nugget := math.Exp(h.LogNugget) + minNugget
 	for i := range n {
 		for j := range i {
-			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
+			apart := distance(g.x[i], g.x[j])
+			corr.SetSym(i, j, h.prior(apart))
+			g.again[i] = g.again[i] || apart == 0
 		}
 		corr.SetSym(i, i, h.prior(0)+nugget)
 		if extra != nil {
@@ -146,16 +150,17 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 	if g.factor, err = gp.Factorize(corr); err != nil {
 		return nil, fmt.Errorf("%w; the hyperparameters are out of range", err)
 	}
-	g = g.responding(y, centre)
-	if !finite(g.quad) {
+	g = g.responding(y, centre, nil)
+	if !finite(floats.Sum(g.white)) {
 		return nil, errors.New("gaussian process: solution is not finite; the hyperparameters are out of range")
 	}
 	return g, nil
 }
 
 // responding returns the process conditioned on other responses to the same
-// inputs; it shares the factor.
-func (g *GP) responding(y []float64, centre float64) *GP {
+// inputs; it shares the factor. surprise, if not nil, is by how much each
+// response differed from the mean before it was observed.
+func (g *GP) responding(y []float64, centre float64, surprise []float64) *GP {
 	h := *g
 	h.centre, h.y = centre, make([]float64, len(y))
 	for i := range y {
@@ -163,7 +168,10 @@ func (g *GP) responding(y []float64, centre float64) *GP {
 	}
 	h.white = slices.Clone(h.y)
 	h.factor.Whiten(h.white)
-	h.quad = floats.Dot(h.white, h.white)
+	if h.told = h.white; surprise != nil {
+		h.told = slices.Clone(surprise)
+		h.factor.Whiten(h.told)
+	}
 	return &h
 }
 

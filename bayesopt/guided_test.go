@@ -74,8 +74,8 @@ func TestGuidedFindsBestAndStops(t *testing.T) {
 }
 
 // known is a form without parameters.
-func known([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
-	return func(c data.Config) (float64, bool) { return math.Log(stepTime(c)), true }, 0, nil
+func known([]data.Measurement) (func(data.Config) (float64, bool), error) {
+	return func(c data.Config) (float64, bool) { return math.Log(stepTime(c)), true }, nil
 }
 
 // With an exact prior mean the first guided trial is the best candidate.

@@ -62,7 +62,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 		if err != nil {
 			return math.Inf(1)
 		}
-		value := -g.marginalised().logged
+		value := -g.marginalised(nil, 0).logged
 		for _, z := range theta {
 			value += 0.5 * z * z
 		}
@@ -83,7 +83,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	}
 	g, err := condition(x, y, nil, level, p.at(best))
 	if err == nil {
-		g.marginalised()
+		g.marginalised(nil, 0)
 	}
 	return g, err
 }

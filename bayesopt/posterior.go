@@ -50,15 +50,15 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 }
 
 // response is one set of responses to the same inputs: the residuals of one
-// prior mean. charge is subtracted from its log evidence.
+// prior mean. If that is fitted to the trials, surprise holds those of the mean
+// before each trial but the first from.
 type response struct {
-	y      []float64
-	charge float64
+	y, surprise []float64
+	from        int
 }
 
 // averageOver averages over hyperparameters and several sets of responses,
-// equally likely a priori except for their charges. They share inputs and
-// factorised kernel matrices. noise, if not nil, is the known measurement
+// equally likely a priori. They share inputs and factorised kernel matrices. noise, if not nil, is the known measurement
 // variance of each response; it is divided by an estimate of σ² without
 // correlation. excess is for [newRecord].
 func averageOver(x [][]float64, responses []response, noise, excess []float64, p Prior, keep int, seed int64) (*Posterior, error) {
@@ -98,11 +98,14 @@ func (g *GP) weighted(responses []response) []weighted {
 	for k, r := range responses {
 		member := g
 		if k > 0 {
-			member = g.responding(r.y, stat.Mean(r.y, nil))
+			member = g.responding(r.y, stat.Mean(r.y, nil), r.surprise)
 		}
-		w := member.marginalised()
-		w.form, w.prior = k, -r.charge
-		w.logged -= r.charge
+		var earlier *weighted
+		if r.from > 0 {
+			earlier = &out[0]
+		}
+		w := member.marginalised(earlier, r.from)
+		w.form = k
 		out = append(out, w)
 	}
 	return out
@@ -126,19 +129,45 @@ func effective(draws []weighted) float64 {
 type weighted struct {
 	gp     *GP
 	logged float64 // ln weight, up to a constant
-	prior  float64 // ln weight before the first trial
 	form   int
+	trials []foretold
 }
 
-// marginalised sets σ² to (scale + ½·quad)/(shape + ½·n), near its posterior
-// mode, and returns the process with its log marginal likelihood with σ²
-// integrated out, a multivariate t density up to a constant.
-func (g *GP) marginalised() weighted {
-	shape := sigmaShape + 0.5*float64(len(g.y))
-	scale := sigmaScale + 0.5*g.quad
-	g.sigma2 = scale / shape
+// foretold is the prediction of a trial by those before it: a t distribution, σ²
+// integrated out.
+type foretold struct {
+	density      float64 // ln of it at the response, up to a constant
+	shape, scale float64 // of σ² before the trial
+	off, sd      float64 // response off the prediction and standard deviation, in units of σ
+}
+
+// marginalised sets σ² near its posterior mode, and returns the process with its
+// log marginal likelihood with σ² integrated out. Repetitions tell the noise,
+// not σ²: that a configuration takes as long as before says nothing on the
+// others. A mean that is fitted to the trials is no evidence for those it needs
+// first: earlier, if not nil, predicts the first from of them instead.
+func (g *GP) marginalised(earlier *weighted, from int) weighted {
+	w, shape, scale := weighted{gp: g}, sigmaShape, sigmaScale
+	for i, v := range g.told {
+		var t foretold
+		if i < from {
+			t = earlier.trials[i]
+		} else {
+			log, more := g.factor.LogDiagonal(i), scale+0.5*v*v
+			t = foretold{shape: shape, scale: scale, sd: math.Exp(log), off: v * math.Exp(log)}
+			up, _ := math.Lgamma(shape + 0.5)
+			down, _ := math.Lgamma(shape)
+			t.density = up - down + shape*math.Log(scale) - (shape+0.5)*math.Log(more) - log
+			if !g.again[i] {
+				shape, scale = shape+0.5, more
+			}
+		}
+		w.logged += t.density
+		w.trials = append(w.trials, t)
+	}
+	g.sigma2, g.freedom = scale/shape, 2*shape
 	g.hyper.LogSigma2 = math.Log(g.sigma2)
-	return weighted{gp: g, logged: -shape*math.Log(scale) - 0.5*g.factor.LogDet()}
+	return w
 }
 
 // fairSample resamples sorted draws systematically (Kitagawa 1996, appendix).
@@ -198,7 +227,7 @@ func (p *Posterior) NoiseSD() float64 {
 func (p *Posterior) predictor() func(x []float64) Predictive {
 	var scratch []float64
 	m := len(p.members)
-	out := Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights}
+	out := Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights, Freedom: p.members[0].freedom}
 	return func(x []float64) Predictive {
 		for i, g := range p.members {
 			if need := g.scratch(); len(scratch) < need {
@@ -230,44 +259,31 @@ func (r record) width(trust float64) float64 {
 	return math.Sqrt(sum / (trust + float64(len(r))))
 }
 
-// newRecord computes the scores; excess, if not nil, is by how much each response
-// exceeds the lower bound that is all that is known of it, 0 for a measured one. A bound
-// above which the prediction lies is no score, as it confirms too little. The Cholesky factor of the first k trials is
-// the leading block of that of all, so predictions from earlier trials need no
-// further factorisation; the weights of the draws are those at that trial.
+// newRecord computes the scores, without those of repetitions. excess, if not
+// nil, is by how much each response exceeds the lower bound that is all that is
+// known of it, 0 for a measured one. A bound above which the prediction lies is
+// no score, as it confirms too little. The weights of the draws are those at
+// that trial.
 func newRecord(draws []weighted, excess []float64) record {
-	n := len(draws[0].gp.y)
-	if excess == nil {
-		excess = make([]float64, n)
-	}
-	type course struct{ v, logged, scale float64 }
-	steps := make([][]course, len(draws)) // per draw and trial
-	for k, d := range draws {
-		v := d.gp.white
-		steps[k] = make([]course, n)
-		scale, logDet := sigmaScale, 0.0
-		for i := range n {
-			shape := sigmaShape + 0.5*float64(i)
-			steps[k][i] = course{v[i] - excess[i]*math.Exp(-d.gp.factor.LogDiagonal(i)), d.prior - shape*math.Log(scale) - logDet, scale}
-			scale += 0.5 * v[i] * v[i]
-			logDet += d.gp.factor.LogDiagonal(i)
-		}
-	}
 	var r record
-	for i := recordFrom; i < n; i++ {
-		shape := sigmaShape + 0.5*float64(i)
-		top := math.Inf(-1)
-		for k := range steps {
-			top = max(top, steps[k][i].logged)
+	logged := make([]float64, len(draws))
+	for i, again := range draws[0].gp.again {
+		var below, sum, bound float64
+		if excess != nil {
+			bound = excess[i]
 		}
-		var below, sum float64
-		for k := range steps {
-			s := steps[k][i]
-			w := math.Exp(s.logged - top)
-			below += w * distuv.StudentsT{Sigma: 1, Nu: 2 * shape}.CDF(s.v/math.Sqrt(s.scale/shape))
-			sum += w
+		top := floats.Max(logged)
+		for k, d := range draws {
+			t, w := d.trials[i], math.Exp(logged[k]-top)
+			if sum += w; i >= recordFrom {
+				below += w * distuv.StudentsT{Sigma: t.sd * math.Sqrt(t.scale/t.shape), Nu: 2 * t.shape}.CDF(t.off-bound)
+			}
+			logged[k] += t.density
 		}
-		if z := distuv.UnitNormal.Quantile(min(below/sum, 1)); z > 0 || excess[i] == 0 {
+		if i < recordFrom || again {
+			continue
+		}
+		if z := distuv.UnitNormal.Quantile(min(below/sum, 1)); z > 0 || bound == 0 {
 			r = append(r, min(max(z, -8), 8))
 		}
 	}

@@ -56,6 +56,7 @@ type observation struct {
 	logTime    float64   // ln step time; imputed if censored
 	variance   float64   // known measurement variance of logTime; 0 if unknown
 	priorMeans []float64 // values of the prior means
+	foreseen   []float64 // of these before the trial, see [priorMean]
 	index      int       // candidate, −1 for a configuration outside the table
 	feasible   bool      // measured; false: only a lower bound
 	bound      float64   // lower bound of ln step time, if not feasible
@@ -158,8 +159,11 @@ func (p *Problem) place() {
 // model: the fastest fitting configuration is often next to an infeasible one,
 // and a penalty would keep the search away.
 func (p *Problem) observe() {
-	longest := math.Inf(-1)
+	longest, successes := math.Inf(-1), 0
 	for _, m := range p.History.Measured {
+		if m.Status == data.OK {
+			successes++
+		}
 		if m.Status != data.OK && (m.Status != data.Timeout || !positive(m.StepTime)) {
 			continue
 		}
@@ -171,6 +175,11 @@ func (p *Problem) observe() {
 		if !o.feasible {
 			p.limit = min(p.limit, o.logTime)
 		} else {
+			for k, t := range p.priorMeans {
+				if t.foreseen != nil {
+					o.foreseen[k] = t.foreseen[successes-1]
+				}
+			}
 			p.Successes++
 			longest = max(longest, o.logTime)
 			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
@@ -201,6 +210,7 @@ func (p *Problem) observation(c data.Config) (observation, bool) {
 		m, defined := t.of(c)
 		o.priorMeans, ok = append(o.priorMeans, m), ok && defined && finite(m)
 	}
+	o.foreseen = slices.Clone(o.priorMeans)
 	return o, ok
 }
 

@@ -76,9 +76,9 @@ func TestDeadline(t *testing.T) {
 // exact is the true form up to a fitted factor.
 type exact struct{ wrong bool }
 
-func (e exact) Fit(ms []data.Measurement) (func(data.Config) (float64, bool), int, error) {
+func (e exact) Fit(ms []data.Measurement) (func(data.Config) (float64, bool), error) {
 	if len(ms) < 2 {
-		return nil, 0, nil
+		return nil, nil
 	}
 	var off float64
 	for _, m := range ms {
@@ -89,7 +89,7 @@ func (e exact) Fit(ms []data.Measurement) (func(data.Config) (float64, bool), in
 			return off - 2*math.Log(c.LocalBatch), true
 		}
 		return off + math.Log(stepTime(c)), true
-	}, 1, nil
+	}, nil
 }
 
 // A correct form leads to the best at once; the evidence rejects a wrong one.

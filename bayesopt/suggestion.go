@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // History is the input of a decision.
@@ -118,7 +120,7 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 	if s.Cost > 0 {
 		parts = append(parts, "costs "+dollars(s.Cost))
 	} else {
-		parts = append(parts, fmt.Sprintf("uses %d workers", p.cands[i].Workers))
+		parts = append(parts, "uses "+english.Plural(p.cands[i].Workers, "worker", ""))
 	}
 	return p.cands[i].String() + ": " + strings.Join(parts, ", ")
 }

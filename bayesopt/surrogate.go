@@ -1,58 +1,80 @@
 package bayesopt
 
 import (
+	"cmp"
 	"math"
-	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"knee/data"
 )
 
 // MeanForm fits a parametric form of the step time, such as a speed family of
-// package fit, to measurements with status ok. It returns ln step time (s) and
-// the number of parameters estimated; nil if there are too few measurements.
-// The Gaussian process models its residuals.
-type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), parameters int, err error)
+// package fit, to measurements with status ok. It returns ln step time (s); nil
+// if there are too few measurements. The Gaussian process models its residuals.
+type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), err error)
 
 // priorMean is one prior mean of ln step time.
 type priorMean struct {
-	at     []float64 // value at every candidate
-	of     func(data.Config) (float64, bool)
-	charge float64 // subtracted from its log evidence
+	at []float64 // value at every candidate
+	of func(data.Config) (float64, bool)
+	// foreseen is the value at every successful trial as fitted to those before
+	// it, NaN where that was impossible; nil if nothing is fitted.
+	foreseen []float64
 }
 
 // setPriorMeans collects the prior means that compete for the data. Each is
-// weighted by its evidence, the marginal likelihood of the residuals; a form
-// fitted to the same data is charged for its parameters as in the Bayesian
-// information criterion (Schwarz 1978). A mean undefined for some candidate is
-// left out, as it would add a step.
+// weighted by its evidence, the marginal likelihood of the residuals; for a form
+// fitted to the trials, of those from each trial as predicted before it (Dawid,
+// "Present position and potential developments", 1984). A mean undefined for
+// some candidate is left out, as it would add a step.
 //
 // For times of whole jobs there are three means without parameters, from no
 // scaling to perfect scaling: time is constant, falls with the square root of
-// the total cores, or falls such that the cost is constant.
+// the total cores, or falls such that the cost is constant. The time of a step
+// is constant in the samples of a worker (latency), grows with their root, or is
+// proportional (throughput); likewise in the workers, from communication that
+// takes no time to workers that wait for each other in turn. These count only
+// until predictions are scored: of nine, one fits a few trials by chance.
 func (p *Problem) setPriorMeans() {
-	p.addMean(func(data.Config) (float64, bool) { return 0, true }, 0, true)
+	p.addMean(func(data.Config) (float64, bool) { return 0, true }, nil)
 	if p.Options.JobTime {
-		p.addMean(rootOfCores, 0, false)
+		p.addMean(rootOfCores, nil)
 	}
 	if p.Options.JobTime && p.priced {
 		p.addMean(func(c data.Config) (float64, bool) {
 			price := p.Options.Price(c)
 			return -math.Log(price), positive(price)
-		}, 0, false)
+		}, nil)
 	}
 	usable := p.succeeded()
+	for k := 0; k < 9 && !p.Options.JobTime && len(usable) <= recordFrom; k++ {
+		ofSamples, ofWorkers := 0.5*float64(k/3), 0.5*float64(k%3)
+		p.addMean(func(c data.Config) (float64, bool) {
+			samples := cmp.Or(c.LocalBatch, 1) * float64(c.AccumSteps+1) // an unknown batch is constant
+			return ofSamples*math.Log(samples) + ofWorkers*math.Log(float64(c.Workers)), true
+		}, nil)
+	}
 	for _, form := range p.Options.Forms {
-		// The other means suffice if a form cannot be fitted.
-		if of, parameters, err := form(usable); err == nil && of != nil {
-			p.addMean(of, 0.5*float64(parameters)*math.Log(float64(len(usable))), true)
+		of, err := form(usable)
+		if err != nil || of == nil {
+			continue // the other means suffice
 		}
+		foreseen := make([]float64, len(usable))
+		for k, m := range usable {
+			foreseen[k] = math.NaN()
+			if before, err := form(usable[:k]); err == nil && before != nil {
+				foreseen[k], _ = before(m.Config)
+			}
+		}
+		p.addMean(of, foreseen)
 	}
 }
 
-// addMean adds a prior mean if it is defined for every candidate, one that does
-// not vary only if constant is set.
-func (p *Problem) addMean(of func(data.Config) (float64, bool), charge float64, constant bool) {
-	t := priorMean{of: of, charge: charge}
+// addMean adds a prior mean if it is defined for every candidate, and differs
+// from every earlier one by more than a constant.
+func (p *Problem) addMean(of func(data.Config) (float64, bool), foreseen []float64) {
+	t := priorMean{of: of, foreseen: foreseen}
 	for _, c := range p.cands {
 		m, ok := of(c)
 		if !ok || !finite(m) {
@@ -60,9 +82,13 @@ func (p *Problem) addMean(of func(data.Config) (float64, bool), charge float64, 
 		}
 		t.at = append(t.at, m)
 	}
-	if constant || slices.Min(t.at) < slices.Max(t.at) {
-		p.priorMeans = append(p.priorMeans, t)
+	for _, other := range p.priorMeans {
+		apart := floats.SubTo(make([]float64, len(t.at)), t.at, other.at)
+		if floats.Max(apart)-floats.Min(apart) < 1e-9 {
+			return
+		}
 	}
+	p.priorMeans = append(p.priorMeans, t)
 }
 
 // rootOfCores is −½·ln(total cores), of workers if cores are unknown.
@@ -78,14 +104,22 @@ func rootOfCores(c data.Config) (float64, bool) {
 // the variance of each observation, nil if all are unknown.
 func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
 	responses = make([]response, len(p.priorMeans))
-	for k, t := range p.priorMeans {
-		responses[k].charge = t.charge
-	}
 	known := 0.0
 	for _, o := range p.observations {
 		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
-		for k := range p.priorMeans {
-			responses[k].y = append(responses[k].y, o.logTime-o.priorMeans[k])
+	}
+	for k, t := range p.priorMeans {
+		r := &responses[k]
+		for i, o := range p.observations {
+			r.y = append(r.y, o.logTime-o.priorMeans[k])
+			if before := o.foreseen[k]; finite(before) {
+				r.surprise = append(r.surprise, o.logTime-before)
+			} else {
+				r.surprise, r.from = append(r.surprise, r.y[i]), i+1
+			}
+		}
+		if t.foreseen == nil {
+			r.surprise = nil
 		}
 	}
 	if known == 0 {
@@ -101,7 +135,7 @@ func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive)
 	for k, m := range raw.Mean {
 		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+p.offset[i])
 	}
-	dst.SD, dst.Weight = raw.SD, raw.Weight
+	dst.SD, dst.Weight, dst.Freedom = raw.SD, raw.Weight, raw.Freedom
 	return *dst
 }
 

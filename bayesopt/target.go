@@ -1,7 +1,9 @@
 package bayesopt
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -24,18 +26,20 @@ type Target struct {
 // JointModel fits a joint posterior of the step times of all configurations,
 // such as the speed model of package fit, to measurements with status ok, at
 // least one. It returns ln step time (s) of each configuration in every draw,
-// and the standard deviation of one run about it.
+// and the standard deviation about it of one run, independent of those of other
+// configurations.
 type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 
 // outlook is the posterior of the configurations at the target.
 type outlook struct {
 	wanted   []int       // candidates at the target
 	response [][]float64 // response of each in every draw, plus −ln P(fits)
+	own      []float64   // standard deviation of each about its draws
 	best     int         // index in wanted of the best
 	regret   float64     // expected regret of the best, in nats
 	better   float64     // probability that another is better by the target
 
-	contenders [][]float64 // responses of candidates that are the best in some draw, and of the best
+	contenders []int // indices in wanted of candidates that are the best in some draw, and of the best
 }
 
 // decideTarget suggests the trial with the largest expected improvement of the
@@ -43,7 +47,8 @@ type outlook struct {
 // Dayanik, "The knowledge-gradient policy for correlated normal beliefs", 2009,
 // section 2), with the moments of the model's posterior draws. The answer
 // minimises mean plus one standard deviation: among hundreds of candidates, the
-// best mean is probably too optimistic.
+// best mean is probably too optimistic. So does the gradient, as a single trial
+// seldom changes which mean is best, but several together do.
 func (p *Problem) decideTarget() (Suggestion, error) {
 	open := p.Open()
 	if p.Successes == 0 {
@@ -61,28 +66,29 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	o, err := p.outlook(ln)
+	o, err := p.outlook(ln, sd)
 	if err != nil {
 		return Suggestion{}, err
 	}
-	pick, most := -1, math.Inf(-1)
+	pick, most, least := -1, math.Inf(-1), 0.0
 	for _, i := range open {
-		g := p.fits[i] * gain(o.contenders, ln[i], sd[i])
-		if g > most || g == most && p.priority(i) > p.priority(pick) {
-			pick, most = i, g
+		g, known := p.fits[i]*o.gain(ln[i], sd[i]), stat.StdDev(ln[i], nil)
+		if g > most || g == most && known > least { // where nothing is gained, the least known
+			pick, most, least = i, g, known
 		}
 	}
 	answer := o.wanted[o.best]
-	stop := p.targetReached(o, most)
+	stop := ""
+	if p.Successes >= minRecord && o.better < p.Options.Constants.StopChance {
+		stop = fmt.Sprintf("stop after %d trials", p.Trials)
+	}
 	if pick < 0 || stop != "" && !p.Options.KeepGoing {
-		if stop == "" {
-			stop = "stop: no candidate is left to measure"
-		}
+		stop = cmp.Or(stop, "stop: no candidate is left to measure")
 		s := p.Stopped(answer, stop+"; "+p.answer(o))
 		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
 		return s, nil
 	}
-	s := p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
+	s := p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to make the choice surer or better by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
 	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
 	s.Best, s.Better, s.Fired, s.Choice = answer, o.better, stop, p.cands[answer]
 	return s, nil
@@ -105,13 +111,13 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 
 // outlook computes the posterior at the target. The response includes −ln
 // P(fits): expected speed is multiplied by that probability.
-func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
-	o := &outlook{}
+func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
+	o, rng := &outlook{}, p.Rand()
 	for i, c := range p.cands {
 		if at := p.Options.Target.At; at == nil || at(c) {
 			r := slices.Clone(ln[i])
 			floats.AddConst(p.offset[i]-math.Log(p.fits[i]), r)
-			o.wanted, o.response = append(o.wanted, i), append(o.response, r)
+			o.wanted, o.response, o.own = append(o.wanted, i), append(o.response, r), append(o.own, sd[i])
 		}
 	}
 	if len(o.wanted) == 0 {
@@ -119,30 +125,25 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 	}
 	least, draws := math.Inf(1), len(o.response[0])
 	for k, r := range o.response {
-		if m, sd := stat.MeanStdDev(r, nil); m+sd < least {
-			o.best, least = k, m+sd
+		if m, sd := stat.MeanStdDev(r, nil); m+math.Hypot(sd, o.own[k]) < least {
+			o.best, least = k, m+math.Hypot(sd, o.own[k])
 		}
 	}
 	margin, leading := p.Options.Objective.margin(p.Options.TargetRegret), map[int]bool{o.best: true}
 	for d := range draws {
-		first := 0
+		at := make([]float64, len(o.response))
 		for k, r := range o.response {
-			if r[d] < o.response[first][d] {
-				first = k
-			}
+			at[k] = r[d] + o.own[k]*rng.NormFloat64()
 		}
+		first := floats.MinIdx(at)
 		leading[first] = true
-		behind := o.response[o.best][d] - o.response[first][d]
+		behind := at[o.best] - at[first]
 		o.regret += behind / float64(draws)
 		if behind > margin {
 			o.better += 1 / float64(draws)
 		}
 	}
-	for k, r := range o.response {
-		if leading[k] {
-			o.contenders = append(o.contenders, r)
-		}
-	}
+	o.contenders = slices.Sorted(maps.Keys(leading))
 	return o, nil
 }
 
@@ -150,15 +151,19 @@ func (p *Problem) outlook(ln [][]float64) (*outlook, error) {
 // knowledge gradient is averaged.
 const gainPoints = 32
 
-// gain returns the expected decrease, in nats, of the least mean response by a
-// trial; ln is ln step time of the trial in every draw, sd of one run about it.
-func gain(responses [][]float64, ln []float64, sd float64) float64 {
-	scale := math.Hypot(stat.StdDev(ln, nil), sd)
-	level, slope := make([]float64, len(responses)), make([]float64, len(responses))
-	for k, r := range responses {
-		level[k], slope[k] = stat.Mean(r, nil), stat.Covariance(r, ln, nil)/scale
+// gain returns the expected decrease, in nats, of the least mean plus standard
+// deviation of the contenders by a trial; ln is ln step time of the trial in
+// every draw, sd of one run about it.
+func (o *outlook) gain(ln []float64, sd float64) float64 {
+	scale, now := math.Hypot(stat.StdDev(ln, nil), sd), math.Inf(1)
+	level, slope := make([]float64, len(o.contenders)), make([]float64, len(o.contenders))
+	for k, c := range o.contenders {
+		mean, variance := stat.MeanVariance(o.response[c], nil)
+		now = min(now, mean+math.Hypot(math.Sqrt(variance), o.own[c]))
+		slope[k] = stat.Covariance(o.response[c], ln, nil) / scale
+		level[k] = mean + math.Hypot(math.Sqrt(max(variance-slope[k]*slope[k], 0)), o.own[c])
 	}
-	gain := floats.Min(level)
+	gain := now
 	for j := range gainPoints {
 		z, least := distuv.UnitNormal.Quantile((float64(j)+.5)/gainPoints), math.Inf(1)
 		for k := range level {
@@ -166,22 +171,10 @@ func gain(responses [][]float64, ln []float64, sd float64) float64 {
 		}
 		gain -= least / gainPoints
 	}
-	return gain
-}
-
-// targetReached returns the reason to end the search, "" to go on: the answer
-// is probably within the target, or no trial is expected to improve it.
-func (p *Problem) targetReached(o *outlook, gain float64) string {
-	chance, target := p.Options.Constants.StopChance, p.Options.TargetRegret
-	switch {
-	case p.Successes < minRecord:
-		return ""
-	case o.better < chance:
-		return fmt.Sprintf("stop after %d trials", p.Trials)
-	case gain < chance*target:
-		return fmt.Sprintf("stop after %d trials: no trial there is expected to improve the choice by %s", p.Trials, shareText(chance*target))
+	if gain < 1e-12 { // rounding
+		return 0
 	}
-	return ""
+	return gain
 }
 
 // answer formats the present choice and the probability of a better one.

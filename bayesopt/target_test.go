@@ -101,7 +101,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// With two answers the gain is the expected improvement of their difference.
+// With two answers the gain is the expected improvement of their difference,
+// with the standard deviation that remains.
 func TestTargetGain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	known, open, trial := make([]float64, 4000), make([]float64, 4000), make([]float64, 4000)
@@ -110,13 +111,15 @@ func TestTargetGain(t *testing.T) {
 		trial[d] = rng.NormFloat64()
 		open[d] = behind + slope*trial[d]
 	}
-	answers := [][]float64{known, open}
+	answers := &outlook{response: [][]float64{known, open}, own: make([]float64, 2), contenders: []int{0, 1}}
 	spread := stat.StdDev(trial, nil)
-	want := math.Exp(LogEI(stat.Mean(open, nil), slope*spread*spread/math.Hypot(spread, sd), 0))
-	if got := gain(answers, trial, sd); math.Abs(got-want) > 0.02*want { // an average over 32 outcomes
+	moves := slope * spread * spread / math.Hypot(spread, sd)
+	rest := math.Sqrt(slope*slope*spread*spread - moves*moves)
+	want := math.Exp(LogEI(stat.Mean(open, nil)+rest, moves, 0))
+	if got := answers.gain(trial, sd); math.Abs(got-want) > 0.02*want { // an average over 32 outcomes
 		t.Errorf("gain %g, want %g", got, want)
 	}
-	if got := gain(answers, trial, 1e6); got > 1e-5 {
+	if got := answers.gain(trial, 1e6); got > 1e-5 {
 		t.Errorf("a trial that tells nothing gains %g", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Mode is how the replicas of a job synchronise their parameters.
@@ -133,11 +135,8 @@ func (c Config) Kind() string {
 // "4 × a100, allreduce, batch 64".
 func (c Config) String() string {
 	parts := []string{fmt.Sprintf("%d × %s", c.Workers, c.GPUType)}
-	switch {
-	case c.GPUType == "" && c.Workers == 1:
-		parts[0] = "1 worker"
-	case c.GPUType == "":
-		parts[0] = fmt.Sprintf("%d workers", c.Workers)
+	if c.GPUType == "" {
+		parts[0] = english.Plural(c.Workers, "worker", "")
 	}
 	if n := c.NodeCount(); n > 1 {
 		parts[0] += fmt.Sprintf(" on %d nodes", n)

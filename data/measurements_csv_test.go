@@ -269,7 +269,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"standard error", "job,workers,step_time_s,step_time_se_s\na,4,1,-1\n", `f:2:step_time_se_s: found "-1", want seconds ≥ 0`},
 		{"start", "job,workers,step_time_s,start_seconds\na,4,1,soon\n", `f:2:start_seconds: found "soon", want seconds ≥ 0`},
 		{"status", "job,workers,step_time_s,status\na,4,,fail\n",
-			`f:2:status: found "fail", want one of ok, oom, infeasible, failed, timeout, queued, aborted`},
+			`f:2:status: found "fail" (did you mean "failed"?), want one of ok, oom, infeasible, failed, timeout, queued, aborted`},
 		{"sync", "job,workers,step_time_s,sync_time_s\na,4,1,-1\n", `f:2:sync_time_s: found "-1", want seconds ≥ 0`},
 		{"time", "job,workers,step_time_s,started_at\na,4,1,today\n", `f:2:started_at: found "today", want a time such as 2025-03-01T12:00:00Z (RFC 3339)`},
 		{"control", "job,workers,step_time_s\na\x1b[1m,4,1\n", `f:2:job: found "a\x1b[1m", want text on one line, without control characters or blanks around it`},

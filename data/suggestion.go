@@ -1,15 +1,21 @@
 package data
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // didYouMean returns ` (did you mean "…"?)` with the known name closest to
-// a mistyped one, or nothing if none is close.
+// a mistyped one, or the first that begins with it, or nothing if none is close.
 func didYouMean(name string, known []string) string {
 	best, bestDist := "", 1+max(1, len(name)/3)
 	for _, k := range known {
 		if d := editDistance(name, k); d < bestDist {
 			best, bestDist = k, d
 		}
+	}
+	if i := slices.IndexFunc(known, func(k string) bool { return len(name) > 2 && strings.HasPrefix(k, name) }); best == "" && i >= 0 {
+		best = known[i]
 	}
 	if best == "" {
 		return ""

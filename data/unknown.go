@@ -16,5 +16,5 @@ type UnknownError struct {
 
 // Error implements error: `policy "best" is unknown; want one of even, fifo`.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("%s %q is unknown; want one of %s%s", e.What, e.Name, strings.Join(e.Known, ", "), e.Hint)
+	return fmt.Sprintf("%s %q is unknown%s; want one of %s%s", e.What, e.Name, didYouMean(e.Name, e.Known), strings.Join(e.Known, ", "), e.Hint)
 }

@@ -197,7 +197,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	b.fake.Fault = nil
 	plan := b.Plan
 	b.Plan = func(context.Context, string, string) (*data.Plan, error) {
-		return nil, errors.New("no job fits the cluster")
+		return nil, errors.New("no job can be planned")
 	}
 	if _, err = b.Turn(t.Context()); err == nil || len(b.fake.Calls) > 0 {
 		t.Errorf("no plan: %v, asked for %q", err, b.fake.Calls)

@@ -11,6 +11,8 @@ import (
 
 	"knee/data"
 	"knee/fit"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Gain is the expected effect of one more measurement of a GPU type and mode.
@@ -45,10 +47,7 @@ func within(half float64) string {
 
 // target names how the target differs from the measurement.
 func (g Gain) target() string {
-	s := fmt.Sprintf("%d workers", g.Target.Workers)
-	if g.Target.Workers == 1 {
-		s = "1 worker"
-	}
+	s := english.Plural(g.Target.Workers, "worker", "")
 	if g.Target.PS > 0 {
 		s += fmt.Sprintf(" with %d ps", g.Target.PS)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"knee/data"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Sweep predicts a scalability curve: base with each number of workers,
@@ -31,7 +33,7 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 		if base.LocalBatch <= 0 {
 			var err error
 			if c, err = p.chooseBatch(base); err != nil {
-				return nil, fmt.Errorf("%d workers: %w", k, err)
+				return nil, fmt.Errorf("%s: %w", english.Plural(k, "worker", ""), err)
 			}
 		}
 		cs = append(cs, c)
@@ -39,7 +41,7 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	answers, err := p.AtAll(cs)
 	var row *RowError
 	if errors.As(err, &row) {
-		return nil, fmt.Errorf("%d workers: %w", ks[row.Row], row.Err)
+		return nil, fmt.Errorf("%s: %w", english.Plural(ks[row.Row], "worker", ""), row.Err)
 	}
 	return answers, err
 }

@@ -34,7 +34,7 @@ func formsOf(s *data.Study) []bayesopt.MeanForm {
 
 // layoutPrior is the layout form as expected of a job without measurements.
 func layoutPrior(a data.Architecture) bayesopt.MeanForm {
-	return func([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+	return func([]data.Measurement) (func(data.Config) (float64, bool), error) {
 		of := map[string]func(data.Config) form.LayoutParts{}
 		return func(c data.Config) (float64, bool) {
 			if c.Mode.UsesPS() || c.LocalBatch <= 0 {
@@ -44,51 +44,25 @@ func layoutPrior(a data.Architecture) bayesopt.MeanForm {
 				of[c.GPUType] = speed.ExpectedParts(c.GPUType, a)
 			}
 			return math.Log(of[c.GPUType](c).Step()), true
-		}, 0, nil
+		}, nil
 	}
 }
 
 // speedForm is the speed family of each mode, the parametric part of the model,
 // fitted to the trials so far.
-func speedForm(measured []data.Measurement) (func(data.Config) (float64, bool), int, error) {
+func speedForm(measured []data.Measurement) (func(data.Config) (float64, bool), error) {
 	if len(measured) < minFormTrials {
-		return nil, 0, nil
+		return nil, nil
 	}
 	model, err := fit.Fit(measured, fit.Settings{})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return func(c data.Config) (float64, bool) { return logTimer(model, c) }, formParameters(model), nil
+	return func(c data.Config) (float64, bool) { return logTimer(model, c) }, nil
 }
 
 // minFormTrials is the number of trials below which a fit adds nothing.
 const minFormTrials = 3
-
-// formParameters counts the parameters of a form that a few trials determine:
-// per GPU type and mode the level, and one for each of batch, workers, nodes
-// and parameter servers that they vary. Exponents stay close to their priors
-// and do not count; counting all ten parameters of the collective form delays
-// its use by three trials.
-func formParameters(model *fit.Model) int {
-	n := 0
-	for _, gpu := range model.GPUTypes() {
-		for _, mode := range model.Modes(gpu) {
-			rows := model.Measurements(gpu, mode)
-			n++
-			for _, value := range []func(data.Config) float64{
-				func(c data.Config) float64 { return c.LocalBatch },
-				func(c data.Config) float64 { return float64(c.Workers) },
-				func(c data.Config) float64 { return float64(c.NodeCount()) },
-				func(c data.Config) float64 { return float64(c.PS) },
-			} {
-				if slices.ContainsFunc(rows, func(m data.Measurement) bool { return value(m.Config) != value(rows[0].Config) }) {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
 
 // logTimer returns ln step time (s) by the fitted form. A GPU type without
 // measurements gets the time of the first measured one; the search learns the

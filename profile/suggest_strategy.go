@@ -80,10 +80,10 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 
 // warmStart is a model fitted elsewhere, a prior mean without parameters.
 func warmStart(model *fit.Model) bayesopt.MeanForm {
-	return func([]data.Measurement) (func(data.Config) (float64, bool), int, error) {
+	return func([]data.Measurement) (func(data.Config) (float64, bool), error) {
 		return func(c data.Config) (float64, bool) {
 			t, err := model.StepTime(c)
 			return math.Log(t), err == nil
-		}, 0, nil
+		}, nil
 	}
 }

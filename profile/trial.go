@@ -13,6 +13,8 @@ import (
 	"knee/profile/launch"
 	"knee/profile/meter"
 	"knee/profile/store"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Causes of cancelling a trial.
@@ -255,10 +257,10 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		}
 	case ended:
 		end.Status = data.Failed
-		end.Error = fmt.Sprintf("it ended after %d steps, want at least %d after warm-up", m.Observed(), meter.FewestSteps)
+		end.Error = fmt.Sprintf("it ended after %s, want at least %d after warm-up", english.Plural(m.Observed(), "step", ""), meter.FewestSteps)
 	case errors.Is(err, errHung):
 		end.Status = data.Timeout
-		end.Error = fmt.Sprintf("no step for %s (after %d steps)", r.Study.Trial.Timeout, m.Observed())
+		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
 			end.Error += printed // output in place of steps, added by the launcher
 		}

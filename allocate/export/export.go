@@ -87,5 +87,6 @@ func New(name string) (Exporter, error) {
 	if e, ok := exporters()[name]; ok {
 		return e, nil
 	}
-	return nil, &data.UnknownError{What: "export target", Name: name, Known: Names()}
+	return nil, &data.UnknownError{What: "export target", Name: name, Known: Names(),
+		Hint: "; all but csv, json, slurm and torchrun are for Kubernetes, rayjob for Ray on it"}
 }

@@ -60,7 +60,8 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	}
 	out.Warnings = append(ws.grouped(), p.warnOfTenants()...)
 	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
-	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 {
+	waits := slices.ContainsFunc(out.Jobs, func(j data.PlannedJob) bool { return !j.Action.Runs() })
+	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 && waits {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d GPUs are idle, %.0f %% of them on partly used nodes, where jobs that want whole nodes cannot use them", idle, 100*f))
 	}
 	return out

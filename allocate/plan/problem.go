@@ -39,18 +39,18 @@ type Problem struct {
 	FairSlots  int                           // worker slots that equal shares divide, the same for clusters to be compared; 0: those of the cluster
 }
 
-// Infeasible is the error if no job fits or, with Strict, if one does not.
+// Infeasible is the error if no job can be planned or, with Strict, if one cannot.
 type Infeasible struct {
-	Reasons []string // of each job that does not fit: the binding constraint and the nearest feasible change
-	Some    bool     // other jobs fit
+	Reasons []string // of each that cannot: the binding constraint and the nearest feasible change
+	Some    bool     // other jobs can be planned
 }
 
 // Error implements error.
 func (e *Infeasible) Error() string {
 	if e.Some {
-		return "not every job fits the cluster: " + strings.Join(e.Reasons, "; ")
+		return "not every job can be planned: " + strings.Join(e.Reasons, "; ")
 	}
-	return "no job fits the cluster: " + strings.Join(e.Reasons, "; ")
+	return "no job can be planned: " + strings.Join(e.Reasons, "; ")
 }
 
 func checkProblem(pr Problem) error {

@@ -39,3 +39,20 @@ func TestWhyNoMoreOfAQuota(t *testing.T) {
 		t.Errorf("%d workers, %q, want 2 and %q", made.Jobs[0].Workers, got, want)
 	}
 }
+
+// TestIdleGPUsAreToldIfAJobWaits: GPUs beside a job on its node are worth a warning only
+// where a job waits for whole nodes.
+func TestIdleGPUsAreToldIfAJobWaits(t *testing.T) {
+	small, wide := named("small", 1, 1), named("wide", 8, 8)
+	small.Weight = 1000
+	for _, jobs := range [][]data.Job{{small}, {small, wide}} {
+		oracles := []oracle{t4(0.9, 1e6), t4(0.9, 1e6)}[:len(jobs)]
+		made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: jobs}, oracles, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(strings.Join(made.Warnings, "\n"), "7 GPUs are idle"); told != (len(jobs) > 1) {
+			t.Errorf("%d jobs: warnings %q", len(jobs), made.Warnings)
+		}
+	}
+}

@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"knee/data"
+	"knee/profile"
 )
 
 // cliff is several times as fast once a task's data fit in a buffer, whose size
@@ -55,4 +57,39 @@ func reversal(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics
 		a, x := c.Extra["algorithm"], math.Log2(knobOf(c, "chunk"))
 		return 300 * math.Pow(float64(c.Workers), -parallel) * math.Exp(level[a]+slope[a]*(x-3)+0.03*(x-3)*(x-3)), data.OK
 	}
+}
+
+// steps is a study of step times for the highest throughput: data-parallel
+// training with a knee where a node is full or the input is too slow, and two
+// knobs of its own.
+func steps(seed int64) (*Table, error) {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x7374657073))
+	cands := space(map[string][]string{"workers": {"1", "2", "4", "8", "16", "32"}, "local_batch": {"8", "16", "32", "64", "128"},
+		"precision": {"fp32", "tf32", "bf16"}, "bucket": {"1", "8", "64"}}, "workers", "local_batch", "precision", "bucket")
+	perSample, fixed, faster := between(rng, 2e-4, 5e-3), between(rng, 1e-3, 0.05), between(rng, 1.05, 3)
+	node, inside, slower := float64(int(2)<<rng.IntN(4)), between(rng, 2e-3, 0.1), between(rng, 1, 20)
+	hidden, source, step := 0.9*rng.Float64(), between(rng, 1e3, 1e5), between(rng, 1e-5, 3e-3)
+	var ms []data.Measurement
+	for _, c := range cands {
+		n, work := float64(c.Workers), fixed+perSample*c.LocalBatch
+		switch c.Extra["precision"] {
+		case "tf32":
+			work /= math.Sqrt(faster)
+		case "bf16":
+			work /= faster
+		}
+		sync := 2 * (n - 1) / n * inside
+		if n > node {
+			sync *= slower
+		}
+		sync += (n - 1) * step * 8 / knobOf(c, "bucket")
+		seconds := max(work+max(0, sync-hidden*work), n*c.LocalBatch/source) * math.Exp(0.02*rng.NormFloat64())
+		ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: seconds})
+	}
+	t, err := NewStepTable(fmt.Sprintf("steps-%d", seed), ms, Steps{Window: 60, Forms: profile.SpeedForms(),
+		Price: func(c data.Config) float64 { return float64(c.Workers) }, Efficiency: func(float64) float64 { return 1 }})
+	if err == nil {
+		t.Kind = "steps"
+	}
+	return t, err
 }

@@ -47,7 +47,6 @@ places them on nodes, and says what changes: keep, start, grow, shrink, move,
 pause or wait. Each line says why the job got its last GPU and what one more
 would bring.
 
-The summary gives the plan's value, a bound that no plan exceeds, and the gap.
 Write the plan with --plan for knee export and knee apply. --explain says
 everything about one job.
 
@@ -254,6 +253,9 @@ func planTotals(pr plan.Problem, made *data.Plan) string {
 	}
 	if t.MeanFinish > 0 {
 		text += fmt.Sprintf("; mean finish in %s, the last in %s", seconds(t.MeanFinish), seconds(t.LastFinish))
+		if made.Objective == objective.Default && made.Policy == policy.Default && t.Running > 1 {
+			text += " if this plan is kept to the end; " + made.Objective + " expects a new one whenever a job ends (knee operate), --objective saved-time expects none"
+		}
 	}
 	return text
 }

@@ -250,7 +250,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
 		if len(all) > 1 && f.best && all[0].StepTime.Hi > all[1].StepTime.Lo {
 			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= all[0].StepTime.Hi })
-			a.note("%d workers: the intervals of the first %d layouts overlap; measure them to decide", k, len(overlapping))
+			a.note("%s: the intervals of the first %d layouts overlap; measure them to decide", english.Plural(k, "worker", ""), len(overlapping))
 		}
 		return all, err
 	})
@@ -284,7 +284,7 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	for _, k := range workers {
 		var all []predict.LayoutAnswer
 		if all, err = layouts(k); err != nil && len(workers) > 1 {
-			a.note("%d workers: %v", k, err)
+			a.note("%s: %v", english.Plural(k, "worker", ""), err)
 		}
 		for _, l := range all[:min(f.top, len(all))] {
 			bubble, communication := l.Shares()

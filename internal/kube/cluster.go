@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"knee/data"
 )
 
@@ -96,7 +98,7 @@ func drained(n Node) bool {
 	if n.Spec.Unschedulable {
 		return true
 	}
-	if c := FindCondition(n.Status.Conditions, "Ready"); c != nil && c.Status != "True" {
+	if c := meta.FindStatusCondition(n.Status.Conditions, "Ready"); c != nil && c.Status != "True" {
 		return true
 	}
 	return slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool {

@@ -1,51 +1,28 @@
 package kube
 
-import "time"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Meta is the part of an object's metadata that knee reads and writes.
 type Meta struct {
-	Name              string            `json:"name,omitempty"`
-	Namespace         string            `json:"namespace,omitempty"`
-	UID               string            `json:"uid,omitempty"`
-	ResourceVersion   string            `json:"resourceVersion,omitempty"`
-	Labels            map[string]string `json:"labels,omitempty"`
-	Annotations       map[string]string `json:"annotations,omitempty"`
-	CreationTimestamp *time.Time        `json:"creationTimestamp,omitempty"`
-	DeletionTimestamp *time.Time        `json:"deletionTimestamp,omitempty"`
-	OwnerReferences   []Owner           `json:"ownerReferences,omitempty"`
-}
-
-// Owner is a reference to an owner: an object is deleted with all its owners.
-type Owner struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Name       string `json:"name"`
-	UID        string `json:"uid"`
+	Name              string                  `json:"name,omitempty"`
+	Namespace         string                  `json:"namespace,omitempty"`
+	UID               string                  `json:"uid,omitempty"`
+	ResourceVersion   string                  `json:"resourceVersion,omitempty"`
+	Labels            map[string]string       `json:"labels,omitempty"`
+	Annotations       map[string]string       `json:"annotations,omitempty"`
+	CreationTimestamp *time.Time              `json:"creationTimestamp,omitempty"`
+	DeletionTimestamp *time.Time              `json:"deletionTimestamp,omitempty"`
+	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 }
 
 // Object is anything that has metadata.
 type Object struct {
-	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	Metadata   Meta   `json:"metadata"`
-}
-
-// Condition is a condition in the status of an object.
-type Condition struct {
-	Type    string `json:"type"`
-	Status  string `json:"status"` // "True", "False" or "Unknown"
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-// FindCondition returns the condition of a type, nil if there is none.
-func FindCondition(cs []Condition, kind string) *Condition {
-	for i := range cs {
-		if cs[i].Type == kind {
-			return &cs[i]
-		}
-	}
-	return nil
+	metav1.TypeMeta `json:",inline"`
+	Metadata        Meta `json:"metadata"`
 }
 
 // Pod is a pod as the server reports it.
@@ -76,11 +53,11 @@ type Resources struct {
 
 // PodStatus is the observed state of a pod.
 type PodStatus struct {
-	Phase             string            `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed or Unknown
-	Reason            string            `json:"reason,omitempty"`
-	Message           string            `json:"message,omitempty"`
-	Conditions        []Condition       `json:"conditions,omitempty"`
-	ContainerStatuses []ContainerStatus `json:"containerStatuses,omitempty"`
+	Phase             string             `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed or Unknown
+	Reason            string             `json:"reason,omitempty"`
+	Message           string             `json:"message,omitempty"`
+	Conditions        []metav1.Condition `json:"conditions,omitempty"`
+	ContainerStatuses []ContainerStatus  `json:"containerStatuses,omitempty"`
 }
 
 // ContainerStatus is the observed state of a container.
@@ -91,26 +68,14 @@ type ContainerStatus struct {
 
 // ContainerState has one field set.
 type ContainerState struct {
-	Waiting    *Waiting    `json:"waiting,omitempty"`
-	Running    *Running    `json:"running,omitempty"`
-	Terminated *Terminated `json:"terminated,omitempty"`
+	Waiting    *Stage `json:"waiting,omitempty"`
+	Running    *Stage `json:"running,omitempty"`
+	Terminated *Stage `json:"terminated,omitempty"`
 }
 
-// Waiting is why a container does not run yet.
-type Waiting struct {
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-}
-
-// Running is since when a container runs.
-type Running struct {
-	StartedAt *time.Time `json:"startedAt,omitempty"`
-}
-
-// Terminated is how a container ended.
-type Terminated struct {
-	ExitCode   int        `json:"exitCode"`
-	Signal     int        `json:"signal,omitempty"`
+// Stage is why a container does not run yet, since when it runs, or how it ended.
+type Stage struct {
+	ExitCode   int        `json:"exitCode,omitempty"`
 	Reason     string     `json:"reason,omitempty"`
 	Message    string     `json:"message,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
@@ -124,7 +89,7 @@ type Job struct {
 		Suspend bool `json:"suspend,omitempty"`
 	} `json:"spec"`
 	Status struct {
-		Conditions []Condition `json:"conditions,omitempty"`
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
 	} `json:"status"`
 }
 
@@ -136,8 +101,8 @@ type Node struct {
 		Taints        []Taint `json:"taints,omitempty"`
 	} `json:"spec"`
 	Status struct {
-		Allocatable map[string]string `json:"allocatable,omitempty"` // quantities such as "3920m", "16Gi"
-		Conditions  []Condition       `json:"conditions,omitempty"`
+		Allocatable map[string]string  `json:"allocatable,omitempty"` // quantities such as "3920m", "16Gi"
+		Conditions  []metav1.Condition `json:"conditions,omitempty"`
 	} `json:"status"`
 }
 
@@ -158,9 +123,6 @@ type Event struct {
 
 // List is one page of a collection.
 type List[T any] struct {
-	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-	} `json:"metadata"`
-	Items []T `json:"items"`
+	Metadata metav1.ListMeta `json:"metadata"`
+	Items    []T             `json:"items"`
 }

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/internal/kube"
 )
 
@@ -15,12 +18,12 @@ type workload struct {
 	kube.Object
 	Spec   map[string]any `json:"spec"`
 	Status struct {
-		Conditions  []kube.Condition `json:"conditions"`
-		StartTime   *string          `json:"startTime"`
-		RayCluster  string           `json:"rayClusterName"`
-		RayJob      string           `json:"jobStatus"`
-		RayDeployed string           `json:"jobDeploymentStatus"`
-		Message     string           `json:"message"`
+		Conditions  []metav1.Condition `json:"conditions"`
+		StartTime   *string            `json:"startTime"`
+		RayCluster  string             `json:"rayClusterName"`
+		RayJob      string             `json:"jobStatus"`
+		RayDeployed string             `json:"jobDeploymentStatus"`
+		Message     string             `json:"message"`
 	} `json:"status"`
 	kind kind
 }
@@ -157,7 +160,7 @@ func (w workload) ended() bool {
 // the status does not say.
 func (w workload) verdict() (how string, well bool) {
 	for _, t := range []string{"Complete", "Succeeded", "Failed"} {
-		if c := kube.FindCondition(w.Status.Conditions, t); c != nil && c.Status == "True" {
+		if c := meta.FindStatusCondition(w.Status.Conditions, t); c != nil && c.Status == "True" {
 			return t + ": " + c.Message, t != "Failed"
 		}
 	}

@@ -78,7 +78,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	q.pods, q.jobSets = map[string][]kube.Pod{}, map[string]int{}
 	for _, p := range pods {
 		for _, o := range p.Metadata.OwnerReferences {
-			q.pods[o.UID] = append(q.pods[o.UID], p)
+			q.pods[string(o.UID)] = append(q.pods[string(o.UID)], p)
 		}
 	}
 	taken := map[string]bool{} // uids of pods that belong to a job

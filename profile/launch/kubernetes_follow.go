@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"knee/data"
 	"knee/internal/kube"
 )
@@ -138,7 +140,7 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 		w.run.log.note("%s is on node %s", podName(&c.Object), c.Object.Spec.NodeName)
 	}
 	p.pod, p.deleted = c.Object, c.Deleted
-	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || terminated(&p.pod) != nil) {
+	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || trainer(&p.pod).Terminated != nil) {
 		p.log = &podLog{run: w.run, fail: w.fail, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
 			ended: make(chan struct{}), done: make(chan struct{})}
 		go p.log.read(w.ctx, cmp.Or(w.run.kube.OutageTimeout, defaultOutageTimeout))
@@ -226,7 +228,7 @@ func (w *watcher) waitedEnough() *Failure {
 
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
-		if c := kube.FindCondition(w.job.Status.Conditions, "Suspended"); c != nil && c.Status == "True" || w.job.Spec.Suspend {
+		if meta.IsStatusConditionTrue(w.job.Status.Conditions, "Suspended") || w.job.Spec.Suspend {
 			return "the job is suspended, perhaps by a queue that has not admitted it"
 		}
 	}

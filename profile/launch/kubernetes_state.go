@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"knee/data"
 	"knee/internal/kube"
 )
@@ -26,16 +28,16 @@ func podName(p *kube.Pod) string {
 	return p.Metadata.Name
 }
 
-// trainer returns the status of the first container, which trains; nil if
+// trainer returns the state of the first container, which trains; zero if
 // unknown.
-func trainer(p *kube.Pod) *kube.ContainerStatus {
+func trainer(p *kube.Pod) kube.ContainerState {
 	want := containerName(p)
-	for i := range p.Status.ContainerStatuses {
-		if s := &p.Status.ContainerStatuses[i]; want == "" || s.Name == want {
-			return s
+	for _, s := range p.Status.ContainerStatuses {
+		if want == "" || s.Name == want {
+			return s.State
 		}
 	}
-	return nil
+	return kube.ContainerState{}
 }
 
 func containerName(p *kube.Pod) string {
@@ -47,22 +49,13 @@ func containerName(p *kube.Pod) string {
 
 // startedAt returns when the training container began to run, zero if it has not.
 func startedAt(p *kube.Pod) time.Time {
-	s := trainer(p)
-	switch {
-	case s == nil:
-	case s.State.Running != nil && s.State.Running.StartedAt != nil:
-		return *s.State.Running.StartedAt
-	case s.State.Terminated != nil && s.State.Terminated.StartedAt != nil:
-		return *s.State.Terminated.StartedAt
+	state := trainer(p)
+	for _, s := range []*kube.Stage{state.Running, state.Terminated} {
+		if s != nil && s.StartedAt != nil {
+			return *s.StartedAt
+		}
 	}
 	return time.Time{}
-}
-
-func terminated(p *kube.Pod) *kube.Terminated {
-	if s := trainer(p); s != nil {
-		return s.State.Terminated
-	}
-	return nil
 }
 
 // admissionReasons are those of a node that rejects a pod, whose devices are
@@ -74,7 +67,7 @@ var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost
 
 // disruption returns why Kubernetes evicted or rejected a pod, else empty.
 func disruption(p *kube.Pod) string {
-	if c := kube.FindCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
+	if c := meta.FindStatusCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
 		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
 	}
 	r := p.Status.Reason
@@ -87,7 +80,7 @@ func disruption(p *kube.Pod) string {
 // podEnd returns how a pod ended, for classify. ok is false before its end.
 func podEnd(p *kube.Pod) (end rankEnd, ok bool) {
 	end.name = podName(p)
-	if t := terminated(p); t != nil {
+	if t := trainer(p).Terminated; t != nil {
 		end.exit = t.ExitCode
 		if t.Reason == "OOMKilled" {
 			// The node reports that the container's memory limit was reached.
@@ -111,25 +104,24 @@ var stuck = []string{"ImagePullBackOff", "ErrImagePull", "CreateContainerConfigE
 
 // waitingFor returns why a pod does not run. final is true if it never will.
 func waitingFor(p *kube.Pod) (why string, final bool) {
-	if s := trainer(p); s != nil && s.State.Waiting != nil && s.State.Waiting.Reason != "" {
-		w := s.State.Waiting
+	if w := trainer(p).Waiting; w != nil && w.Reason != "" {
 		return fmt.Sprintf("%s: %s%s", podName(p), w.Reason, because(w.Message)), slices.Contains(hopeless, w.Reason)
 	}
-	if c := kube.FindCondition(p.Status.Conditions, "PodScheduled"); c != nil && c.Status == "False" {
+	if c := meta.FindStatusCondition(p.Status.Conditions, "PodScheduled"); c != nil && c.Status == "False" {
 		return fmt.Sprintf("%s: %s%s", podName(p), cmp.Or(c.Reason, "not scheduled"), because(c.Message)), false
 	}
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
 }
 
 func isStuck(p *kube.Pod) bool {
-	s := trainer(p)
-	return s != nil && s.State.Waiting != nil && slices.Contains(stuck, s.State.Waiting.Reason)
+	w := trainer(p).Waiting
+	return w != nil && slices.Contains(stuck, w.Reason)
 }
 
 // jobFailure returns the failure a job's conditions report, nil if none. It is
 // used last: pods give more detail, if they still exist.
 func jobFailure(j *kube.Job) *Failure {
-	c := kube.FindCondition(j.Status.Conditions, "Failed")
+	c := meta.FindStatusCondition(j.Status.Conditions, "Failed")
 	if c == nil || c.Status != "True" {
 		return nil
 	}
@@ -144,10 +136,5 @@ func jobFailure(j *kube.Job) *Failure {
 }
 
 func jobSucceeded(j *kube.Job) bool {
-	for _, kind := range []string{"Complete", "SuccessCriteriaMet"} {
-		if c := kube.FindCondition(j.Status.Conditions, kind); c != nil && c.Status == "True" {
-			return true
-		}
-	}
-	return false
+	return meta.IsStatusConditionTrue(j.Status.Conditions, "Complete") || meta.IsStatusConditionTrue(j.Status.Conditions, "SuccessCriteriaMet")
 }

@@ -62,7 +62,7 @@ func (w *watcher) byName() []*watchedPod {
 func (w *watcher) inOrder() []*watchedPod {
 	list := w.byName()
 	end := func(p *watchedPod) time.Time {
-		if t := terminated(&p.pod); t != nil && t.FinishedAt != nil {
+		if t := trainer(&p.pod).Terminated; t != nil && t.FinishedAt != nil {
 			return *t.FinishedAt
 		}
 		return time.Now()

@@ -98,3 +98,24 @@ func TestExperts(t *testing.T) {
 		t.Errorf("gradients %g of %g, optimizer %g of %g; want a quarter, and %g", eight.Exposed, one.Exposed, eight.Optimizer, one.Optimizer, .25+.75/8)
 	}
 }
+
+// Ranks that share the tokens of a sample pass keys and values around, and hold
+// and sum all parameters, as replicas do.
+func TestContextParallelism(t *testing.T) {
+	s := Scale{Batch: 4, Global: 8, Time: 1, Step: 1, Unit: 1}
+	f := Families()[LayoutFamily].New(data.AllReduce, nil, s, false)
+	c := f.Bind(make([]float64, len(f.Names()))).(*layoutCurve)
+	c.x[layOverlap] = -100 // none
+	at := func(batch float64, l data.Layout) LayoutParts {
+		p := NewPoint(data.Config{Workers: 8, Nodes: 1, LocalBatch: batch, Layout: l}, s)
+		parts, _ := c.parts(&p)
+		return parts
+	}
+	replicas, context := at(4, data.Layout{TP: 4}), at(8, data.Layout{TP: 4, CP: 2})
+	if math.Abs(context.Tensor-replicas.Tensor-8*.75*ring(2)/4) > 1e-12 {
+		t.Errorf("tensors, keys and values take %g, want those of replicas, %g, and %g", context.Tensor, replicas.Tensor, 8*.75*ring(2)/4)
+	}
+	if replicas.Exposed <= 0 || math.Abs(context.Exposed-replicas.Exposed) > 1e-9 || context.Optimizer != replicas.Optimizer {
+		t.Errorf("gradients %g, optimizer %g; want %g and %g", context.Exposed, context.Optimizer, replicas.Exposed, replicas.Optimizer)
+	}
+}

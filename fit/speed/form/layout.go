@@ -10,35 +10,37 @@ import (
 // layoutForm is knee's form for models divided over workers by tensor, pipeline
 // and context parallelism, sharding and recomputation.
 //
-// With t = tp·cp, p stages, d replicas and m micro-batches of b samples, and
-// times relative to one sample of the whole model on one worker, a micro-batch
-// takes on a stage
+// With t tensor-parallel ranks, the tokens of a sample on c ranks, p stages, d
+// replicas and m micro-batches of b samples, and times relative to one sample of
+// the whole model on one worker, a micro-batch takes on a stage
 //
-//	C = (((b·(1+r)/t)⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
-//	A = b·(1+r/2)·tensor·R(t)·D                   × tensor_inter if the ranks are on several nodes
+//	C = (((b·(1+r)/(t·c))⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
+//	A = b·(1+r/2)·tensor·(R(t)/c + ¾·R(c)/t)·D    × tensor_inter if the ranks are on several nodes
 //
 // with D the share of the layers on the fullest stage, r the relative time of
-// recomputation, and R(n) = 2(n−1)/n as a ring sends. Launches overlap with
-// execution, hence the smoothed maximum. Stages work in sequence, with a bubble
-// (1F1B; Narayanan et al., "Efficient large-scale language model training on
-// GPU clusters using Megatron-LM", SC'21, section 2.2):
+// recomputation, and R(n) = 2(n−1)/n as a ring sends. The c ranks pass keys and
+// values around, of six matrices of a layer in all where tensors need eight (Liu
+// et al., "Ring Attention", 2023). Launches overlap with execution, hence the
+// smoothed maximum. Stages work in sequence, with a bubble (1F1B; Narayanan et
+// al., "Efficient large-scale language model training on GPU clusters using
+// Megatron-LM", SC'21, section 2.2):
 //
 //	pipe = (m + bubble·(p − 1))·(C + A + b·p2p)   p2p × E·l^share if the stages are on several nodes
 //
 // with E = inter·n^power between n nodes, whose link is shared by the l
-// replicas of a stage on the node. Replicas sum gradients over a ring of d: G =
-// gradient·R(d)/(t·p) inside a node, × E·t^share between nodes. This overlaps
+// replicas of a stage on the node. Replicas sum gradients over a ring of d·c: G =
+// gradient·R(d·c)/(t·p) inside a node, × E·t^share between nodes. This overlaps
 // with the last micro-batch. Fully sharded parameters are gathered for each
 // micro-batch (ZeRO, SC'20, section 7: half as much again):
 //
-//	step = pipe ⊕ G + optimizer/(t·p·(d if sharded)) + constant
+//	step = pipe ⊕ G + optimizer/(t·p·(d·c if sharded)) + constant
 //
 // where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
 // whole pipe under full sharding. If experts are divided over e ranks, a token
-// goes to two of them and back (Lepikhin et al., "GShard", 2021), b·tensor·R(e)·D/t
-// more, and each rank holds 1/e of the share f of parameters in experts: R(d) in
-// G is (1−f)·R(d) + f·R(d/e)/e. A known size of the model shifts the coordinates
-// by [Offsets].
+// goes to two of them and back (Lepikhin et al., "GShard", 2021),
+// b·tensor·R(e)·D/(t·c) more, and each rank holds 1/e of the share f of
+// parameters in experts: R(d·c) in G is (1−f)·R(d·c) + f·R(d·c/e)/e. A known size
+// of the model shifts the coordinates by [Offsets].
 type layoutForm struct{ s Scale }
 
 // Offsets are the effects of a model's size on the coordinates of the layout
@@ -140,7 +142,8 @@ func (l LayoutParts) Step() float64 {
 func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	x, o := c.x, &p.Offsets
 	unit := c.f.s.Unit * math.Exp(x[layCompute]+o.Unit)
-	n, stages, d := p.TP*p.CP, p.PP, p.Replicas
+	n, stages := p.TP*p.CP, p.PP
+	copies := p.Replicas * p.CP // of each parameter
 	m, batch := p.micro()
 	depth := 1 / stages
 	if o.Layers > 0 {
@@ -158,8 +161,10 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
 	var comm float64
-	for _, among := range []struct{ ranks, of, span float64 }{{n, 1, n}, {p.EP, n, n * p.EP}} { // tensors; tokens of experts
-		part := batch / among.of * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(among.ranks) * depth
+	for _, among := range []struct{ ranks, of, span, volume float64 }{
+		{p.TP, p.CP, p.TP, 1}, {p.CP, p.TP, n, .75}, {p.EP, n, n * p.EP, 1}, // tensors; keys and values; tokens of experts
+	} {
+		part := among.volume * batch / among.of * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(among.ranks) * depth
 		if among.span > p.Widest {
 			part *= math.Exp(x[layTensorInter])
 		}
@@ -169,17 +174,17 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	if stages > 1 {
 		send := batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
 		if p.Workers > p.Widest {
-			send *= between * math.Pow(math.Min(d, math.Max(p.Widest/n, 1)), x[layShare])
+			send *= between * math.Pow(math.Min(p.Replicas, math.Max(p.Widest/n, 1)), x[layShare])
 		}
 		comm += send
 	}
 	bubble := math.Exp(x[layBubble]) * (stages - 1)
 	pipe := (m + bubble) * (micro + comm)
 	var grad float64
-	if d > 1 {
-		grad = math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(d) + o.InExperts*ring(math.Max(d/p.EP, 1))/p.EP) / (n * stages)
-		if d*n > p.Widest {
-			grad *= between * math.Exp(x[layShare]*math.Log(n))
+	if copies > 1 {
+		grad = math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(copies) + o.InExperts*ring(math.Max(copies/p.EP, 1))/p.EP) / (p.TP * stages)
+		if copies*p.TP > p.Widest {
+			grad *= between * math.Exp(x[layShare]*math.Log(p.TP))
 		}
 	}
 	overlap := overlapAt(x[layOverlap])
@@ -191,9 +196,9 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	if grad > 0 {
 		exposed = math.Exp(logSumExp(overlap*math.Log(last), overlap*math.Log(grad))/overlap) - last
 	}
-	optimizer := math.Exp(x[layOptimizer]+o.Gradient) / (n * stages)
+	optimizer := math.Exp(x[layOptimizer]+o.Gradient) / (p.TP * stages)
 	if p.Sharding != "" {
-		optimizer /= d
+		optimizer /= copies
 	} else {
 		optimizer *= 1 - o.InExperts*(1-1/p.EP)
 	}

@@ -112,7 +112,7 @@ func (p *process) run(ctx context.Context) {
 	c := p.pod.Spec.Containers[0]
 	if strings.HasPrefix(c.Image, "missing/") {
 		p.out.close()
-		p.report(ctx, "Pending", kube.ContainerState{Waiting: &kube.Waiting{Reason: "ImagePullBackOff", Message: "pull " + c.Image + ": not found"}})
+		p.report(ctx, "Pending", kube.ContainerState{Waiting: &kube.Stage{Reason: "ImagePullBackOff", Message: "pull " + c.Image + ": not found"}})
 		return
 	}
 	argv := append(append([]string{}, c.Command...), c.Args...)
@@ -137,7 +137,7 @@ func (p *process) run(ctx context.Context) {
 		p.report(ctx, "Failed", kube.ContainerState{Terminated: p.terminated(128, "StartError", err.Error())})
 		return
 	}
-	p.report(ctx, "Running", kube.ContainerState{Running: &kube.Running{StartedAt: &p.started}})
+	p.report(ctx, "Running", kube.ContainerState{Running: &kube.Stage{StartedAt: &p.started}})
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -177,9 +177,9 @@ func exitCode(err error) int {
 	return exit.ExitCode()
 }
 
-func (p *process) terminated(code int, reason, message string) *kube.Terminated {
+func (p *process) terminated(code int, reason, message string) *kube.Stage {
 	now := time.Now()
-	return &kube.Terminated{ExitCode: code, Reason: reason, Message: message, StartedAt: &p.started, FinishedAt: &now}
+	return &kube.Stage{ExitCode: code, Reason: reason, Message: message, StartedAt: &p.started, FinishedAt: &now}
 }
 
 // report writes the state of the pod to the API server, the conditions that
