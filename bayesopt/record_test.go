@@ -87,3 +87,89 @@ func TestRecordOfBounds(t *testing.T) {
 		t.Errorf("a bound of less than expected gives %v, want no score", r)
 	}
 }
+
+// That a configuration takes as long as before is no evidence that others are
+// as predicted.
+func TestRepetitionsAreNoEvidence(t *testing.T) {
+	var h History
+	for _, c := range table("t4", "a100") {
+		h.Candidates = append(h.Candidates, c)
+	}
+	for _, i := range []int{0, 7, 19, 33} {
+		h.Measured = append(h.Measured, measure(h.Candidates[i]))
+	}
+	sureness := func() (int, float64) {
+		post, err := mustProblem(t, Options{Noisy: true}, h).learn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var scale float64
+		for m, g := range post.members {
+			scale += post.weights[m] * g.sigma2
+		}
+		return len(post.record), scale
+	}
+	scores, scale := sureness()
+	for range 4 {
+		h.Measured = append(h.Measured, h.Measured[3])
+	}
+	if n, after := sureness(); n != scores || after < 0.5*scale {
+		t.Errorf("after four repetitions %d scores and σ² %.3g, before %d and %.3g", n, after, scores, scale)
+	}
+}
+
+// A form that fits every trial once it is known, but foretells none, is not
+// believed: its predictions are as wide as its errors.
+func TestFormsCountAsTheyForetell(t *testing.T) {
+	hindsight := func(measured []data.Measurement) (func(data.Config) (float64, bool), error) {
+		if len(measured) < 2 {
+			return nil, nil
+		}
+		return func(c data.Config) (float64, bool) {
+			for _, m := range measured {
+				if m.Key() == c.Key() {
+					return math.Log(m.StepTime), true
+				}
+			}
+			return math.Log(measured[0].StepTime), true
+		}, nil
+	}
+	rng := rand.New(rand.NewPCG(3, 1))
+	h := History{Candidates: table("a100", "t4")}
+	for _, i := range rng.Perm(40)[:9] {
+		h.Measured = append(h.Measured, data.Measurement{Config: h.Candidates[i], Status: data.OK, StepTime: math.Exp(rng.NormFloat64())})
+	}
+	p := mustProblem(t, Options{Objective: StepTime, Forms: []MeanForm{hindsight}}, h)
+	post, err := p.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range p.Open() {
+		if _, sd := p.belief(post, i).Moments(); sd < 0.4 {
+			t.Errorf("%s is known to %.2g nats, where nothing is foretold to better than 1", p.cands[i], sd)
+		}
+	}
+}
+
+// What one or two trials tell of other batches and workers is little: the first
+// predictions hold from no dependence to proportional times.
+func TestFirstPredictions(t *testing.T) {
+	for _, power := range []float64{0, 1} {
+		time := func(c data.Config) float64 { return math.Pow(c.LocalBatch*float64(c.Workers), power) }
+		h := History{Candidates: table("t4")}
+		for _, i := range []int{0, 3} {
+			h.Measured = append(h.Measured, data.Measurement{Config: h.Candidates[i], Status: data.OK, StepTime: time(h.Candidates[i])})
+			p := mustProblem(t, Options{Objective: StepTime}, h)
+			post, err := p.learn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range p.Open() {
+				e := p.Options.Objective.estimate(p.belief(post, k))
+				if v := time(p.cands[k]); v < e.Lo || v > e.Hi {
+					t.Errorf("after %d trials %s takes %g, expected %.3g to %.3g", len(h.Measured), p.cands[k], v, e.Lo, e.Hi)
+				}
+			}
+		}
+	}
+}

@@ -35,8 +35,9 @@ type Suggestion struct {
 	Best int
 
 	// Choice is, with a [Target], the present best configuration where
-	// Target.At holds.
+	// Target.At holds, and Answer a sentence on it.
 	Choice data.Config
+	Answer string
 
 	// Better is the probability that something is better than the best by
 	// [Options.TargetRegret]; 0 without a prediction.

@@ -85,12 +85,12 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 	if pick < 0 || stop != "" && !p.Options.KeepGoing {
 		stop = cmp.Or(stop, "stop: no candidate is left to measure")
 		s := p.Stopped(answer, stop+"; "+p.answer(o))
-		s.Expected, s.Better, s.Choice = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer]
+		s.Expected, s.Better, s.Choice, s.Answer = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer], p.answer(o)
 		return s, nil
 	}
-	s := p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to make the choice surer or better by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
+	s := p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
 	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
-	s.Best, s.Better, s.Fired, s.Choice = answer, o.better, stop, p.cands[answer]
+	s.Best, s.Better, s.Fired, s.Choice, s.Answer = answer, o.better, stop, p.cands[answer], p.answer(o)
 	return s, nil
 }
 

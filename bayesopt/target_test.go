@@ -124,6 +124,37 @@ func TestTargetGain(t *testing.T) {
 	}
 }
 
+// While another is probably better the search goes on, and each candidate's own
+// deviation counts.
+func TestTargetGoesOn(t *testing.T) {
+	o := targetOptions(64, 8)
+	scattered := func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+		ln, sd, err = linear(measured, at)
+		for i := range sd {
+			sd[i] = 0.5
+		}
+		return ln, sd, err
+	}
+	o.Target.Model = scattered
+	s, err := NewGuided(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cands []data.Config
+	for _, w := range []int{1, 2, 4, 8, 64} {
+		for _, b := range []float64{1, 2} {
+			cands = append(cands, data.Config{Workers: w, LocalBatch: b})
+		}
+	}
+	_, all := run(t, s, cands, 12, func(c data.Config, _ int) data.Measurement {
+		return data.Measurement{Config: c, Status: data.OK, StepTime: 1}
+	})
+	last := all[len(all)-1]
+	if len(all) != 9 || !strings.Contains(last.Reason, "no candidate is left") || last.Better < 0.2 || last.Answer == "" {
+		t.Errorf("ends after %d with %+v, want a trial of all eight and a doubt", len(all)-1, last)
+	}
+}
+
 // A running trial is taken into account: it is not duplicated.
 func TestTargetRunning(t *testing.T) {
 	cands := []data.Config{{Workers: 1, LocalBatch: 1}, {Workers: 4, LocalBatch: 1}, {Workers: 8, LocalBatch: 1}, {Workers: 64, LocalBatch: 1}, {Workers: 64, LocalBatch: 2}}

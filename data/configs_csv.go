@@ -20,7 +20,7 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	if !t.Has("workers", "placement") {
 		return nil, nil, t.Missing("workers", "a column workers or placement")
 	}
-	mr := measurementReader{extra: extraColumns(t.Header), layouts: t.Has("tp", "pp")}
+	mr := &measurementReader{types: map[string]string{}, extra: extraColumns(t.Header), layouts: t.Has("tp", "pp")}
 	anyJob := !t.Has("job")
 	if anyJob {
 		t.given["job"] = "any" // the job is that of the model

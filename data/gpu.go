@@ -24,11 +24,9 @@ type GPU struct {
 //go:embed gpus.csv
 var gpuTable string
 
-// GPUs returns the types that are known, by name. The figures are peak values of
+// gpus are the types that are known, by name. The figures are peak values of
 // data sheets; training reaches different fractions of them, but their ratios
 // order the types well enough to transfer from one to another.
-func GPUs() []GPU { return slices.Clone(gpus()) }
-
 var gpus = sync.OnceValue(func() (all []GPU) {
 	for line := range strings.Lines(gpuTable) {
 		if cells := strings.Split(strings.TrimSpace(line), ","); line[0] != '#' {
@@ -45,6 +43,15 @@ var gpus = sync.OnceValue(func() (all []GPU) {
 	return all
 })
 
+// gpusByWords are they by their names without hyphens.
+var gpusByWords = sync.OnceValue(func() map[string]GPU {
+	all := map[string]GPU{}
+	for _, g := range gpus() {
+		all[strings.ReplaceAll(g.Name, "-", "")] = g
+	}
+	return all
+})
+
 // FindGPU returns the type of a name as people, drivers and schedulers write it: "t4",
 // "NVIDIA A100-SXM4-80GB", "nvidia_a100_80gb_pcie" and "GA100 [A100 PCIe 80GB]" are known.
 // A memory size and a form factor choose between variants; a size that the type does
@@ -55,17 +62,16 @@ func FindGPU(name string) (GPU, bool) {
 	n := parseGPUName(name)
 	gb := fmt.Sprintf("%dgb", n.memory) // "0gb", of which there is no type, if it says none
 	for _, variant := range []string{gb, cmp.Or(n.form, gb), ""} {
-		i := slices.IndexFunc(gpus(), func(g GPU) bool { return strings.ReplaceAll(g.Name, "-", "") == n.words+variant })
-		if i < 0 {
+		g, known := gpusByWords()[n.words+variant]
+		if !known || variant != gb && strings.HasSuffix(g.Name, "gb") {
 			continue
 		}
-		g := gpus()[i]
 		switch own := float64(n.memory); {
 		case n.slice != "":
-			// A slice has n of the 7 parts of a card, and no link.
+			// A slice has some of the 7 parts of a card, whichever variant, and no link.
+			card, _, _ := strings.Cut(g.Name, "-")
 			share := float64(n.slice[0]-'0') / 7
-			g.Name, g.TFLOPS, g.Bandwidth, g.Link = g.Name+"-"+n.slice, share*g.TFLOPS, share*g.Bandwidth, 0
-			g.Memory = own
+			g = GPU{Name: card + "-" + n.slice, TFLOPS: share * g.TFLOPS, Memory: own, Bandwidth: share * g.Bandwidth}
 		case own > 0 && own != g.Memory && !strings.HasPrefix(g.Name, "gh"): // of a Grace superchip it is that of the processor
 			g.Name, g.Memory = g.Name+"-"+gb, own
 		}
@@ -101,10 +107,10 @@ type gpuName struct {
 	product bool   // it has the name of a vendor or brand
 }
 
-var migSlice = regexp.MustCompile(`(?:mig-)?([1-7]g\.([0-9]+)gb)`)
+var migSlice = regexp.MustCompile(`\b(?:mig-)?([1-7]g\.([0-9]+)gb)\b`)
 
 func parseGPUName(name string) (n gpuName) {
-	name = strings.ToLower(name)
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 	name, _, _ = strings.Cut(name[strings.LastIndexByte(name, '[')+1:], "]") // lspci: GA100 [A100 SXM4 80GB] (rev a1)
 	slice := migSlice.FindStringSubmatch(name)
 	if slice != nil {

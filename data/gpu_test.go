@@ -2,7 +2,10 @@ package data_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"knee/data"
 )
@@ -44,19 +47,27 @@ func TestGPUTypeOf(t *testing.T) {
 	}
 }
 
-func TestGPUs(t *testing.T) {
-	all := data.GPUs()
-	if !slices.IsSortedFunc(all, func(a, b data.GPU) int {
-		if a.Name < b.Name {
-			return -1
+// TestGPUTypeIsAGPUType: the type of a type is the same type.
+func TestGPUTypeIsAGPUType(t *testing.T) {
+	words := rapid.SliceOf(rapid.SampledFrom([]string{"nvidia", "tesla", "a100", "h100", "gh200", "rtx", "gtx", "a", "4090", "l4", "sxm4", "pcie", "nvl", "80gb", "0gb", "7gb",
+		"480GB", "1g.10gb", "mig", "MIG-2g.7gb", "[", "]", "-", " ", "_", "!", "é"}))
+	rapid.Check(t, func(t *rapid.T) {
+		name := strings.Join(words.Draw(t, "words"), rapid.SampledFrom([]string{"", " ", "-"}).Draw(t, "between"))
+		if once := data.GPUTypeOf(name); data.GPUTypeOf(once) != once {
+			t.Fatalf("%q is %q, which is %q", name, once, data.GPUTypeOf(once))
 		}
-		return 1
-	}) {
+	})
+}
+
+func TestGPUs(t *testing.T) {
+	names := data.GPUNames()
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
 		t.Error("the types are not in the order of their names, each once")
 	}
-	for _, g := range all {
-		if found, ok := data.FindGPU(g.Name); !ok || found != g {
-			t.Errorf("%s is found as %+v", g.Name, found)
+	for _, name := range names {
+		g, ok := data.FindGPU(name)
+		if !ok || g.Name != name {
+			t.Errorf("%s is found as %+v", name, g)
 		}
 		// No accelerator does fewer than 10 or more than 1000 operations per byte: a
 		// figure beyond has a wrong unit.

@@ -122,14 +122,14 @@ func TestJobsRoundTrip(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) data.Job {
 		j := data.Job{Name: text.Draw(t, "name"), Model: text.Draw(t, "model"), Weight: positive.Draw(t, "weight"),
 			Deadline:       time.Duration(rapid.Int64Range(0, 1<<62).Draw(t, "deadline")),
-			RestartSeconds: positive.Draw(t, "restart"), RestartGiven: true, GPUTypes: rapid.SliceOfNDistinct(rapid.Map(text, strings.ToLower), 0, 3, rapid.ID).Draw(t, "types"),
+			RestartSeconds: positive.Draw(t, "restart"), RestartGiven: true, GPUTypes: rapid.SliceOfNDistinct(rapid.Map(text, data.GPUTypeOf), 0, 3, rapid.ID).Draw(t, "types"),
 			Resources: data.Resources{PS: data.Need{CPUs: positive.Draw(t, "cpus"), Memory: rapid.Int64Range(0, 1<<62).Draw(t, "memory")}},
 			Template:  data.Template{Command: rapid.SliceOf(rapid.String()).Draw(t, "command"), Env: rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env")},
 		}
 		j.Remaining = rapid.SampledFrom([]data.Remaining{{Steps: 1e9}, {TargetLoss: -0.25, HasTarget: true}, {Epochs: .5, Dataset: 1281167}, {Seconds: 3}}).Draw(t, "left")
 		if rapid.Bool().Draw(t, "running") {
 			p := rapid.SliceOfN(rapid.IntRange(1, 16), 1, 4).Draw(t, "placement")
-			j.Current = &data.Current{GPUType: rapid.Map(text, strings.ToLower).Draw(t, "gpu"), Mode: data.PSSync, PS: 2, Placement: p}
+			j.Current = &data.Current{GPUType: rapid.Map(text, data.GPUTypeOf).Draw(t, "gpu"), Mode: data.PSSync, PS: 2, Placement: p}
 		}
 		return j
 	})

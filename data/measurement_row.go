@@ -19,7 +19,8 @@ type measurementReader struct {
 	layouts bool                    // the table has a column tp or pp
 	extra   map[string]int          // position of the columns x_NAME, by NAME
 
-	contradiction string // the first row where another column means another step time; empty: none
+	types         map[string]string // of gpu_type, by cell
+	contradiction string            // the first row where another column means another step time; empty: none
 }
 
 func (mr *measurementReader) measurement(r *Row) Measurement {
@@ -50,8 +51,17 @@ func (mr *measurementReader) measurement(r *Row) Measurement {
 	return m
 }
 
+// aboveMemory is a warning of a peak that the GPU type cannot hold, empty if it can.
+func (mr *measurementReader) aboveMemory(m *Measurement) string {
+	gpu, known := FindGPU(m.GPUType)
+	if !known || m.PeakMemory <= gpu.Memory*(1<<30) {
+		return ""
+	}
+	return fmt.Sprintf("%s: peak_memory_bytes is above the %g GiB of %s; gpu_type names another card, or gpu_memory_bytes says what it has", m.Source, gpu.Memory, m.GPUType)
+}
+
 // status reads the status and checks that it agrees with the step time.
-func (mr measurementReader) status(r *Row) Status {
+func (mr *measurementReader) status(r *Row) Status {
 	name, speed := r.Cell("status"), mr.speed.column
 	time := r.Cell(speed)
 	s := Status(strings.ToLower(name))
@@ -81,8 +91,8 @@ var statesElsewhere = map[Status]Status{
 	"finished": OK, "completed": OK, "running": Aborted, "crashed": Failed, "killed": Aborted, "cancelled": Aborted, "out_of_memory": OOM,
 }
 
-func (mr measurementReader) config(r *Row) Config {
-	c := Config{Job: r.Text("job"), GPUType: r.table.keep(GPUTypeOf(r.Text("gpu_type")))}
+func (mr *measurementReader) config(r *Row) Config {
+	c := Config{Job: r.Text("job"), GPUType: mr.gpuType(r.Text("gpu_type"))}
 	if c.Job == "" {
 		r.Fail("job", "nothing", "the name of what is trained")
 	}
@@ -106,6 +116,15 @@ func (mr measurementReader) config(r *Row) Config {
 		c.Extra[knob] = r.Text(extraPrefix + knob)
 	}
 	return c
+}
+
+// gpuType is [GPUTypeOf], once for each name in the table.
+func (mr *measurementReader) gpuType(name string) string {
+	if known, ok := mr.types[name]; ok {
+		return known
+	}
+	mr.types[name] = GPUTypeOf(name)
+	return mr.types[name]
 }
 
 // readCounts reads placement, nodes and workers, which must agree.
@@ -134,7 +153,7 @@ func readCounts(r *Row, c *Config) {
 }
 
 // readLayout reads the layout. The column dp follows from it, and must agree.
-func (mr measurementReader) readLayout(r *Row, c *Config) {
+func (mr *measurementReader) readLayout(r *Row, c *Config) {
 	c.Layout.Unknown = mr.layouts && r.Cell("tp") == "" && r.Cell("pp") == "" && c.Workers > 1
 	for _, name := range LayoutNames() {
 		if cell := r.Cell(name); cell != "" {

@@ -104,8 +104,8 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		if m.Status == OK && m.LocalBatch == 0 {
 			noBatch++
 		}
-		if gpu, known := FindGPU(m.GPUType); known && m.GPUMemory == 0 && m.PeakMemory > gpu.Memory*(1<<30) && above == "" {
-			above = fmt.Sprintf("%s: peak_memory_bytes is above the %g GiB of %s; gpu_type names another card, or gpu_memory_bytes says what it has", m.Source, gpu.Memory, m.GPUType)
+		if m.PeakMemory > 0 && m.GPUMemory == 0 && above == "" {
+			above = mr.aboveMemory(&m)
 		}
 		rows++
 		kept.add(m)
@@ -140,7 +140,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 
 // reader checks the header for required columns.
 func (im Import) reader(t *Table) (*measurementReader, error) {
-	mr := &measurementReader{known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
+	mr := &measurementReader{types: map[string]string{}, known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
 	if err := im.checkTargets(mr.known); err != nil {
 		return mr, err
 	}

@@ -49,7 +49,6 @@ func TestReadStudyKubernetes(t *testing.T) {
 	if diff := cmp.Diff(want, got.Launcher); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
 }
 
 func TestReadStudyKubernetesDefaults(t *testing.T) {
@@ -62,7 +61,6 @@ func TestReadStudyKubernetesDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got.Launcher); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
 }
 
 func TestReadStudyKubernetesRefuses(t *testing.T) {

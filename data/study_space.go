@@ -39,44 +39,6 @@ func (s *Space) readYAML(root *object, key string) {
 	}
 }
 
-func (s *Space) writeYAML() *yaml.Node {
-	m := newYAMLMap()
-	for _, k := range *s {
-		if k.Range == nil || len(k.Values) > 0 {
-			m.put(k.Name, listNode(k.Values))
-			continue
-		}
-		r := newYAMLMap()
-		r.put("min", numberNode(k.Range.Min))
-		r.put("max", numberNode(k.Range.Max))
-		if k.Range.Scale == "log2" {
-			r.put("scale", textNode("log2"))
-		}
-		if k.Range.Step != 0 {
-			r.put("step", numberNode(k.Range.Step))
-		}
-		m.put(k.Name, yamlField{}.styled(r))
-	}
-	return m.node
-}
-
-// wholeNumber matches values that are the same read as a number or as text.
-var wholeNumber = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
-
-// listNode writes values on one line: whole numbers without quotes, others as
-// text.
-func listNode(values []string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-	for _, v := range values {
-		if wholeNumber.MatchString(v) {
-			n.Content = append(n.Content, rawNode(v))
-		} else {
-			n.Content = append(n.Content, textNode(v))
-		}
-	}
-	return n
-}
-
 // readKnob reads one dimension: a list of values or a range.
 func readKnob(o *object, name string) Knob {
 	k := Knob{Name: name, Source: Source{o.y.file, o.at[name], o.sub(name)}}

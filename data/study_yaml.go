@@ -51,10 +51,6 @@ func ReadStudy(r io.Reader, name string) (*Study, error) {
 // and compressed files.
 func LoadStudy(path string) (*Study, error) { return Load(path, ReadStudy) }
 
-// WriteStudy writes study.yaml. A study that [ReadStudy] would refuse is an
-// error.
-func WriteStudy(w io.Writer, s *Study) error { return writeYAML(w, "study", s, ReadStudy) }
-
 func (s *Study) validate(o *object) {
 	if s.Launcher.Replay == nil && (len(s.Command) == 0 || s.Command[0] == "") {
 		o.fail("command", "nothing", "the command of a trial, a list such as [python, train.py]")
@@ -116,15 +112,6 @@ func (g *Objective) readYAML(o *object, key string) {
 	if *g = Objective(f); (g.Maximize == "") == (g.Minimize == "") {
 		o.fail(key, "a mapping without one direction", want)
 	}
-}
-
-func (g *Objective) writeYAML() *yaml.Node {
-	type fields Objective
-	f := fields(*g)
-	if m := mappingOf(valueOf(&f)); len(m.node.Content) > 0 || !g.Cover {
-		return yamlField{}.styled(m)
-	}
-	return textNode("accuracy")
 }
 
 // foldGPUTypes converts the GPU types of a study by [GPUTypeOf]: A100 and a100

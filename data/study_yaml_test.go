@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"knee/data"
 )
@@ -70,7 +69,6 @@ func TestReadStudy(t *testing.T) {
 	if at := got.Space[2].Source.String(); at != "dir/study.yaml:8:space.local_batch" {
 		t.Errorf("source of a knob: %s", at)
 	}
-	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
 }
 
 func TestReadStudyDefaults(t *testing.T) {
@@ -87,7 +85,6 @@ func TestReadStudyDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got, sameData()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
 }
 
 // Without a space, a replay's table is the space.
@@ -96,11 +93,9 @@ func TestReadStudyReplay(t *testing.T) {
 		"job: a\nspace: {vm: [x, y]}\nobjective: {minimize: step_time}\nlauncher: {replay: {table: t.csv}}\n",
 		"job: a\nspace: {workers: [1]}\ncommand: [x]\nlauncher:\n  local:\n",
 	} {
-		got, err := data.ReadStudy(strings.NewReader(text), "s")
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
+		if _, err := data.ReadStudy(strings.NewReader(text), "s"); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
-		checkRoundTrip(t, got, data.WriteStudy, data.ReadStudy)
 	}
 }
 
@@ -163,32 +158,6 @@ func TestReadStudyRefuses(t *testing.T) {
 	}, errorOf(data.ReadStudy))
 }
 
-func drawStudy(t *rapid.T) *data.Study {
-	text := rapid.StringMatching(`[a-zA-Z0-9_./:#"'{}\[\]&*!%@,é?~<>=-]([a-z:# ]{0,5}[a-z0-9"'#:])?`)
-	s := &data.Study{
-		Job: text.Draw(t, "job"), Command: rapid.SliceOfN(rapid.OneOf(text, rapid.StringN(1, 9, 20)), 1, 4).Draw(t, "command"),
-		Env: rapid.MapOfN(text, rapid.String(), 0, 2).Draw(t, "env"),
-		Objective: rapid.SampledFrom([]data.Objective{{Cover: true}, {Maximize: "goodput"}, {Minimize: "cost_to_target", Samples: 1.5e9, Deadline: 90 * time.Minute},
-			{Maximize: "throughput", At: map[string]string{"workers": "256"}, Measure: map[string]string{"workers": "<= 32"}}}).Draw(t, "objective"),
-		Metrics: data.Metrics{JSONL: true, Rank: rapid.IntRange(data.AllRanks, 9).Draw(t, "rank")}, Storage: "journal", Seed: rapid.Int64().Draw(t, "seed"),
-		Launcher: rapid.SampledFrom([]data.LauncherSpec{{Local: &data.LocalSpec{Ranks: true}}, {Replay: &data.ReplaySpec{Table: "t: #.csv"}}}).Draw(t, "launcher"),
-		Trial: data.TrialSettings{Warmup: rapid.IntRange(-1, 9).Draw(t, "warmup"), MinSteps: 3, MaxSeconds: rapid.Float64Range(1e-3, 1e6).Draw(t, "max"),
-			RelPrecision: 0.5, Timeout: time.Duration(rapid.Int64Range(1, 1<<62).Draw(t, "timeout")), Retries: rapid.IntRange(0, 3).Draw(t, "retries")},
-	}
-	for _, name := range rapid.Permutation([]string{"workers", "gpu_type", "lr", "x_b"}).Draw(t, "order") {
-		s.Space = append(s.Space, data.Knob{Name: name, Values: []string{"1", "2"}})
-	}
-	s.Space = append(s.Space, data.Knob{Name: "local_batch", Range: &data.Range{
-		Min: rapid.Float64Range(0.5, 8).Draw(t, "min"), Max: 16, Scale: rapid.SampledFrom([]string{"linear", "log2"}).Draw(t, "scale")}})
-	return s
-}
-
-func TestStudyRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		checkRoundTrip(t, drawStudy(t), data.WriteStudy, data.ReadStudy)
-	})
-}
-
 func FuzzReadStudy(f *testing.F) {
 	f.Add(fullStudy)
 	f.Add("job: a\ncommand: [x]\nspace: {workers: [1]}\ntrial: &t {retries: 2}\nbudget: {<<: *b}\n")
@@ -196,8 +165,8 @@ func FuzzReadStudy(f *testing.F) {
 	f.Add("job: !!binary aGk=\nlauncher: {replay: {table: '-'}}\nseed: 0x10\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := data.ReadStudy(strings.NewReader(text), "f")
-		if err == nil {
-			checkRoundTrip(t, s, data.WriteStudy, data.ReadStudy)
+		if err == nil && (len(s.Space) == 0 || s.Launcher.Replay == nil && len(s.Command) == 0) {
+			t.Errorf("%q was read as %+v", text, s)
 		}
 	})
 }

@@ -76,7 +76,7 @@ var yamlKinds = map[string]yamlKind{
 	}},
 	"seed": {read: func(o *object, key string) any {
 		return parsed(o, key, fmt.Sprintf("a whole number from %d to %d", int64(-1<<63), int64(1<<63-1)), func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
-	}, write: func(v reflect.Value) *yaml.Node { return rawNode(fmt.Sprint(v)) }},
+	}},
 	"rank":   orWord("all", AllRanks, "all, or the number of a rank ≥ 0 (default: 0)"),
 	"warmup": orWord("auto", warmupAuto, "auto or the number of steps to drop"),
 	"slurm":  matching(slurmWord, wantSlurmWord),
@@ -99,11 +99,6 @@ func orWord(word string, stands int, want string) yamlKind {
 			}
 			return n, err
 		})
-	}, write: func(v reflect.Value) *yaml.Node {
-		if v.Int() == int64(stands) {
-			return textNode(word)
-		}
-		return rawNode(fmt.Sprint(v))
 	}}
 }
 
@@ -126,11 +121,6 @@ func switchable(usual string) yamlKind {
 			return s
 		}
 		return ""
-	}, write: func(v reflect.Value) *yaml.Node {
-		if v.Len() == 0 {
-			return textNode(noName)
-		}
-		return textNode(v.String())
 	}}
 }
 

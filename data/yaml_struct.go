@@ -35,11 +35,9 @@ type (
 	defaulter interface{ defaults() }
 	validator interface{ validate(o *object) }
 
-	// yamlValue is a value with its own reader and writer.
-	yamlValue interface {
-		readYAML(o *object, key string)
-		writeYAML() *yaml.Node
-	}
+	// yamlReadable and yamlWritable are values with their own reader and writer.
+	yamlReadable interface{ readYAML(o *object, key string) }
+	yamlWritable interface{ writeYAML() *yaml.Node }
 )
 
 // yamlField is a field of a struct with its tags.
@@ -118,7 +116,7 @@ func (f yamlField) read(o *object, v reflect.Value) {
 	if f.required && o.get(key) == nil {
 		o.fail(key, "nothing", want)
 	}
-	if custom, ok := v.Addr().Interface().(yamlValue); ok {
+	if custom, ok := v.Addr().Interface().(yamlReadable); ok {
 		custom.readYAML(o, key)
 		return
 	}
@@ -269,7 +267,7 @@ func mappingOf(v reflect.Value) yamlMap {
 }
 
 func (f yamlField) write(v reflect.Value) *yaml.Node {
-	if custom, ok := v.Addr().Interface().(yamlValue); ok {
+	if custom, ok := v.Addr().Interface().(yamlWritable); ok {
 		return custom.writeYAML()
 	}
 	if kind, ok := yamlKinds[f.tag.Get("is")]; ok && kind.write != nil {

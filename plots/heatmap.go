@@ -69,7 +69,7 @@ func layoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (heatMap, error)
 			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: p.LayoutBatch(q) / a.Expected, Measured: measured[at], Best: i == 0})
 		}
 	}
-	q.LeastFits = -1
+	q.Unfit = true
 	everything, err := p.Layouts(q)
 	for _, a := range everything {
 		if at := degrees(a.Config); !seen[at] {

@@ -127,6 +127,12 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if c.Plain() && p.Model.Layouts(c.GPUType) != nil {
 		return p.chooseLayout(c)
 	}
+	if p.GlobalBatch > 0 {
+		if c.LocalBatch = p.GlobalBatch / float64(c.Workers); c.LocalBatch < 1 {
+			return c, data.Invalid("global_batch", p.GlobalBatch, fmt.Sprintf("at least a sample for each of %d workers", c.Workers))
+		}
+		return p.Accumulated(c), nil
+	}
 	l := p.limits(c)
 	if l.localMax == 0 || c.Mode == data.PSAsync {
 		return c, nil

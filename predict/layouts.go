@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 	"knee/fit/memory"
 	"knee/fit/speed"
@@ -20,9 +22,7 @@ type LayoutQuestion struct {
 	Workers     int
 	GlobalBatch float64 // samples per step; 0: measured most often
 	PerNode     int     // workers on a node; 0: most measured
-	// LeastFits is the least probability that a layout fits in memory; 0: .9,
-	// negative: no limit.
-	LeastFits float64
+	Unfit       bool    // also layouts that fit with less than [LeastFits]
 }
 
 // LayoutAnswer is a layout and its prediction.
@@ -35,7 +35,8 @@ type LayoutAnswer struct {
 }
 
 // byUsefulSpeed orders layouts by P(fits) / expected step time, the speed
-// expected of trying them, the largest first, and says where the others lose.
+// expected of trying them, the largest first. It sets Loses: the part of a step
+// by which one exceeds the first most, as a share of the first one's step.
 func byUsefulSpeed(all []LayoutAnswer) {
 	time := func(a LayoutAnswer) float64 {
 		if a.Memory == nil {
@@ -44,7 +45,15 @@ func byUsefulSpeed(all []LayoutAnswer) {
 		return a.Expected / a.Memory.Fits
 	}
 	slices.SortStableFunc(all, func(a, b LayoutAnswer) int { return cmp.Compare(time(a), time(b)) })
-	nameLosses(all)
+	for i := 1; i < len(all); i++ {
+		l, best := all[i].Parts, all[0].Parts
+		names := []string{"computing", "tensor communication", "pipeline bubble", "gradients", "optimizer"}
+		by := []float64{l.Compute - best.Compute, l.Tensor - best.Tensor, l.Bubble - best.Bubble, l.Exposed - best.Exposed, l.Optimizer - best.Optimizer}
+		most := floats.MaxIdx(by)
+		if all[i].Loses = fmt.Sprintf("%s +%.0f %%", names[most], 100*by[most]/best.Step()); all[i].Expected <= all[0].Expected {
+			all[i].Loses = "probability to fit"
+		}
+	}
 }
 
 // Shares returns the shares (0..1) of a step that the pipeline bubble and
@@ -55,10 +64,9 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 }
 
 // Layouts predicts every layout of the workers at the global batch that fits in
-// memory with the probability asked for, in descending order of P(fits) /
-// expected step time. It fails with a *data.InputError if the model has no measured layouts
-// or no candidate divides the batch, and with a *[NoLayoutError] if no layout
-// fits.
+// memory, in descending order of P(fits) / expected step time. It fails with a
+// *data.InputError if the model has no measured layouts or no candidate divides
+// the batch, and with a *[NoLayoutError] if no layout fits.
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	measured := p.Model.Layouts(q.GPUType)
 	if len(measured) == 0 {
@@ -75,14 +83,14 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	}
 	var fits []LayoutAnswer
 	for _, a := range answers {
-		if a.Memory == nil || a.Memory.Fits >= q.LeastFits {
+		if a.Memory == nil || q.Unfit || a.Memory.Fits >= LeastFits {
 			parts, _ := p.Model.Parts(a.Config)
 			fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
 		}
 	}
 	if len(fits) == 0 {
 		nearest := slices.MaxFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Memory.Fits, b.Memory.Fits) })
-		return nil, &NoLayoutError{Tried: len(answers), Least: q.LeastFits, Nearest: nearest}
+		return nil, &NoLayoutError{Tried: len(answers), Nearest: nearest}
 	}
 	byUsefulSpeed(fits)
 	return fits, nil
@@ -140,15 +148,12 @@ func (p *Predictor) LayoutBatch(q LayoutQuestion) float64 {
 // NoLayoutError says that no layout fits in memory.
 type NoLayoutError struct {
 	Tried   int
-	Least   float64 // the probability to fit that was asked for
 	Nearest Answer
 }
 
 // Error implements error.
 func (e *NoLayoutError) Error() string {
-	return fmt.Sprintf("none of %d layouts fits in memory with a probability of %g; the nearest is %s, which needs %.0f GiB (%.0f to %.0f) of %.0f GiB and fits with %.2f",
-		e.Tried, e.Least, e.Nearest.Config, e.Nearest.Memory.Peak.Mean/(1<<30), e.Nearest.Memory.Peak.Lo/(1<<30), e.Nearest.Memory.Peak.Hi/(1<<30),
-		e.Nearest.Memory.Capacity/(1<<30), e.Nearest.Memory.Fits)
+	return fmt.Sprintf("none of %d layouts fits in memory with a probability of %g; the nearest, %s, %s", e.Tried, LeastFits, e.Nearest.Config, e.Nearest.Unfit())
 }
 
 func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
@@ -161,15 +166,15 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 		}
 		widest = max(widest, m.WidestNode())
 	}
-	q.GlobalBatch, q.PerNode, q.LeastFits = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest), cmp.Or(q.LeastFits, LeastFits)
+	q.GlobalBatch, q.PerNode = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest)
 	return q
 }
 
 // candidates lists the layouts to choose from: degrees that are powers of two
 // or were measured, tensor parallelism within a node unless measured wider,
-// expert parallelism by divisors of the number of experts, micro-batches that are powers
-// of two up to twice the largest measured, and combinations of sharding,
-// recompute and offload: those given besides those measured.
+// expert parallelism by divisors of the number of experts, micro-batches that
+// are powers of two up to twice the largest measured, and combinations of
+// sharding, recompute and offload: those given besides those measured.
 func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture) []data.Config {
 	tensors, stages, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}
 	for e := 2; e <= a.Experts; e++ {
@@ -183,13 +188,10 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 		if !m.MicroUnknown {
 			largest = math.Max(largest, m.LocalBatch)
 		}
-		combinations = append(combinations, data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload})
+		if words := (data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload}); !slices.Contains(combinations, words) {
+			combinations = append(combinations, words)
+		}
 	}
-	shardings := data.LayoutWords("sharding")
-	slices.SortFunc(combinations, func(a, b data.Layout) int {
-		return cmp.Or(cmp.Compare(slices.Index(shardings, a.Get("sharding")), slices.Index(shardings, b.Get("sharding"))),
-			cmp.Compare(a.Recompute, b.Recompute), cmp.Compare(a.Offload, b.Offload))
-	})
 	kind := measured[0].Config
 	seen := map[string]bool{}
 	var all []data.Config
@@ -240,28 +242,6 @@ func doublings(n int) map[int]bool {
 		all[k] = true
 	}
 	return all
-}
-
-// nameLosses sets Loses of all layouts but the first: the part of a step by
-// which it exceeds the first most, as a share of the first one's step.
-func nameLosses(all []LayoutAnswer) {
-	type part struct {
-		name string
-		by   float64
-	}
-	for i := 1; i < len(all); i++ {
-		l, best := all[i].Parts, all[0].Parts
-		worst := slices.MaxFunc([]part{
-			{"computing", l.Compute - best.Compute},
-			{"tensor communication", l.Tensor - best.Tensor},
-			{"pipeline bubble", l.Bubble - best.Bubble},
-			{"gradients", l.Exposed - best.Exposed},
-			{"optimizer", l.Optimizer - best.Optimizer},
-		}, func(a, b part) int { return cmp.Compare(a.by, b.by) })
-		if all[i].Loses = fmt.Sprintf("%s +%.0f %%", worst.name, 100*worst.by/best.Step()); all[i].Expected <= all[0].Expected {
-			all[i].Loses = "probability to fit"
-		}
-	}
 }
 
 // UnmeasuredLayouts predicts the layouts of a model on a GPU type without

@@ -43,6 +43,9 @@ type Predictor struct {
 	Goal  Goal
 	Batch data.Batch         // initial and largest global batch, samples; zero: those of the measurements
 	Price map[string]float64 // US$ per worker-hour by GPU type
+	// GlobalBatch is the samples per step that [Predictor.BestBatch] divides among the
+	// workers; 0: those of the highest goodput.
+	GlobalBatch float64
 	// Accumulate allows [Predictor.BestBatch] to accumulate gradients.
 	Accumulate bool
 }

@@ -161,13 +161,16 @@ func (l *loop) startOne() (string, error) {
 	if u != nil {
 		return "", l.resume(*u)
 	}
-	if why := r.overBudget(); why != "" {
-		return why, nil
+	h, over := r.History(), r.overBudget()
+	if over != "" && (len(r.Study.Objective.At) == 0 || len(h.Running) > 0) {
+		return over, nil
 	}
-	h := r.History()
 	s, err := r.Strategy.Next(h)
 	if err != nil {
 		return "", fmt.Errorf("choose the next configuration: %w", err)
+	}
+	if over != "" { // nothing measured is the answer
+		return over + "; " + s.Answer, nil
 	}
 	if s.Stop {
 		if len(h.Running) > 0 {

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"knee/bayesopt"
 	"knee/data"
 	"knee/profile"
 	"knee/profile/launch"
@@ -198,6 +199,27 @@ func TestRunnerBudgets(t *testing.T) {
 	res, err = r.Run(t.Context())
 	if err != nil || len(res.Measurements) != 1 || !strings.Contains(res.Stopped, "budget of $0.00") || res.Spent <= 0 {
 		t.Errorf("%d trials, %q, spent %g, %v", len(res.Measurements), res.Stopped, res.Spent, err)
+	}
+}
+
+// answering is a strategy that knows a sentence on its choice.
+type answering struct{ bayesopt.Strategy }
+
+func (a answering) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
+	s, err := a.Strategy.Next(h)
+	s.Answer = fmt.Sprintf("the choice after %d", len(h.Measured))
+	return s, err
+}
+
+// Where nothing is measured at the target, the end of the budget tells the
+// answer, after all trials.
+func TestRunnerTellsTheAnswer(t *testing.T) {
+	r := newRunner(t, t.TempDir(), 9, &fake{script: linear})
+	r.Study.Budget.Trials, r.Study.Parallel = 4, 3
+	r.Study.Objective.At = map[string]string{"workers": "9"}
+	r.Strategy = answering{r.Strategy}
+	if res, err := r.Run(t.Context()); err != nil || res.Stopped != "the budget of 4 trials is spent; the choice after 4" {
+		t.Errorf("%q, %v", res.Stopped, err)
 	}
 }
 

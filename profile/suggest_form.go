@@ -8,6 +8,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/speed"
+	"knee/fit/speed/form"
 )
 
 // SpeedForms returns the parametric form of package fit for
@@ -34,15 +35,15 @@ func formsOf(s *data.Study) []bayesopt.MeanForm {
 // layoutPrior is the layout form as expected of a job without measurements.
 func layoutPrior(a data.Architecture) bayesopt.MeanForm {
 	return func([]data.Measurement) (func(data.Config) (float64, bool), error) {
-		of := map[string]func(data.Config) float64{}
+		of := map[string]func(data.Config) form.LayoutParts{}
 		return func(c data.Config) (float64, bool) {
 			if c.Mode.UsesPS() || c.LocalBatch <= 0 {
 				return 0, false
 			}
 			if of[c.GPUType] == nil {
-				of[c.GPUType] = speed.ExpectedLayout(c.GPUType, a)
+				of[c.GPUType] = speed.ExpectedParts(c.GPUType, a)
 			}
-			return of[c.GPUType](c), true
+			return math.Log(of[c.GPUType](c).Step()), true
 		}, nil
 	}
 }

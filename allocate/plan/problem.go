@@ -47,10 +47,15 @@ type Infeasible struct {
 
 // Error implements error.
 func (e *Infeasible) Error() string {
+	text, most := "no job can be planned: ", 10
 	if e.Some {
-		return "not every job can be planned: " + strings.Join(e.Reasons, "; ")
+		text = "not every job can be planned: "
 	}
-	return "no job can be planned: " + strings.Join(e.Reasons, "; ")
+	text += strings.Join(e.Reasons[:min(len(e.Reasons), most)], "; ")
+	if more := len(e.Reasons) - most; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
 }
 
 func checkProblem(pr Problem) error {

@@ -56,3 +56,11 @@ func TestIdleGPUsAreToldIfAJobWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestInfeasibleIsShort: of many reasons the first are told, and how many more there are.
+func TestInfeasibleIsShort(t *testing.T) {
+	text := (&Infeasible{Reasons: strings.Fields("a b c d e f g h i j k l")}).Error()
+	if text != "no job can be planned: a; b; c; d; e; f; g; h; i; j; and 2 more" {
+		t.Error(text)
+	}
+}

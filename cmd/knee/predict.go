@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -82,7 +81,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
-			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation}
+			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch}
 			if f.layouts(m) {
 				return a.predictLayouts(p, f, out)
 			}
@@ -92,11 +91,6 @@ given. A knob of the study has the value measured most unless --knob lists other
 			configs, err := f.configs(m)
 			if err != nil {
 				return err
-			}
-			for i := range configs {
-				if f.globalBatch > 0 {
-					configs[i] = p.Accumulated(configs[i])
-				}
 			}
 			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
 				a.note("without --max-batch no batch is larger than the largest measured per worker")
@@ -146,6 +140,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	}
 	cmd.MarkFlagsMutuallyExclusive("what-if", "at", "deadline")
 	cmd.MarkFlagsMutuallyExclusive("what-if", "budget")
+	cmd.MarkFlagsMutuallyExclusive("what-if", "global-batch")
 	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")
 	cmd.MarkFlagsMutuallyExclusive("accumulation", "at", "local-batch")
 	return cmd
@@ -168,9 +163,6 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if most := slices.Max(append(workersGiven, 1)); f.globalBatch > 0 && f.globalBatch < float64(most) {
-		return nil, usageError("--global-batch %g on %d workers: want at least a sample per worker", f.globalBatch, most)
-	}
 	var all []data.Config
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
@@ -187,8 +179,7 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 			for _, ps := range servers {
 				for _, knobs := range f.knobs.settings() {
 					for _, k := range workers {
-						all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps,
-							LocalBatch: cmp.Or(f.localBatch, f.globalBatch/float64(k)), Extra: knobs})
+						all = append(all, data.Config{Job: m.Job(), GPUType: gpu, Mode: mode, Workers: k, PS: ps, LocalBatch: f.localBatch, Extra: knobs})
 					}
 				}
 			}
@@ -241,12 +232,13 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	var all []predict.Answer
 	var knees []string
 	for len(configs) > 0 {
-		curve := slices.Clone(configs)
-		if n := slices.IndexFunc(configs, func(c data.Config) bool { return !sameCurve(c, configs[0]) }); n > 0 {
-			curve = curve[:n]
+		curve := configs[0]
+		var workers []int
+		for len(configs) > 0 && sameCurve(configs[0], curve) {
+			workers = append(workers, configs[0].Workers)
+			configs = configs[1:]
 		}
-		configs = configs[len(curve):]
-		answers, err := f.sweep(p, curve)
+		answers, err := predict.Sweep(p, curve, workers)
 		if err != nil {
 			return err
 		}
@@ -267,21 +259,9 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	return nil
 }
 
-// sweep predicts a curve, at the batch of its configurations if one is given.
-func (f predictFlags) sweep(p *predict.Predictor, curve []data.Config) ([]predict.Answer, error) {
-	if f.globalBatch > 0 {
-		return p.AtAll(curve)
-	}
-	var workers []int
-	for _, c := range curve {
-		workers = append(workers, c.Workers)
-	}
-	return predict.Sweep(p, curve[0], workers)
-}
-
-// sameCurve reports whether two configurations differ in workers and batch only.
+// sameCurve reports whether two configurations differ in workers only.
 func sameCurve(a, b data.Config) bool {
-	a.Workers, a.LocalBatch, a.AccumSteps = b.Workers, b.LocalBatch, b.AccumSteps
+	a.Workers = b.Workers
 	return a.Key() == b.Key()
 }
 

@@ -321,14 +321,11 @@ func memoryWords(p predict.Answer) string {
 }
 
 func fitsWords(p predict.Answer) string {
-	switch fits := p.Fits(); {
-	case fits == nil:
+	fits := p.Fits()
+	if fits == nil {
 		return ""
-	case p.Unfit() != "":
-		return fmt.Sprintf("%.2f !", *fits)
-	default:
-		return fmt.Sprintf("%.2f", *fits)
 	}
+	return fmt.Sprintf("%.2f%s", *fits, map[bool]string{true: " !"}[p.Unfit() != ""])
 }
 
 // sized returns the model with the size of the transformer in a file.

@@ -13,9 +13,9 @@ import (
 // either may be in use, mapped by [share]; the others are natural logarithms.
 // Their priors are in [priors].
 const (
-	state      = iota // factor on parameters, gradients and optimizer state; if the size is unknown, bytes of all of it
+	state      = iota // factor on parameters, gradients and optimizer state
 	gradients         // share: gradients in 16 or in 32 bit
-	activation        // factor on activations of a sample of the whole model; if the size is unknown, bytes
+	activation        // factor on activations
 	scores            // share of attention scores kept: none with FlashAttention, or all
 	scoreBytes        // factor on the bytes of all attention scores
 	logits            // bytes per token and entry of the vocabulary
@@ -74,8 +74,9 @@ func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 		overhead: from.Overhead, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: from.Noise,
 		selective: either, recomputed: either, offloaded: either, experts: either,
 	}
-	if !known { // bytes, from small networks to large ones
-		p[state], p[activation] = Gaussian{math.Log(5e9), 3}, Gaussian{math.Log(1e8), 3}
+	if !known { // 5 GB of state and .1 GB for a sample, from small networks to large ones
+		p[state] = Gaussian{math.Log(5e9 / full.Count() / floats.Sum(stateBytes[:])), 3}
+		p[activation] = Gaussian{math.Log(1e8 / activationsOf(full)), 3}
 	} else if a.Parameters == 0 && full.Vocab != a.Vocab {
 		p[state].SD = math.Hypot(p[state].SD, guess)
 	}
@@ -96,139 +97,109 @@ const guess = .3
 // complete fills in what is not given for a transformer: samples of 2048
 // tokens, a vocabulary of 50,304, heads of 128, and as many layers as make the
 // hidden size 128 times the number of layers. guessed counts the filled-in
-// sizes that activations depend on; known is false if the number of parameters
-// is neither given nor derivable.
+// sizes that activations depend on. If the number of parameters is neither given
+// nor derivable, known is false, and full typical but without a vocabulary.
 func complete(a data.Architecture) (full data.Architecture, guessed int, known bool) {
 	if a.Parameters == 0 && (a.Layers == 0 || a.Hidden == 0) {
-		return a, 0, false
+		return data.Architecture{Layers: cmp.Or(a.Layers, 24), Hidden: 2048, Heads: 16, SeqLen: 2048}, 0, false
 	}
 	if a.Layers == 0 || a.Hidden == 0 {
 		layer := 4 + 8*float64(max(a.Experts, 1)) // parameters of a layer over the square of the hidden size
-		l := math.Max(math.Round(math.Cbrt(a.Parameters/layer/(128*128))), 1)
-		if a.Layers == 0 {
-			a.Layers = int(l)
-		}
-		if a.Hidden == 0 {
-			a.Hidden = int(math.Max(math.Round(math.Sqrt(a.Parameters/layer/float64(a.Layers))), 1))
-		}
+		a.Layers = cmp.Or(a.Layers, max(int(math.Round(math.Cbrt(a.Parameters/layer/(128*128)))), 1))
+		a.Hidden = cmp.Or(a.Hidden, max(int(math.Round(math.Sqrt(a.Parameters/layer/float64(a.Layers)))), 1))
 		guessed++
 	}
 	if a.SeqLen == 0 {
 		a.SeqLen = 2048
 		guessed += 2 // counts twice: 512 to 8192 are common
 	}
-	if a.Vocab == 0 {
-		a.Vocab = 50304
-	}
-	if a.Heads == 0 {
-		a.Heads = max(a.Hidden/128, 1)
-	}
+	a.Vocab, a.Heads = cmp.Or(a.Vocab, 50304), cmp.Or(a.Heads, max(a.Hidden/128, 1))
 	return a, guessed, true
 }
 
-// Bytes per parameter of weights, gradients (at most) and optimizer state.
-var stateBytes = [3]float64{2, 4, 12}
+// activationsOf returns the bytes of activations of a sample, t = 1.
+func activationsOf(a data.Architecture) float64 {
+	return 34 * float64(a.SeqLen) * float64(a.Hidden) * float64(a.Layers)
+}
 
-// held are the shares of weights, gradients and optimizer state that a device
-// holds, before tensor and pipeline parallelism.
+// Bytes per parameter of weights, gradients (at most) and optimizer state.
+var stateBytes = held{2, 4, 12}
+
+// held are weights, gradients and optimizer state that a device holds.
 type held [3]float64
 
-// heldOf returns what each of n devices holds of state that they share. Fully
-// sharded weights are gathered a layer at a time, the next one in advance (Zhao
-// et al., "PyTorch FSDP", VLDB'23, section 3.4).
-func heldOf(c data.Config, n, layers float64) held {
-	first := map[string]int{"zero1": 2, "zero2": 1, "zero3": 0, "hybrid": 0}
-	h := held{1, 1, 1}
-	from, sharded := first[c.Sharding]
-	if !sharded {
-		return h
-	}
+// heldOf returns the parameters whose state each of n devices holds if they
+// share that of some parameters. Fully sharded weights are gathered a layer at a
+// time, the next one in advance (Zhao et al., "PyTorch FSDP", VLDB'23, section
+// 3.4).
+func heldOf(parameters float64, c data.Config, n, layers float64) (h held) {
+	from, sharded := map[string]int{"zero1": 2, "zero2": 1, "zero3": 0, "hybrid": 0}[c.Sharding]
 	if c.Sharding == "hybrid" {
 		n = math.Min(n, math.Max(float64(c.WidestNode()/(max(c.TP, 1)*max(c.CP, 1))), 1))
 	}
-	for i := from; i < len(h); i++ {
-		h[i] /= n
+	for i := range h {
+		if h[i] = parameters; sharded && i >= from {
+			h[i] /= n
+		}
 	}
-	h[0] += (1 - h[0]) * math.Min(2/layers, 1)
+	h[0] += (parameters - h[0]) * math.Min(2/layers, 1)
 	return h
 }
 
 // point is a configuration in the quantities of the form.
 type point struct {
-	split, shards float64 // tensor-parallel degree; share of the layers on a stage
-	dense, expert held    // of parameters outside experts, and in them
-	inExperts     float64 // share of the parameters in experts, −1 if unknown
+	dense, expert held // outside experts and in them, if all parameters were there
 	first, last   stage
-	tokens        float64 // tokens × vocabulary of a micro-batch on one device of the last stage
-	embedding     float64 // share of the parameters in embeddings, on the first and last stage
+	logits        float64 // tokens × vocabulary of a micro-batch on a device of the last stage
 	selective     bool    // selective recomputation
 	offload       string
-	known         bool // the size of the model
-	parameters    float64
-	perSample     float64 // bytes of activations of a sample of the whole model, t = 1
 }
 
-// stage is what a device of a pipeline stage keeps of the forward pass.
-type stage struct {
-	activations float64 // in samples of the whole model
-	scores      float64 // attention scores kept, and those of a layer recomputed: likewise, if all of them are held
-	recomputed  float64
-}
+// stage is what a device of a pipeline stage keeps of the forward pass, in
+// bytes: activations, attention scores, and those of a layer that is recomputed.
+type stage struct{ activations, scores, recomputed float64 }
 
 // pointOf returns the point of a configuration.
 func pointOf(c data.Config, a data.Architecture) point {
-	a, _, known := complete(a)
+	a, _, _ = complete(a)
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
-	b, m := math.Max(c.LocalBatch, 1e-6), float64(c.AccumSteps+1)
-	n := float64(cmp.Or(a.Layers, 24)) // typical
-	layers := math.Ceil(n/stages) / n
-	p := point{split: t, shards: layers, selective: c.Recompute == "selective", offload: c.Offload, known: known, parameters: 1, perSample: 1}
-	// Ranks of a context share their state; experts are divided among replicas.
-	d := float64(c.Replicas()) * cp
-	p.dense, p.expert = heldOf(c, d, n*layers), heldOf(c, math.Max(d/ep, 1), n*layers)
-	for i := range p.expert {
-		p.expert[i] /= ep
+	n, vocab := float64(a.Layers), float64(a.Vocab)
+	share := math.Ceil(n/stages) / n // of the layers, on a stage
+	p := point{selective: c.Recompute == "selective", offload: c.Offload}
+
+	// Embeddings are on the first and last stage. Ranks of a context share their
+	// state; experts are divided among replicas.
+	embedding := math.Min(vocab*float64(a.Hidden)/a.Count(), .9)
+	parameters, d := a.Count()*(embedding+(1-embedding)*share)/t, float64(c.Replicas())*cp
+	p.dense, p.expert = heldOf(parameters, c, d, n*share), heldOf(parameters/ep, c, math.Max(d/ep, 1), n*share)
+	if a.Experts > 0 {
+		for i, f := 0, a.InExperts(); i < len(p.dense); i++ {
+			p.dense[i] += f * (p.expert[i] - p.dense[i])
+		}
+		p.expert = p.dense
 	}
-	if p.inExperts = -1; known && a.Experts > 0 {
-		p.inExperts = a.InExperts()
-	}
+
 	// In 1F1B the first stage keeps the activations of at most as many
 	// micro-batches as there are stages (Narayanan et al., SC'21, section
 	// 2.2.1).
-	perLayer := (10 + 24/t) / 34 // relative to t = 1
-	keep := func(flight float64) stage {
-		all, one, s := layers*flight, 1/n, stage{}
+	samples := math.Max(c.LocalBatch, 1e-6) / cp
+	layer := activationsOf(a) * samples / n
+	kept := (10 + 24/t) / 34 * layer
+	scores := layer * 5 * float64(a.SeqLen) * float64(a.Heads) / float64(a.Hidden) / 34 / t
+	keep := func(layers float64) stage {
 		switch {
 		case c.Offload == "activations":
-			s = stage{perLayer * one, one / t, 0}
+			return stage{kept, scores, 0}
 		case c.Recompute == "full": // the input of each layer, and one layer in full
-			s = stage{all*2/34 + perLayer*one, 0, one / t}
+			return stage{layer*layers*2/34 + kept, 0, scores}
 		case c.Recompute == "selective":
-			s = stage{perLayer * all, 0, one / t}
-		default:
-			s = stage{perLayer * all, all / t, 0}
+			return stage{kept * layers, 0, scores}
 		}
-		relative := scoresPerActivation(a) * b / cp
-		return stage{s.activations * b / cp, s.scores * relative, s.recomputed * relative}
+		return stage{kept * layers, scores * layers, 0}
 	}
-	p.first, p.last = keep(math.Min(m, stages)), keep(1)
-	if !known {
-		return p
-	}
-	s, h, vocab := float64(a.SeqLen), float64(a.Hidden), float64(a.Vocab)
-	p.parameters, p.perSample = a.Count(), 34*s*h*n
-	p.embedding = math.Min(vocab*h/p.parameters, .9)
-	p.tokens = b * s / cp * vocab / t
+	p.first, p.last = keep(n*share*math.Min(float64(c.AccumSteps+1), stages)), keep(n*share)
+	p.logits = samples * float64(a.SeqLen) * vocab / t
 	return p
-}
-
-// scoresPerActivation are the bytes of attention scores over those of other
-// activations, t = 1; typical if the size is unknown.
-func scoresPerActivation(a data.Architecture) float64 {
-	if a.SeqLen == 0 || a.Hidden == 0 {
-		return 5. * 2048 / 128 / 34
-	}
-	return 5 * float64(a.SeqLen) * float64(a.Heads) / float64(a.Hidden) / 34
 }
 
 // ln returns ln of the peak memory in bytes, of the fuller of the first and
@@ -243,46 +214,34 @@ type parts struct{ state, activations, logits, constant float64 }
 
 func (p parts) total() float64 { return p.state + p.activations + p.logits + p.constant }
 
-// state returns the bytes of state per parameter that a device holds, before
-// tensor and pipeline parallelism.
-func (p *point) state(x *[coordinates]float64) (sum float64) {
+// parts returns the bytes on a device of the first and of the last stage.
+func (p *point) parts(x *[coordinates]float64) (first, last parts) {
 	bytes := stateBytes
 	bytes[1] *= (1 + share(x[gradients])) / 2
 	switch p.offload {
 	case "cpu":
 		kept := share(x[offloaded])
-		bytes = [3]float64{bytes[0] * kept, bytes[1] * kept, 0}
+		bytes = held{bytes[0] * kept, bytes[1] * kept, 0}
 	case "optimizer":
 		bytes[2] = 0
 	}
-	f := p.inExperts
-	if f < 0 && p.expert != p.dense {
-		f = share(x[experts])
+	var sum float64
+	for i, f := 0, share(x[experts]); i < len(bytes); i++ {
+		sum += bytes[i] * (p.dense[i] + f*(p.expert[i]-p.dense[i]))
 	}
-	for i, b := range bytes {
-		sum += b * ((1-f)*p.dense[i] + f*p.expert[i])
-	}
-	return sum
-}
-
-// parts returns the bytes on a device of the first and of the last stage.
-func (p *point) parts(x *[coordinates]float64) (first, last parts) {
-	held := math.Exp(x[state]+x[overhead]) * p.parameters * p.state(x) / p.split
-	held *= p.embedding + (1-p.embedding)*p.shards
-	if !p.known {
-		held /= floats.Sum(stateBytes[:]) // the coordinate is already the sum
-	}
-	unit := math.Exp(x[activation]+x[overhead]) * p.perSample
 	kept := 1.
 	if p.selective {
 		kept = everySecond + (1-everySecond)*share(x[selective])
 	}
-	whole := share(x[scores]) * math.Exp(x[scoreBytes])
-	activations := func(s stage) float64 {
-		return unit * (s.activations*kept + whole*(s.scores+s.recomputed*share(x[recomputed])))
+	whole, again := share(x[scores])*math.Exp(x[scoreBytes]), share(x[recomputed])
+	of := func(s stage, logitBytes float64) parts {
+		return parts{
+			math.Exp(x[state]+x[overhead]) * sum,
+			math.Exp(x[activation]+x[overhead]) * (s.activations*kept + whole*(s.scores+s.recomputed*again)),
+			math.Exp(x[logits]+x[overhead]) * logitBytes, math.Exp(x[constant]),
+		}
 	}
-	c := math.Exp(x[constant])
-	return parts{held, activations(p.first), 0, c}, parts{held, activations(p.last), math.Exp(x[logits]+x[overhead]) * p.tokens, c}
+	return of(p.first, 0), of(p.last, p.logits)
 }
 
 // everySecond is the share of activations that remains if every second layer is

@@ -16,57 +16,40 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"knee/data"
 	"knee/internal/quantile"
 )
 
-// Model is the memory model of one job. It is safe for concurrent use.
+// Model is the memory model of one job, a part of model.json. It is safe for
+// concurrent use.
 type Model struct {
-	arch  data.Architecture
-	draws [][coordinates]float64
-	gpu   map[string]float64 // bytes of a device by type, as measured
-}
-
-// modelFile is Model as part of model.json.
-type modelFile struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
-	Draws        [][]float64        `json:"draws"`
-	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"`
+	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most [mostDraws]
+	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
 }
 
-// MarshalJSON implements [json.Marshaler].
-func (m *Model) MarshalJSON() ([]byte, error) {
-	short := make([][]float64, len(m.draws))
-	for i := range short {
-		for _, v := range m.draws[i] {
-			short[i] = append(short[i], math.Round(v*1e6)/1e6)
-		}
-	}
-	return json.Marshal(modelFile{m.arch, short, m.gpu})
-}
+const mostDraws = 1024
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (m *Model) UnmarshalJSON(text []byte) error {
-	var f modelFile
-	if err := json.Unmarshal(text, &f); err != nil {
+	type file Model
+	if err := json.Unmarshal(text, (*file)(m)); err != nil {
 		return err
 	}
-	if len(f.Draws) == 0 || len(f.Draws) > 1024 {
-		return fmt.Errorf("%d draws of the memory model, want 1 to 1024", len(f.Draws))
+	if len(m.Draws) == 0 || len(m.Draws) > mostDraws {
+		return fmt.Errorf("%d draws of the memory model, want 1 to %d", len(m.Draws), mostDraws)
 	}
-	draws := make([][coordinates]float64, len(f.Draws))
-	for i, d := range f.Draws {
+	for _, d := range m.Draws {
 		if len(d) != coordinates {
 			return fmt.Errorf("a draw of the memory model with %d coordinates, want %d: fit the job again", len(d), coordinates)
 		}
-		for j, v := range d {
-			draws[i][j] = v
-			if !(math.Abs(v) < 100) {
-				return errors.New("a coordinate of the memory model beyond ±100, which no fit yields")
-			}
+		if floats.Norm(d, math.Inf(1)) > 100 {
+			return errors.New("a coordinate of the memory model beyond ±100, which no fit yields")
 		}
 	}
-	*m = Model{f.Architecture, draws, f.GPU}
 	return nil
 }
 
@@ -80,24 +63,24 @@ func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 
 // fitUnder is [Fit] with a given prior instead of the learned one.
 func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
-	m := &Model{arch: a, gpu: map[string]float64{}}
-	uncounted := slices.ContainsFunc(ms, Uncounted)
+	m := &Model{Architecture: a, GPU: map[string]float64{}}
+	uncounted := slices.ContainsFunc(ms, func(r data.Measurement) bool { return r.EP > 1 && r.Experts == 0 && r.Parameters == 0 })
 	for _, r := range ms {
 		if a.Zero() && !r.Architecture.Zero() {
-			m.arch = r.Architecture
+			m.Architecture = r.Architecture
 		}
 		if r.GPUMemory > 0 {
-			m.gpu[r.GPUType] = r.GPUMemory
+			m.GPU[r.GPUType] = r.GPUMemory
 		}
 	}
 	var rows []observation
 	for _, r := range ms {
 		arch := r.Architecture
 		if arch.Zero() {
-			arch = m.arch
+			arch = m.Architecture
 		}
-		if uncounted {
-			arch.Layers, m.arch.Layers = 0, 0
+		if uncounted { // layers and hidden size leave out experts, whose number is unknown
+			arch.Hidden, m.Architecture.Hidden = 0, 0
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
 		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
@@ -112,19 +95,24 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 		}
 		rows = append(rows, o)
 	}
-	m.draws = sample(thin(rows), priors(m.arch, from), seed)
+	if n := len(rows); n > maxRows { // evenly spaced
+		for i := range maxRows {
+			rows[i] = rows[i*n/maxRows]
+		}
+		rows = rows[:maxRows]
+	}
+	for _, x := range sample(rows, priors(m.Architecture, from), seed) {
+		for i := range x {
+			x[i] = scalar.Round(x[i], 6) // as written to a file
+		}
+		m.Draws = append(m.Draws, x[:])
+	}
 	return m
-}
-
-// Uncounted reports whether the size of a measurement's model leaves out an
-// unknown number of experts.
-func Uncounted(m data.Measurement) bool {
-	return m.EP > 1 && m.Experts == 0 && m.Parameters == 0 && m.Layers > 0
 }
 
 // Capacity returns the bytes of memory of a GPU type, +Inf if not known.
 func (m *Model) Capacity(gpuType string) float64 {
-	if b := m.gpu[gpuType]; b > 0 {
+	if b := m.GPU[gpuType]; b > 0 {
 		return b
 	}
 	if g, ok := data.FindGPU(gpuType); ok {
@@ -143,11 +131,11 @@ type Prediction struct {
 // For returns the model of the same job at another size.
 func (m *Model) For(a data.Architecture) *Model {
 	_, _, known := complete(a)
-	if _, _, before := complete(m.arch); known != before {
+	if _, _, before := complete(m.Architecture); known != before {
 		return m
 	}
 	out := *m
-	out.arch = a
+	out.Architecture = a
 	return &out
 }
 
@@ -158,10 +146,10 @@ func (m *Model) Predict(c data.Config) Prediction {
 	if c.LocalBatch <= 0 {
 		c.LocalBatch = 1
 	}
-	p := pointOf(c, m.arch)
-	lns := make([]float64, len(m.draws))
-	for d := range m.draws {
-		x := &m.draws[d]
+	p := pointOf(c, m.Architecture)
+	lns := make([]float64, len(m.Draws))
+	for d := range m.Draws {
+		x := (*[coordinates]float64)(m.Draws[d])
 		sd, ln := math.Exp(x[noise]), p.ln(x)
 		lns[d] = ln + sd*scatter()[d*53%walkers] // one value each, in a fixed order
 		if math.IsInf(out.Capacity, 1) {
@@ -170,8 +158,29 @@ func (m *Model) Predict(c data.Config) Prediction {
 			out.Fits += student((math.Log(out.Capacity) + x[headroom] - ln) / sd)
 		}
 	}
-	out.Fits /= float64(len(m.draws))
+	out.Fits /= float64(len(m.Draws))
 	slices.Sort(lns)
 	out.Peak = data.Estimate{Mean: math.Exp(quantile.Sorted(lns, .5)), Lo: math.Exp(quantile.Sorted(lns, .05)), Hi: math.Exp(quantile.Sorted(lns, .95))}
 	return out
+}
+
+// Feasibility predicts whether configurations fit in memory, from trials and,
+// if known, the size of the model.
+type Feasibility struct{ Architecture data.Architecture }
+
+// Fits returns a function for the probability that a configuration fits in the
+// memory of a device, given trials. ok is false if the memory of the GPU type
+// is unknown, if the configuration has no batch, and if neither the size of the
+// model nor a peak is known.
+func (f Feasibility) Fits(trials []data.Measurement) func(data.Config) (p float64, ok bool) {
+	if f.Architecture.Zero() && !slices.ContainsFunc(trials, func(m data.Measurement) bool { return m.PeakMemory > 0 }) {
+		return func(data.Config) (float64, bool) { return 0, false }
+	}
+	model := Fit(trials, f.Architecture, 1)
+	return func(c data.Config) (float64, bool) {
+		if c.LocalBatch <= 0 || math.IsInf(model.Capacity(c.GPUType), 1) {
+			return 0, false
+		}
+		return model.Predict(c).Fits, true
+	}
 }

@@ -267,7 +267,7 @@ func TestMeasuredPeaks(t *testing.T) {
 					for _, i := range order[known:] {
 						r := rows[i]
 						if r.GPUMemory > 0 {
-							m.gpu[r.GPUType] = r.GPUMemory
+							m.GPU[r.GPUType] = r.GPUMemory
 						}
 						p := m.Predict(r.Config)
 						switch {

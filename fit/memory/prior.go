@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/data"
 	"knee/internal/grouped"
 )
@@ -44,9 +46,9 @@ func Learn(sources [][]data.Measurement) Prior {
 		names, jobs := byJob(ms)
 		for _, name := range names {
 			m := fitUnder(open(), jobs[name], data.Architecture{}, 1)
-			for _, x := range m.draws {
-				o += x[overhead] / float64(len(m.draws)*len(jobs))
-				n += x[noise] / float64(len(m.draws)*len(jobs))
+			for _, x := range m.Draws {
+				o += x[overhead] / float64(len(m.Draws)*len(jobs))
+				n += x[noise] / float64(len(m.Draws)*len(jobs))
 			}
 		}
 		overheads, noises = append(overheads, o), append(noises, n)
@@ -59,16 +61,8 @@ func byJob(ms []data.Measurement) (names []string, jobs map[string][]data.Measur
 	return grouped.By(ms, func(m data.Measurement) string { return m.Job })
 }
 
+// population is the distribution of sources whose means are given.
 func population(of []float64, before Gaussian) Gaussian {
-	var p Gaussian
-	n := float64(len(of))
-	for _, v := range of {
-		p.Mean += v / n
-	}
-	ss := before.SD * before.SD
-	for _, v := range of {
-		ss += (v - p.Mean) * (v - p.Mean)
-	}
-	p.SD = math.Sqrt(ss / n)
-	return p
+	mean, variance := stat.PopMeanVariance(of, nil)
+	return Gaussian{mean, math.Sqrt(variance + before.SD*before.SD/float64(len(of)))}
 }

@@ -19,18 +19,6 @@ type observation struct {
 // maxRows bounds the observations used; more hardly narrow the coordinates.
 const maxRows = 96
 
-// thin keeps at most maxRows observations, evenly spaced.
-func thin(rows []observation) []observation {
-	if len(rows) <= maxRows {
-		return rows
-	}
-	kept := make([]observation, maxRows)
-	for i := range kept {
-		kept[i] = rows[i*len(rows)/maxRows]
-	}
-	return kept
-}
-
 // logPrior is the log prior density of coordinates, up to a constant.
 func logPrior(x *[coordinates]float64, prior *[coordinates]Gaussian) (v float64) {
 	for i, p := range prior {

@@ -1,19 +1,10 @@
 package speed
 
 import (
-	"math"
-
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
 )
-
-// ExpectedLayout returns a function for ln step time of layouts on a GPU type
-// without measurements, up to a constant; see [ExpectedParts].
-func ExpectedLayout(gpuType string, a data.Architecture) func(data.Config) float64 {
-	parts := ExpectedParts(gpuType, a)
-	return func(c data.Config) float64 { return math.Log(parts(c).Step()) }
-}
 
 // ExpectedParts returns a function for the parts of a step on a GPU type
 // without measurements, in an arbitrary unit: the form of layouts at its prior

@@ -128,10 +128,10 @@ type layoutCurve struct {
 	x []float64
 }
 
-// LayoutParts are the parts of the time of a step, in seconds.
-type LayoutParts struct {
-	Compute, Tensor, Bubble, Exposed, Optimizer, Constant float64 // Exposed: synchronisation of gradients that does not overlap
-}
+// LayoutParts are the parts of the time of a step, in seconds: computing,
+// communication of tensors, pipeline bubble, synchronisation of gradients that
+// does not overlap, optimizer, and a constant.
+type LayoutParts struct{ Compute, Tensor, Bubble, Exposed, Optimizer, Constant float64 }
 
 // Step is the sum of the parts.
 func (l LayoutParts) Step() float64 {
