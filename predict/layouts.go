@@ -44,13 +44,17 @@ func byUsefulSpeed(all []LayoutAnswer) {
 		}
 		return a.Expected / a.Memory.Fits
 	}
-	slices.SortStableFunc(all, func(a, b LayoutAnswer) int { return cmp.Compare(time(a), time(b)) })
+	slices.SortStableFunc(all, func(a, b LayoutAnswer) int {
+		return cmp.Or(cmp.Compare(time(a), time(b)), cmp.Compare(a.Expected, b.Expected))
+	})
 	for i := 1; i < len(all); i++ {
 		l, best := all[i].Parts, all[0].Parts
 		names := []string{"computing", "tensor communication", "pipeline bubble", "gradients", "optimizer"}
-		by := []float64{l.Compute - best.Compute, l.Tensor - best.Tensor, l.Bubble - best.Bubble, l.Exposed - best.Exposed, l.Optimizer - best.Optimizer}
+		by := []float64{l.Compute - best.Compute, l.Tensor - best.Tensor, l.Bubble - best.Bubble,
+			l.Exposed - best.Exposed, l.Optimizer - best.Optimizer}
 		most := floats.MaxIdx(by)
-		if all[i].Loses = fmt.Sprintf("%s +%.0f %%", names[most], 100*by[most]/best.Step()); all[i].Expected <= all[0].Expected {
+		all[i].Loses = fmt.Sprintf("%s +%.0f %%", names[most], 100*by[most]/best.Step())
+		if all[i].Expected <= all[0].Expected {
 			all[i].Loses = "probability to fit"
 		}
 	}
@@ -153,7 +157,8 @@ type NoLayoutError struct {
 
 // Error implements error.
 func (e *NoLayoutError) Error() string {
-	return fmt.Sprintf("none of %d layouts fits in memory with a probability of %g; the nearest, %s, %s", e.Tried, LeastFits, e.Nearest.Config, e.Nearest.Unfit())
+	return fmt.Sprintf("none of %d layouts fits in memory with a probability of %g; the nearest, %s, %s",
+		e.Tried, LeastFits, e.Nearest.Config, e.Nearest.Unfit())
 }
 
 func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
@@ -188,11 +193,13 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 		if !m.MicroUnknown {
 			largest = math.Max(largest, m.LocalBatch)
 		}
-		if words := (data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload}); !slices.Contains(combinations, words) {
+		words := data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload}
+		if !slices.Contains(combinations, words) {
 			combinations = append(combinations, words)
 		}
 	}
-	kind := measured[0].Config
+	like := data.Config{Job: measured[0].Job, GPUType: measured[0].GPUType, Mode: data.AllReduce,
+		Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode}
 	seen := map[string]bool{}
 	var all []data.Config
 	for _, t := range slices.Sorted(maps.Keys(tensors)) {
@@ -203,8 +210,9 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 						if l.TP, l.PP = t, p; e > 1 {
 							l.EP = e
 						}
-						c := data.Config{Job: kind.Job, GPUType: kind.GPUType, Mode: data.AllReduce, Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode, LocalBatch: b, Layout: l}
-						if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" || t*p > q.Workers {
+						c := like
+						c.LocalBatch, c.Layout = b, l
+						if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" {
 							continue
 						}
 						steps := q.GlobalBatch / (float64(c.Replicas()) * b)

@@ -70,9 +70,9 @@ func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
 	full, guessed, known := complete(a)
 	either := Gaussian{0, 1} // of a share
 	p := [coordinates]Gaussian{
-		state: {0, .2}, gradients: either, activation: {0, .5}, scores: either, scoreBytes: {0, guess}, logits: {math.Log(6), .7},
+		state: {0, .2}, activation: {0, .5}, scoreBytes: {0, guess}, logits: {math.Log(6), .7},
 		overhead: from.Overhead, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: from.Noise,
-		selective: either, recomputed: either, offloaded: either, experts: either,
+		gradients: either, scores: either, selective: either, recomputed: either, offloaded: either, experts: either,
 	}
 	if !known { // 5 GB of state and .1 GB for a sample, from small networks to large ones
 		p[state] = Gaussian{math.Log(5e9 / full.Count() / floats.Sum(stateBytes[:])), 3}

@@ -27,11 +27,9 @@ import (
 // concurrent use.
 type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
-	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most [mostDraws]
+	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most 1024
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
 }
-
-const mostDraws = 1024
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (m *Model) UnmarshalJSON(text []byte) error {
@@ -39,8 +37,8 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, (*file)(m)); err != nil {
 		return err
 	}
-	if len(m.Draws) == 0 || len(m.Draws) > mostDraws {
-		return fmt.Errorf("%d draws of the memory model, want 1 to %d", len(m.Draws), mostDraws)
+	if len(m.Draws) == 0 || len(m.Draws) > 1024 {
+		return fmt.Errorf("%d draws of the memory model, want 1 to 1024", len(m.Draws))
 	}
 	for _, d := range m.Draws {
 		if len(d) != coordinates {
@@ -64,8 +62,9 @@ func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 // fitUnder is [Fit] with a given prior instead of the learned one.
 func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	m := &Model{Architecture: a, GPU: map[string]float64{}}
-	uncounted := slices.ContainsFunc(ms, func(r data.Measurement) bool { return r.EP > 1 && r.Experts == 0 && r.Parameters == 0 })
+	uncounted := false
 	for _, r := range ms {
+		uncounted = uncounted || r.EP > 1 && r.Experts == 0 && r.Parameters == 0
 		if a.Zero() && !r.Architecture.Zero() {
 			m.Architecture = r.Architecture
 		}

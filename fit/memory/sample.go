@@ -49,7 +49,7 @@ func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
 // freedom, in closed form.
 func student(z float64) float64 {
 	u := z / math.Sqrt(4+z*z)
-	return .5 + u*(3-u*u)/4
+	return max(.5+u*(3-u*u)/4, 0) // not below by rounding
 }
 
 // scatter returns one quantile of that t distribution per walker, evenly spaced
