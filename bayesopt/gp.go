@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
 
 	"knee/internal/gp"
@@ -170,6 +171,7 @@ func (g *GP) responding(y []float64, centre float64, surprise []float64) *GP {
 	h.factor.Whiten(h.white)
 	if h.told = h.white; surprise != nil {
 		h.told = slices.Clone(surprise)
+		floats.AddConst(-stat.Mean(surprise, nil), h.told)
 		h.factor.Whiten(h.told)
 	}
 	return &h
