@@ -92,9 +92,7 @@ func TestRecordOfBounds(t *testing.T) {
 // as predicted.
 func TestRepetitionsAreNoEvidence(t *testing.T) {
 	var h History
-	for _, c := range table("t4", "a100") {
-		h.Candidates = append(h.Candidates, c)
-	}
+	h.Candidates = append(h.Candidates, table("t4", "a100")...)
 	for _, i := range []int{0, 7, 19, 33} {
 		h.Measured = append(h.Measured, measure(h.Candidates[i]))
 	}

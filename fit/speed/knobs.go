@@ -17,7 +17,7 @@ type knob struct {
 	kind   knobKind
 	values []string // measured, in order of appearance; "" if a row lacks it
 	usual  string   // most frequent value, the default of configurations
-	// A knob of numbers has one coordinate: the logarithm if all are positive and not 1,
+	// A knob of numbers has one coordinate: the logarithm if all are positive,
 	// else the number in units of its standard deviation. Others have a
 	// coordinate per value.
 	numeric, log bool
@@ -121,8 +121,7 @@ func (k *knob) measure() {
 		xs = append(xs, x)
 		k.lo, k.hi = min(k.lo, x), max(k.hi, x)
 	}
-	only1 := k.lo == 1 && k.hi == 1 // it may be a switch, whose other value is 0
-	k.numeric, k.log, k.unit = true, k.lo > 0 && !only1, 1
+	k.numeric, k.log, k.unit = true, k.lo > 0, 1
 	for i := range xs {
 		if k.log {
 			xs[i] = math.Log(xs[i])
@@ -147,6 +146,9 @@ func (k *knob) measure() {
 func (k *knob) coordinates(x []float64, value string) (out []float64, known bool) {
 	if k.numeric {
 		v, err := strconv.ParseFloat(value, 64)
+		if v == 0 && k.lo == 1 && k.hi == 1 {
+			v = math.Exp(-1) // a switch that was always on
+		}
 		if err != nil || k.log && !(v > 0) || math.IsInf(v, 0) || math.IsNaN(v) {
 			return append(x, 0), false
 		}
