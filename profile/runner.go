@@ -38,7 +38,7 @@ type Runner struct {
 	running  map[int]*running
 	others   map[int]data.Config // trials that other profilers run, by number
 	begun    time.Time
-	warnings []string
+	warnings []warning
 	failures int                               // consecutive failed trials
 	unsaved  bool                              // the files could not be written
 	noise    func(globalBatch float64) float64 // the efficiency by the first noiseAt results
@@ -88,7 +88,7 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res := Result{Spent: r.spent(), Warnings: r.warnings}
+	res := Result{Spent: r.spent(), Warnings: grouped(r.warnings)}
 	for _, id := range slices.Sorted(maps.Keys(r.results)) {
 		res.Measurements = append(res.Measurements, r.results[id].Measurement)
 		res.Curves = append(res.Curves, r.results[id].Curve...)
@@ -140,7 +140,7 @@ func (r *Runner) takeChanges() error {
 	ended := false
 	for _, c := range changes {
 		if c.Warning != "" {
-			r.warnings = append(r.warnings, c.Warning)
+			r.warnings = append(r.warnings, warning{text: c.Warning})
 			continue
 		}
 		if t := r.running[c.Trial]; t != nil {

@@ -37,8 +37,28 @@ type outcome struct {
 	queued      time.Duration // waiting for nodes
 	preempted   bool          // by the engine
 	taken       bool          // another profiler has the trial now
-	warnings    []string      // about how it was measured
+	warnings    []warning     // about how it was measured
 	err         error         // the launcher failed
+}
+
+// warning is one of a trial; those of several trials with one kind are said once.
+type warning struct{ kind, text string }
+
+// grouped returns the first warning of each kind, with the number of others.
+func grouped(all []warning) (texts []string) {
+	count, at := map[string]int{}, map[string]int{}
+	for _, w := range all {
+		if count[w.kind]++; w.kind == "" || count[w.kind] == 1 {
+			at[w.kind] = len(texts)
+			texts = append(texts, w.text)
+		}
+	}
+	for kind, n := range count {
+		if kind != "" && n > 1 {
+			texts[at[kind]] += fmt.Sprintf(" (and %s)", english.Plural(n-1, "trial more", "trials more"))
+		}
+	}
+	return texts
 }
 
 // measure runs a trial, again if it was preempted, or if it failed and retries
@@ -168,7 +188,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 			m.SeenOutside(peak, device)
 			out := r.conclude(t, m, q.took(), err)
 			if err := writeRanks(t, m.Ranks()); err != nil {
-				out.warnings = append(out.warnings, err.Error())
+				out.warnings = append(out.warnings, warning{text: err.Error()})
 			}
 			now := time.Now()
 			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
@@ -228,15 +248,12 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	end := &out.measurement
 	var failure *launch.Failure
 	warn := func(format string, a ...any) {
-		out.warnings = append(out.warnings, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config)+fmt.Sprintf(format, a...))
+		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})
 	}
 	reading := m.Read()
-	contradiction, impossible := m.Contradiction(took)
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
 	ended := err == nil || errors.Is(err, errEnough)
 	switch {
-	case ended && impossible:
-		end.Status, end.Error = data.Failed, contradiction
 	case ended && reading.Steps >= meter.FewestSteps:
 		end.Status = data.OK
 		end.StepTime, end.StepTimeSD, end.SyncTime, end.Steps = reading.StepTime, reading.SD, reading.SyncTime, reading.Steps
@@ -252,7 +269,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if 2*reading.SE >= reading.StepTime {
 			warn("its step time is less certain than it is long, %.3g s ± %.3g s of %d steps: measure for longer (trial.max_seconds)", reading.StepTime, 2*reading.SE, reading.Steps)
 		}
-		if contradiction != "" {
+		if contradiction := m.Contradiction(took); contradiction != "" {
 			warn("%s", contradiction)
 		}
 	case ended:

@@ -63,7 +63,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		return p, err
 	}
 	reading := steps.Read()
-	p.Doubt, _ = steps.Contradiction(0)
+	p.Doubt = steps.Contradiction(0)
 	if reading.Steps == 0 {
 		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil

@@ -32,55 +32,51 @@ func TestContradiction(t *testing.T) {
 		return o
 	}
 	for _, c := range []struct {
-		name       string
-		lines      []launch.Observation
-		want       string // empty for agreement
-		impossible bool
+		name  string
+		lines []launch.Observation
+		want  string // empty for agreement
 	}{
-		{"seconds", each(func(i float64) launch.Observation { return line(.1*i, i, .1) }), "", false},
-		{"rounded up", each(func(i float64) launch.Observation { return line(.016*i, i, .02) }), "", false},
-		{"milliseconds", each(func(i float64) launch.Observation { return line(.1*i, i, 100) }), "its 30 step times add up to 3e+03 s, but it took 3.9 s: they look like milliseconds: print step_time_ms, or divide by 1e3", true},
-		{"microseconds", each(func(i float64) launch.Observation { return line(.1*i, i, 1e5) }), "microseconds, or divide by 1e6", true},
-		{"twice as long", each(func(i float64) launch.Observation { return line(.1*i, i, .2) }), "its 30 step times add up to 6 s, but it took 3.9 s: a step time is that of one optimizer step, in seconds", true},
-		{"twice as long, after a start-up as long", each(func(i float64) launch.Observation { return line(.02*i, i, .04) }), "its step times add up to 1.16 s, but their lines came within 0.6 s", false},
-		{"of one worker", each(func(i float64) launch.Observation { return rate(.1*i, i, 160) }), "its 30 step times add up to 12 s, but it took 3.9 s: is the throughput that of one worker", true},
-		{"of all workers", each(func(i float64) launch.Observation { return rate(.1*i, i, 640) }), "", false},
-		{"every tenth step", each(func(i float64) launch.Observation { return line(i, 10*i, .1) }), "", false},
-		{"of ten steps", each(func(i float64) launch.Observation { return line(i, 10*i, 1) }), "its step times add up to 290 s for the steps that it counts, but their lines came within 30 s: is a step time that of several steps", false},
-		{"a part of the step", each(func(i float64) launch.Observation { return line(.1*i, i, .004) }), "its steps take 0.116 s of the 2.8 s in which their lines came", false},
+		{"seconds", each(func(i float64) launch.Observation { return line(.1*i, i, .1) }), ""},
+		{"rounded up", each(func(i float64) launch.Observation { return line(.016*i, i, .02) }), ""},
+		{"milliseconds", each(func(i float64) launch.Observation { return line(.1*i, i, 100) }), "its 30 step times add up to 3e+03 s, but it took 3.9 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
+		{"microseconds", each(func(i float64) launch.Observation { return line(.1*i, i, 1e5) }), "microseconds, or divide by 1e6"},
+		{"twice as long", each(func(i float64) launch.Observation { return line(.1*i, i, .2) }), "its 30 step times add up to 6 s, but it took 3.9 s: a step time is that of one optimizer step, in seconds"},
+		{"twice as long, after a start-up as long", each(func(i float64) launch.Observation { return line(.02*i, i, .04) }), "its step times add up to 1.16 s, but their lines came within 0.6 s"},
+		{"of one worker", each(func(i float64) launch.Observation { return rate(.1*i, i, 160) }), "its 30 step times add up to 12 s, but it took 3.9 s: is the throughput that of one worker"},
+		{"of all workers", each(func(i float64) launch.Observation { return rate(.1*i, i, 640) }), ""},
+		{"every tenth step", each(func(i float64) launch.Observation { return line(i, 10*i, .1) }), ""},
+		{"of ten steps", each(func(i float64) launch.Observation { return line(i, 10*i, 1) }), "its step times add up to 290 s for the steps that it counts, but their lines came within 30 s: is a step time that of several steps"},
+		{"a part of the step", each(func(i float64) launch.Observation { return line(.1*i, i, .004) }), "its steps take 0.116 s of the 2.8 s in which their lines came"},
 		{"one long pause", each(func(i float64) launch.Observation {
 			pause := 0.
 			if i > 9 {
 				pause = 300
 			}
 			return line(.1*i+pause, i, .1)
-		}), "", false},
-		{"in two bursts", each(func(i float64) launch.Observation { return line(3+3*float64(int(i)/15), i, .2) }), "", false},
-		{"in one burst at the end", each(func(i float64) launch.Observation { return line(5, i, .1) }), "", false},
-		{"in one burst, milliseconds", each(func(i float64) launch.Observation { return line(5, i, 100) }), "they look like milliseconds", true},
+		}), ""},
+		{"in two bursts", each(func(i float64) launch.Observation { return line(3+3*float64(int(i)/15), i, .2) }), ""},
+		{"in one burst at the end", each(func(i float64) launch.Observation { return line(5, i, .1) }), ""},
+		{"in one burst, milliseconds", each(func(i float64) launch.Observation { return line(5, i, 100) }), "they look like milliseconds"},
 		{"ranks that cannot be told apart", each(func(i float64) launch.Observation {
 			o := line(.1*float64(int(i)/4), nan, .1)
 			o.Rank = launch.UnknownRank
 			return o
-		}), "", false},
-		{"without a counter", each(func(i float64) launch.Observation { return line(.1*i, nan, .01) }), "", false},
-		{"too few", each(func(i float64) launch.Observation { return line(.1*i, i, 100) })[:2], "", false},
+		}), ""},
+		{"without a counter", each(func(i float64) launch.Observation { return line(.1*i, nan, .01) }), ""},
+		{"too few", each(func(i float64) launch.Observation { return line(.1*i, i, 100) })[:2], ""},
 		{"no arrival", each(func(i float64) launch.Observation {
 			o := line(0, i, 100)
 			o.At = time.Time{}
 			return o
-		}), "", false},
+		}), ""},
 	} {
 		m := New(data.TrialSettings{MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, 0, data.Config{Workers: 4, LocalBatch: 16})
 		for _, o := range c.lines {
 			m.Add(o)
 		}
-		text, impossible := m.Contradiction(c.lines[len(c.lines)-1].At.Sub(time.Unix(0, 0)).Seconds())
-		if (text == "") != (c.want == "") || !strings.Contains(text, c.want) || impossible != c.impossible {
-			t.Errorf("%s: %q, impossible %v; want …%s…, %v", c.name, text, impossible, c.want, c.impossible)
-		}
-		if text, impossible := m.Contradiction(0); impossible {
-			t.Errorf("%s: %s; impossible in an unknown time", c.name, text)
+		text := m.Contradiction(c.lines[len(c.lines)-1].At.Sub(time.Unix(0, 0)).Seconds())
+		if (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %q, want …%s…", c.name, text, c.want)
 		}
 	}
 }
@@ -88,8 +84,8 @@ func TestContradiction(t *testing.T) {
 // Of several ranks the one that is metered is compared, of all ranks each.
 func TestContradictionOfRanks(t *testing.T) {
 	for _, c := range []struct {
-		rank       int
-		impossible bool
+		rank    int
+		doubted bool
 	}{{0, false}, {1, true}, {data.AllRanks, true}} {
 		m := New(data.TrialSettings{MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, c.rank, data.Config{Workers: 2})
 		for i := range 30 {
@@ -99,8 +95,8 @@ func TestContradictionOfRanks(t *testing.T) {
 				m.Add(o)
 			}
 		}
-		if text, impossible := m.Contradiction(3); impossible != c.impossible {
-			t.Errorf("rank %d: %q, impossible %v, want %v", c.rank, text, impossible, c.impossible)
+		if text := m.Contradiction(3); (text != "") != c.doubted {
+			t.Errorf("rank %d: %q, doubted: want %v", c.rank, text, c.doubted)
 		}
 	}
 }
@@ -117,7 +113,7 @@ func TestContradictionAfterWarmUp(t *testing.T) {
 		at, smooth = at+.1, .7*smooth+.3*.1
 	}
 	r := m.Read()
-	if text, impossible := m.Contradiction(at); text != "" || impossible || r.Warmup < 5 {
-		t.Errorf("%+v: %q, impossible %v; want agreement", r, text, impossible)
+	if text := m.Contradiction(at); text != "" || r.Warmup < 5 {
+		t.Errorf("%+v: %q, want agreement", r, text)
 	}
 }
