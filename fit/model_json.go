@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 
 	"knee/data"
 	"knee/fit/convergence"
@@ -15,7 +16,7 @@ import (
 
 // ModelVersion is the version of model.json that is written, and the newest
 // that is read. The speed models of older versions are refitted from the
-// measurements in the file.
+// measurements in the file, and so are earlier memory models.
 const ModelVersion = 3
 
 // modelFile is model.json. Version and Speed are set in the file alone.
@@ -81,6 +82,9 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	if err != nil {
 		return nil, data.JSONError(data.Source{File: name, Column: "speed"}, text, max(bytes.Index(text, f.Speed), 0), err, wantModel)
 	}
+	if f.Memory != nil && f.Memory.Draws == nil {
+		m.refitMemory()
+	}
 	if !(f.Start >= 0) {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "start_seconds"}, Found: fmt.Sprint(f.Start), Want: "seconds ≥ 0"}
 	}
@@ -117,6 +121,22 @@ func refit(f modelFile) (*speed.Model, error) {
 		return nil, err
 	}
 	return m.Model, nil
+}
+
+// refitMemory fits the memory model of an earlier version again, from the measurements
+// in the file, which are those that fit in memory.
+func (m *Model) refitMemory() {
+	var ms []data.Measurement
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			ms = append(ms, m.Measurements(gpu, mode)...)
+		}
+	}
+	before := m.file.Memory
+	m.file.Memory = memory.Fit(ms, before.Architecture, m.file.Seed)
+	maps.Copy(m.file.Memory.GPU, before.GPU)
+	m.file.Warnings = append(m.file.Warnings,
+		"memory is fitted again without trials that ran out of it, since the model is of an earlier version; knee fit uses them")
 }
 
 func checkCurve(f modelFile) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,5 +158,50 @@ func TestOldModelIsFittedAnew(t *testing.T) {
 	want, errB := fresh.Predict(c)
 	if errA != nil || errB != nil || got != want {
 		t.Errorf("predicts %+v, a new fit %+v; %v, %v", got, want, errA, errB)
+	}
+}
+
+// GPU types of earlier versions were spelt as measured, and their memory models had
+// fewer coordinates.
+func TestModelOfEarlierVersionAnswers(t *testing.T) {
+	var ms []data.Measurement
+	for _, gpu := range []string{"v100", "v100-16gb", "a100-sxm4-80gb"} { // the first two are one type
+		for k := 1; k <= 4; k *= 2 {
+			m := measured(k, 32, .2+.01*float64(k))
+			m.GPUType, m.PeakMemory = gpu, 8e9
+			ms = append(ms, m)
+		}
+	}
+	m, err := Fit(ms, Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range m.file.Memory.Draws {
+		m.file.Memory.Draws[i] = d[1:]
+	}
+	m.file.Memory.GPU = map[string]float64{"a100-sxm4-80gb": 9e9}
+	var old bytes.Buffer
+	if err := EncodeModel(&old, m); err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeModel(&old, "m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := back.GPUTypes(); !slices.Equal(got, []string{"v100", "a100-80gb"}) {
+		t.Errorf("GPU types %q", got)
+	}
+	c := data.Config{GPUType: "v100", Workers: 4, Nodes: 1, LocalBatch: 32}
+	if p, err := back.Predict(c); err != nil || p.StepTime.Lo > .24 || p.StepTime.Hi < .24 {
+		t.Errorf("predicts %+v where .24 s was measured twice; %v", p.StepTime, err)
+	}
+	if peak := back.Memory().Predict(c).Peak; peak.Lo > 8e9 || peak.Hi < 8e9 {
+		t.Errorf("predicts a peak of %+v bytes, measured were 8e9", peak)
+	}
+	if got := back.Memory().Capacity("a100-80gb"); got != 9e9 {
+		t.Errorf("memory of a device %g bytes, measured was 9e9", got)
+	}
+	if w := back.Warnings(); len(w) == 0 || !strings.Contains(w[len(w)-1], "earlier version") {
+		t.Errorf("warnings %q, none of the memory", w)
 	}
 }

@@ -31,7 +31,8 @@ type Model struct {
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler]. Draws of an earlier version, which had
+// other coordinates, are left out.
 func (m *Model) UnmarshalJSON(text []byte) error {
 	type file Model
 	if err := json.Unmarshal(text, (*file)(m)); err != nil {
@@ -42,12 +43,18 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	}
 	for _, d := range m.Draws {
 		if len(d) != coordinates {
-			return fmt.Errorf("a draw of the memory model with %d coordinates, want %d: fit the job again", len(d), coordinates)
+			m.Draws = nil
+			break
 		}
 		if floats.Norm(d, math.Inf(1)) > 100 {
 			return errors.New("a coordinate of the memory model beyond ±100, which no fit yields")
 		}
 	}
+	measured := map[string]float64{}
+	for t, b := range m.GPU {
+		measured[data.GPUTypeOf(t)] = b // earlier versions kept more of its spelling
+	}
+	m.GPU = measured
 	return nil
 }
 

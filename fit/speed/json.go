@@ -99,6 +99,7 @@ func Restore(text []byte, job string, seed int64) (*Model, error) {
 	}
 	m := &Model{job: job, seed: seed}
 	for i, gf := range f.Groups {
+		gf.fold()
 		g, err := gf.restore(job, seed)
 		if err != nil {
 			return nil, fmt.Errorf("groups[%d]: %w", i, err)
@@ -115,6 +116,31 @@ func Restore(text []byte, job string, seed int64) (*Model, error) {
 		return nil, errors.New("no fitted speed")
 	}
 	return m, nil
+}
+
+// fold converts GPU types by [data.GPUTypeOf]; earlier versions kept more of their
+// spelling. Of types that become one, the first one's borrowed prior counts.
+func (gf *groupFile) fold() {
+	types, counts, priors := gf.GPUTypes, gf.Counts, gf.Borrowed
+	same := !slices.ContainsFunc(types, func(t string) bool { return data.GPUTypeOf(t) != t })
+	if same || len(counts) != len(types) || priors != nil && len(priors) != len(types) {
+		return
+	}
+	gf.GPUTypes, gf.Counts, gf.Borrowed = nil, nil, nil
+	for i, t := range types {
+		t = data.GPUTypeOf(t)
+		if at := slices.Index(gf.GPUTypes, t); at >= 0 {
+			gf.Counts[at] += counts[i]
+			continue
+		}
+		gf.GPUTypes, gf.Counts = append(gf.GPUTypes, t), append(gf.Counts, counts[i])
+		if priors != nil {
+			gf.Borrowed = append(gf.Borrowed, priors[i])
+		}
+	}
+	for i := range gf.Measurements {
+		gf.Measurements[i].GPUType = data.GPUTypeOf(gf.Measurements[i].GPUType)
+	}
 }
 
 // restore rebuilds a group.
