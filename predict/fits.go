@@ -40,10 +40,14 @@ func (p *Predictor) fits(c data.Config) bool {
 
 // coveredBy reports whether a worker of c holds no more than one of ran: the same
 // parts of the model, samples and buffers of communication, or fewer. Sharded state
-// shrinks with the workers.
+// shrinks with the workers; a pipeline fills with micro-batches.
 func coveredBy(c, ran data.Config) bool {
+	for _, l := range []*data.Layout{&c.Layout, &ran.Layout} {
+		l.TP, l.PP, l.CP, l.EP = max(l.TP, 1), max(l.PP, 1), max(l.CP, 1), max(l.EP, 1)
+	}
 	return c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= ran.LocalBatch &&
-		(c.AccumSteps == 0) == (ran.AccumSteps == 0) && (c.Workers == 1) == (ran.Workers == 1) &&
+		(c.AccumSteps == 0) == (ran.AccumSteps == 0) && min(c.AccumSteps+1, c.PP) <= ran.AccumSteps+1 &&
+		(c.Workers == 1) == (ran.Workers == 1) &&
 		(c.Sharding == "" || c.Workers >= ran.Workers)
 }
 

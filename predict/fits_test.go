@@ -93,3 +93,25 @@ func TestBestFits(t *testing.T) {
 		t.Errorf("error %v, want that it does not fit", err)
 	}
 }
+
+// TestCoveredBy: degrees that are not given are 1, and a pipeline holds more
+// micro-batches until it is full.
+func TestCoveredBy(t *testing.T) {
+	piped := func(accum int) data.Config {
+		return data.Config{Workers: 8, LocalBatch: 4, AccumSteps: accum, Layout: data.Layout{PP: 4}}
+	}
+	sharded := func(degree int) data.Config {
+		return data.Config{Workers: 8, LocalBatch: 4, Layout: data.Layout{TP: degree, PP: degree, EP: degree, Sharding: "zero3"}}
+	}
+	for _, x := range []struct {
+		c, ran data.Config
+		want   bool
+	}{
+		{sharded(1), sharded(0), true}, {sharded(0), sharded(1), true}, {sharded(2), sharded(1), false},
+		{piped(7), piped(1), false}, {piped(1), piped(7), true}, {piped(63), piped(3), true},
+	} {
+		if got := coveredBy(x.c, x.ran); got != x.want {
+			t.Errorf("%v covered by %v: %t", x.c, x.ran, got)
+		}
+	}
+}

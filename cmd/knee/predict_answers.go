@@ -237,14 +237,16 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 		return usageError("--gpu-type: want one of %v", measured)
 	}
 	gpu := cmp.Or(f.gpuType, measured[0])
+	order := "layouts that fit with a probability of .9, in the order of P(fits) / expected step time"
 	if p.Model.Memory() == nil {
+		order = "layouts in the order of the expected step time"
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}
 	speed := func(l, _ predict.LayoutAnswer) []any {
 		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}
 	}
 	if f.best {
-		a.note("layouts that fit with a probability of .9, in the order of P(fits) / expected step time; this mean exceeds the median, step_time, where slow ones are possible")
+		a.note("%s; this mean exceeds the median, step_time, where slow ones are possible", order)
 	}
 	return a.listLayouts(f, out, "step_time,samples/s", speed, func(k int) ([]predict.LayoutAnswer, error) {
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
