@@ -52,12 +52,18 @@ func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 		if c.Reach == Smooth && !finite(met) && p.at(d, c.LastX)+d.lasting <= target {
 			continue // has met it within the record, which did not
 		}
-		w := h.met * c.asked(p, d, target)
-		if p.end(d) >= target && d.start < met { // only noise could meet it
-			all += 1 - h.met
-			continue
+		w := 1. // a target that the record may have met says nothing of the limit
+		switch {
+		case finite(met):
+		case p.end(d) < target:
+			w = h.met * c.asked(p, d, target)
+		default:
+			w = 1 - h.met
 		}
 		all += w
+		if p.end(d) >= target && d.start < met { // only noise could meet it
+			continue
+		}
 		meet += w
 		a.hits(c, p, d, target, met, func(j int, chance float64) {
 			chance *= w * weights[j]

@@ -116,3 +116,26 @@ func TestFloorsWithoutNoise(t *testing.T) {
 		})
 	}
 }
+
+// A target that the record met well before its end was met then, although later
+// losses are far below it.
+func TestTargetsBehindTheRecord(t *testing.T) {
+	for name, tt := range map[string]struct {
+		losses []float64
+		target float64
+		at     float64 // step
+	}{
+		"cut":   {[]float64{1.31, .97, .79, .68, .60, .55, .35, .33, .31, .30}, .6, 5},
+		"large": {[]float64{1.86, 1.55, 1.38, .89, .85}, 1.38, 3},
+		"noise": {[]float64{2.13, 2.14, 2.08, 2.07, 1.55, 1.47, 1.73, 1.63, 1.75, 1.61, 1.41, 1.35, 1.76, 1.29, 1.21, 1.14, 1.27, 1.26, 1.18, 1.20}, 1.55, 11},
+	} {
+		c, err := Fit(lossesOf(func(x float64) float64 { return tt.losses[int(x)-1] }, len(tt.losses), 0, false, 1), 0, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.Target(tt.target)
+		if err != nil || a.Chance != 1 || a.Method != "recorded" || a.Steps.Lo > tt.at || a.Steps.Hi < tt.at || a.Steps.Hi > 2*tt.at {
+			t.Errorf("%s: %+v, %v, want it recorded at about %g steps", name, a, err, tt.at)
+		}
+	}
+}
