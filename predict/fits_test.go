@@ -115,3 +115,26 @@ func TestCoveredBy(t *testing.T) {
 		}
 	}
 }
+
+// TestManyOfOne: what a single worker holds unlike the prior, as with adapters of few
+// parameters, many hold too.
+func TestManyOfOne(t *testing.T) {
+	ms, _, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,local_batch,step_time_s,model_parameters,layers,hidden,seq_len
+l,a100,1,4,1.0,7e9,32,4096,1024
+l,a100,1,8,1.9,7e9,32,4096,1024
+`), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Predictor{Model: m}
+	for batch, want := range map[float64]bool{8: true, 64: false} {
+		a, err := p.At(data.Config{Workers: 8, LocalBatch: batch})
+		if err != nil || (a.Unfit() == "") != want {
+			t.Errorf("batch %g on 8 workers: %q, %v; fits: %t", batch, a.Unfit(), err, want)
+		}
+	}
+}

@@ -158,16 +158,36 @@ func (m *Model) Predict(c data.Config) Prediction {
 		x := (*[coordinates]float64)(m.Draws[d])
 		sd, ln := math.Exp(x[noise]), p.ln(x)
 		lns[d] = ln + sd*scatter()[d*53%walkers] // one value each, in a fixed order
-		if math.IsInf(out.Capacity, 1) {
-			out.Fits++
-		} else {
-			out.Fits += student((math.Log(out.Capacity) + x[headroom] - ln) / sd)
-		}
+		out.Fits += fits(x, ln, out.Capacity)
 	}
 	out.Fits /= float64(len(m.Draws))
 	slices.Sort(lns)
 	out.Peak = data.Estimate{Mean: math.Exp(quantile.Sorted(lns, .5)), Lo: math.Exp(quantile.Sorted(lns, .05)), Hi: math.Exp(quantile.Sorted(lns, .95))}
 	return out
+}
+
+// fits is the probability that a peak of known mean logarithm fits in a capacity.
+func fits(x *[coordinates]float64, ln, capacity float64) float64 {
+	if math.IsInf(capacity, 1) {
+		return 1
+	}
+	return student((math.Log(capacity) + x[headroom] - ln) / math.Exp(x[noise]))
+}
+
+// FitsGiven predicts the probability that c fits, given that ran does.
+func (m *Model) FitsGiven(c, ran data.Config) float64 {
+	p, before := pointOf(c, m.Architecture), pointOf(ran, m.Architecture)
+	var both, sum float64
+	for _, d := range m.Draws {
+		x := (*[coordinates]float64)(d)
+		f := fits(x, before.ln(x), m.Capacity(ran.GPUType))
+		sum += f
+		both += f * fits(x, p.ln(x), m.Capacity(c.GPUType))
+	}
+	if sum == 0 {
+		return 0
+	}
+	return both / sum
 }
 
 // Feasibility predicts whether configurations fit in memory, from trials and,
