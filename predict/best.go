@@ -24,13 +24,18 @@ type Limits struct {
 type NoneFitsError struct {
 	Nearest Answer // the candidate that exceeds its worst limit by the least
 	Binding string // its worst limit, with numbers
-	Tried   int    // candidates that could be predicted
+	Tried   int    // candidates that could be predicted and fit in memory
+	Skipped error  // why the first of the others was left out; nil without others
 }
 
 // Error implements error.
 func (e *NoneFitsError) Error() string {
-	return fmt.Sprintf("none of %d configurations keeps to the limits, because %s; the nearest is %s",
+	text := fmt.Sprintf("none of %d configurations keeps to the limits, because %s; the nearest is %s",
 		e.Tried, e.Binding, e.Nearest.Config)
+	if e.Skipped != nil {
+		text += "; others were left out: " + e.Skipped.Error()
+	}
+	return text
 }
 
 // Best returns the best candidate within the limits: with a deadline the
@@ -77,7 +82,7 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	}
 	nearest := slices.MinFunc(answers, func(a, b Answer) int { return cmp.Compare(excess(a), excess(b)) })
 	_, binding := l.excess(nearest)
-	return Answer{}, &NoneFitsError{Nearest: nearest, Binding: binding, Tried: len(answers)}
+	return Answer{}, &NoneFitsError{Nearest: nearest, Binding: binding, Tried: len(answers), Skipped: first}
 }
 
 // check refuses limits that are negative or need a goal or price not given.

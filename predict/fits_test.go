@@ -3,6 +3,7 @@ package predict
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"knee/data"
 	"knee/fit"
@@ -87,6 +88,11 @@ func TestBestFits(t *testing.T) {
 	best, err := Best(p, []data.Config{{Workers: 8, LocalBatch: 256}, {Workers: 8, LocalBatch: 32}}, Limits{})
 	if err != nil || best.Config.LocalBatch != 32 {
 		t.Errorf("%v, %v: want batch 32", best.Config, err)
+	}
+	p.Goal.Samples = 1e6
+	_, err = Best(p, []data.Config{{Workers: 8, LocalBatch: 256}, {Workers: 8, LocalBatch: 32}}, Limits{Deadline: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "none of 1") || !strings.Contains(err.Error(), "batch 256: needs") {
+		t.Errorf("error %v, want that the other one does not fit in memory", err)
 	}
 	_, err = Best(p, []data.Config{{Workers: 8, LocalBatch: 256}}, Limits{})
 	if err == nil || !strings.Contains(err.Error(), "fits with probability") {
