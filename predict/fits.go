@@ -14,8 +14,8 @@ import (
 const LeastFits = .9
 
 // memoryOf predicts the memory of a resolved configuration, nil if the model does
-// not know it. What ran, and what needs no more than something that ran, fits. Many
-// workers hold no more than a single one that ran but for buffers of communication.
+// not know it. What ran, and what needs no more than something that ran, fits. One
+// worker and many hold the same but for buffers of communication.
 func (p *Predictor) memoryOf(c data.Config) *memory.Prediction {
 	m := p.Model.Memory()
 	if m == nil || c.LocalBatch <= 0 {
@@ -28,9 +28,9 @@ func (p *Predictor) memoryOf(c data.Config) *memory.Prediction {
 				needs.Fits = 1
 				break
 			}
-			if one := ran.Config; one.Workers == 1 {
-				one.Workers = c.Workers
-				if coveredBy(c, one) {
+			if same := ran.Config; (same.Workers == 1) != (c.Workers == 1) {
+				same.Workers = c.Workers
+				if coveredBy(c, same) {
 					needs.Fits = max(needs.Fits, m.FitsGiven(c, ran.Config))
 				}
 			}

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -142,5 +143,25 @@ l,a100,1,8,1.9,7e9,32,4096,1024
 		if err != nil || (a.Unfit() == "") != want {
 			t.Errorf("batch %g on 8 workers: %q, %v; fits: %t", batch, a.Unfit(), err, want)
 		}
+	}
+}
+
+// TestOneOfMany: one worker fits where several did, with memory to spare.
+func TestOneOfMany(t *testing.T) {
+	rows := "job,gpu_type,workers,local_batch,step_time_s,peak_memory_bytes\n"
+	for _, batch := range []float64{8, 16, 32, 62} {
+		rows += fmt.Sprintf("v,v100,2,%g,%g,%g\nv,v100,4,%g,%g,%g\n", batch, batch, 2e9+.2e9*batch, batch, batch, 2e9+.204e9*batch)
+	}
+	ms, _, err := data.ReadMeasurements(strings.NewReader(rows), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := (&Predictor{Model: m}).At(data.Config{Workers: 1, LocalBatch: 62})
+	if err != nil || a.Unfit() != "" {
+		t.Errorf("%q, %v; four such workers used 13.6 of 16 GiB", a.Unfit(), err)
 	}
 }

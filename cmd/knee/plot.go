@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"knee/data"
 	"knee/fit"
 	"knee/plots"
 	"knee/predict"
@@ -113,6 +114,9 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	workers, err := counts("workers", f.workers)
 	if err != nil {
 		return nil, err
+	}
+	for i, gpu := range f.gpuTypes {
+		f.gpuTypes[i] = data.GPUTypeOf(gpu)
 	}
 	var out []plots.Condition
 	var kinds []string

@@ -310,7 +310,7 @@ figure shows one GPU type.`,
 			if err != nil {
 				return nil, err
 			}
-			return plots.NewGains(stairs, made, pr.Cluster, gpuType)
+			return plots.NewGains(stairs, made, pr.Cluster, data.GPUTypeOf(gpuType))
 		})
 	f.addShared(cmd)
 	cmd.Flags().StringVar(&gpuType, "gpu-type", "", "GPU type (default: the most given)")
