@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"knee/data"
 	"knee/fit/convergence"
@@ -73,6 +74,10 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	}
 	m := &Model{file: f}
 	m.file.Speed = nil
+	if f.Memory != nil && f.Memory.Older {
+		m.file.Memory = nil
+		m.file.Warnings = append(m.file.Warnings, olderMemory)
+	}
 	if f.Version < ModelVersion {
 		m.Model, err = refit(f)
 	} else {
@@ -129,6 +134,18 @@ func checkCurve(f modelFile) error {
 		return f.NoiseScale.Check()
 	}
 	return nil
+}
+
+// olderMemory is a warning, one of [Model.Warnings].
+const olderMemory = "its memory model is of an earlier version and is left out; fit the job again to know what fits in memory"
+
+// MemoryLeftOut returns a warning if the file had a memory model of an earlier version,
+// which is left out, and empty text otherwise.
+func (m *Model) MemoryLeftOut() string {
+	if slices.Contains(m.file.Warnings, olderMemory) {
+		return olderMemory
+	}
+	return ""
 }
 
 const wantModel = "a model as written by knee fit"

@@ -3,7 +3,10 @@ package fit
 import (
 	"bytes"
 	"errors"
+	"math"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +77,60 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 	if _, err := DecodeModel(strings.NewReader("\ufeff"+first.String()), "marked.json"); err != nil {
 		t.Errorf("with a byte order mark: %v", err)
+	}
+}
+
+// A model of an earlier version, with GPU types as they were spelt and a memory model of
+// another form, predicts as before; the memory model is left out with a warning.
+func TestEarlierModel(t *testing.T) {
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4, 8} {
+		m := measured(k, 16, .1+.01*float64(k))
+		m.PeakMemory = 4e9
+		ms = append(ms, m)
+	}
+	m, err := Fit(ms, Settings{Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := EncodeModel(&text, m); err != nil {
+		t.Fatal(err)
+	}
+	draw := regexp.MustCompile(`(?s)"draws": \[\s*\[[^]]*\]`)
+	early := draw.ReplaceAllString(strings.ReplaceAll(text.String(), `"t4"`, `"tesla-t4"`), `"draws": [[0.5]`)
+	back, err := DecodeModel(strings.NewReader(early), "m.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.MemoryLeftOut() != "" || back.Memory() != nil || back.MemoryLeftOut() == "" || !slices.Contains(back.Warnings(), back.MemoryLeftOut()) {
+		t.Errorf("memory %v, warnings %q; want none, and a warning", back.Memory(), back.Warnings())
+	}
+	c := data.Config{GPUType: "t4", Workers: 6, Nodes: 2, LocalBatch: 16}
+	a, err := m.Predict(c)
+	b, err2 := back.Predict(c)
+	if err != nil || err2 != nil || math.Abs(a.StepTime.Mean/b.StepTime.Mean-1) > .02 {
+		t.Errorf("%v and %v, %v and %v; want the same", a.StepTime, b.StepTime, err, err2)
+	}
+}
+
+// Runs of unknown batches tell nothing of memory.
+func TestMemoryNeedsABatch(t *testing.T) {
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4} {
+		m := measured(k, 0, .1)
+		m.PeakMemory, m.Architecture.Parameters = 12e9, 1e8
+		ms = append(ms, m)
+	}
+	without, err := Fit(ms, Settings{})
+	if err != nil || without.Memory() != nil {
+		t.Fatalf("%v, %v: want no memory model", without.Memory(), err)
+	}
+	one := measured(2, 16, .1)
+	one.PeakMemory, one.Architecture.Parameters = 12e9, 1e8
+	a := memoryOf([]data.Measurement{one}, 1).Predict(one.Config)
+	if b := memoryOf(append(ms, one), 1).Predict(one.Config); a != b {
+		t.Errorf("%+v with them, want %+v", b, a)
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
 	extrapolated kind = "get an allocation whose speed is extrapolated"
 	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
+	forgetful    kind = "have models without what is known of memory"
 	late         kind = "are expected to miss their deadlines"
 	overdue      kind = "have deadlines that have passed"
 )
@@ -99,6 +100,9 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	}
 	if at.Choice == allocate.None {
 		return
+	}
+	if m := p.Predictors[job.Name]; m != nil && m.Model.MemoryLeftOut() != "" {
+		ws.add(job.Name, forgetful, m.Model.MemoryLeftOut())
 	}
 	a, g := at.Option.Answer, at.Option.Answer.Goodput
 	switch {

@@ -77,6 +77,9 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
+			if older := m.MemoryLeftOut(); older != "" {
+				a.warn(args[0] + ": " + older)
+			}
 			goal, err := a.goal(cmd, f, m)
 			if err != nil {
 				return err

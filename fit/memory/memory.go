@@ -29,6 +29,9 @@ type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most 1024
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
+
+	// Older says that the file is of another version of the form, which predicts nothing.
+	Older bool `json:"-"`
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -42,7 +45,8 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	}
 	for _, d := range m.Draws {
 		if len(d) != coordinates {
-			return fmt.Errorf("a draw of the memory model with %d coordinates, want %d: fit the job again", len(d), coordinates)
+			*m = Model{Older: true}
+			return nil
 		}
 		if floats.Norm(d, math.Inf(1)) > 100 {
 			return errors.New("a coordinate of the memory model beyond ±100, which no fit yields")
@@ -82,7 +86,9 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 			arch.Hidden, m.Architecture.Hidden = 0, 0
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
-		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
+		switch limited := !math.IsInf(o.capacity, 0); {
+		case r.LocalBatch <= 0:
+			continue // of how many samples is not known
 		case r.Status == data.OK && r.PeakMemory > 0:
 			o.ln = math.Log(r.PeakMemory)
 		case r.Status == data.OK && limited:

@@ -2,6 +2,7 @@ package speed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -132,9 +133,11 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	}
 	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), outliers: gf.Outliers, borrowed: gf.Borrowed}
 	g.rows = make([]row, 0, len(gf.Measurements))
+	folded := gf.foldGPUTypes()
 	for _, rf := range gf.Measurements {
 		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}
 		r.Job, r.Mode, r.freedom = job, mode, r.runs-1
+		r.GPUType = cmp.Or(folded[r.GPUType], r.GPUType)
 		if err := checkRow(r.Measurement); err != nil {
 			return nil, err
 		}
@@ -174,6 +177,21 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 		err = g.average(ctx, w, seed)
 	}
 	return g, err
+}
+
+// foldGPUTypes converts the GPU types by [data.GPUTypeOf], as earlier versions did not,
+// unless two of them become one, and returns what became of each.
+func (gf *groupFile) foldGPUTypes() map[string]string {
+	folded, names := map[string]string{}, []string(nil)
+	for _, gpu := range gf.GPUTypes {
+		name := data.GPUTypeOf(gpu)
+		if slices.Contains(names, name) {
+			return nil
+		}
+		folded[gpu], names = name, append(names, name)
+	}
+	gf.GPUTypes = names
+	return folded
 }
 
 func (g *group) checkBorrowed() error {
