@@ -40,12 +40,23 @@ func (p *Predictor) fits(c data.Config) bool {
 
 // coveredBy reports whether a worker of c holds no more than one of ran: the same
 // parts of the model, samples and buffers of communication, or fewer. Sharded state
-// shrinks with the workers.
+// shrinks with the workers. Half the samples make room for the gradients that
+// accumulation keeps between micro-steps, if those are not sharded otherwise.
 func coveredBy(c, ran data.Config) bool {
-	return c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= ran.LocalBatch &&
-		(c.AccumSteps == 0) == (ran.AccumSteps == 0) && (c.Workers == 1) == (ran.Workers == 1) &&
-		(c.Sharding == "" || c.Workers >= ran.Workers)
+	samples := ran.LocalBatch
+	if c.AccumSteps > 0 && ran.AccumSteps == 0 {
+		if samples /= 2; c.Sharding != "" {
+			return false
+		}
+	}
+	return c.LocalBatch <= samples && inFlight(c) <= inFlight(ran) && (c.Workers == 1) == (ran.Workers == 1) &&
+		(c.Sharding == "" || c.Workers >= ran.Workers) && maps.Equal(c.Extra, ran.Extra) &&
+		c.Unknown == ran.Unknown && c.MicroUnknown == ran.MicroUnknown && c.Layout.String() == ran.Layout.String()
 }
+
+// inFlight is the number of micro-batches whose activations the first stage of a pipeline
+// keeps.
+func inFlight(c data.Config) int { return min(c.AccumSteps+1, max(c.PP, 1)) }
 
 // Fits returns the probability that the configuration fits in memory; nil if the
 // model does not know.
