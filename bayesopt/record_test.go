@@ -171,3 +171,20 @@ func TestFirstPredictions(t *testing.T) {
 		}
 	}
 }
+
+// Of many trials the last ones are foreseen, each from all before it, so that the fits
+// of a suggestion are bounded.
+func TestForeseen(t *testing.T) {
+	trials := make([]data.Measurement, mostForeseen+36)
+	for i := range trials {
+		trials[i].Workers = i + 1
+	}
+	form := func(before []data.Measurement) (func(data.Config) (float64, bool), error) {
+		return func(c data.Config) (float64, bool) { return float64(1000*len(before) + c.Workers), true }, nil
+	}
+	for k, v := range foresee(form, trials) {
+		if want := float64(1000*k + k + 1); k < 36 != math.IsNaN(v) || k >= 36 && v != want {
+			t.Errorf("trial %d is foreseen as %g, want %g from the 37th on", k+1, v, want)
+		}
+	}
+}

@@ -3,15 +3,18 @@ package bayesopt
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // MeanForm fits a parametric form of the step time, such as a speed family of
 // package fit, to measurements with status ok. It returns ln step time (s); nil
-// if there are too few measurements. The Gaussian process models its residuals.
+// if there are too few measurements. It is called concurrently. The Gaussian process
+// models its residuals.
 type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), err error)
 
 // priorMean is one prior mean of ln step time.
@@ -60,15 +63,30 @@ func (p *Problem) setPriorMeans() {
 		if err != nil || of == nil {
 			continue // the other means suffice
 		}
-		foreseen := make([]float64, len(usable))
-		for k, m := range usable {
-			foreseen[k] = math.NaN()
-			if before, err := form(usable[:k]); err == nil && before != nil {
-				foreseen[k], _ = before(m.Config)
-			}
-		}
-		p.addMean(of, foreseen)
+		p.addMean(of, foresee(form, usable))
 	}
+}
+
+// mostForeseen is how many of the last trials are predicted, each by a fit of its own:
+// a fit takes some 10 ms, and a search has tens of trials. Evidence of the last ones,
+// given those before, is still evidence.
+const mostForeseen = 64
+
+// foresee predicts ln step time of each of the last trials by a form fitted to those
+// before it.
+func foresee(form MeanForm, trials []data.Measurement) []float64 {
+	all := slices.Repeat([]float64{math.NaN()}, len(trials))
+	first := max(0, len(trials)-mostForeseen)
+	_ = parallel.Each(len(trials)-first, 1, func() func(int) error {
+		return func(i int) error {
+			k := first + i
+			if before, err := form(trials[:k]); err == nil && before != nil {
+				all[k], _ = before(trials[k].Config)
+			}
+			return nil
+		}
+	})
+	return all
 }
 
 // addMean adds a prior mean if it is defined for every candidate, and differs

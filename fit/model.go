@@ -48,11 +48,12 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	return out, nil
 }
 
-// memoryOf fits the memory model if a measurement has a peak, a size of the
-// model, or status oom; runs that only fit say too little.
+// memoryOf fits the memory model if a measurement with a batch has a peak, a size of
+// the model, or status oom; runs that only fit say too little, and those without a
+// batch nothing.
 func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 	for _, m := range ms {
-		if m.PeakMemory > 0 || m.Status == data.OOM || !m.Architecture.Zero() {
+		if m.LocalBatch > 0 && (m.PeakMemory > 0 || m.Status == data.OOM || !m.Architecture.Zero()) {
 			return memory.Fit(ms, data.Architecture{}, seed)
 		}
 	}

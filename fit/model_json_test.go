@@ -78,6 +78,26 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 }
 
+// Runs of unknown batches tell nothing of memory.
+func TestMemoryNeedsABatch(t *testing.T) {
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4} {
+		m := measured(k, 0, .1)
+		m.PeakMemory, m.Architecture.Parameters = 12e9, 1e8
+		ms = append(ms, m)
+	}
+	without, err := Fit(ms, Settings{})
+	if err != nil || without.Memory() != nil {
+		t.Fatalf("%v, %v: want no memory model", without.Memory(), err)
+	}
+	one := measured(2, 16, .1)
+	one.PeakMemory, one.Architecture.Parameters = 12e9, 1e8
+	a := memoryOf([]data.Measurement{one}, 1).Predict(one.Config)
+	if b := memoryOf(append(ms, one), 1).Predict(one.Config); a != b {
+		t.Errorf("%+v with them, want %+v", b, a)
+	}
+}
+
 func TestDecodeModelRefuses(t *testing.T) {
 	var good bytes.Buffer
 	if err := EncodeModel(&good, fullModel(t)); err != nil {

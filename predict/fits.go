@@ -47,16 +47,26 @@ func (p *Predictor) fits(c data.Config) bool {
 
 // coveredBy reports whether a worker of c holds no more than one of ran: the same
 // parts of the model, samples and buffers of communication, or fewer. Sharded state
-// shrinks with the workers; a pipeline fills with micro-batches.
+// shrinks with the workers. Half the samples make room for the gradients that
+// accumulation keeps between micro-steps, if those are not sharded otherwise.
 func coveredBy(c, ran data.Config) bool {
 	for _, l := range []*data.Layout{&c.Layout, &ran.Layout} {
 		l.TP, l.PP, l.CP, l.EP = max(l.TP, 1), max(l.PP, 1), max(l.CP, 1), max(l.EP, 1)
 	}
-	return c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= ran.LocalBatch &&
-		(c.AccumSteps == 0) == (ran.AccumSteps == 0) && min(c.AccumSteps+1, c.PP) <= ran.AccumSteps+1 &&
-		(c.Workers == 1) == (ran.Workers == 1) &&
+	samples := ran.LocalBatch
+	if c.AccumSteps > 0 && ran.AccumSteps == 0 {
+		if samples /= 2; c.Sharding != "" {
+			return false
+		}
+	}
+	return c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= samples &&
+		inFlight(c) <= inFlight(ran) && (c.Workers == 1) == (ran.Workers == 1) &&
 		(c.Sharding == "" || c.Workers >= ran.Workers)
 }
+
+// inFlight is the number of micro-batches whose activations the first stage of a pipeline
+// keeps.
+func inFlight(c data.Config) int { return min(c.AccumSteps+1, c.PP) }
 
 // Fits returns the probability that the configuration fits in memory; nil if the
 // model does not know.

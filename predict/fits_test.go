@@ -82,6 +82,32 @@ func TestBestBatchFits(t *testing.T) {
 	}
 }
 
+// TestAccumulationOfWhatRan: of a model of far more parameters than are trained, half of
+// what ran fits with accumulation too, in a pipeline only if no more is in flight.
+func TestAccumulationOfWhatRan(t *testing.T) {
+	ms, _, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,nodes,local_batch,accum_steps,pp,step_time_s,model_parameters
+a,l4,4,1,4,0,1,.1,7e9
+a,l4,8,1,4,1,4,.2,7e9
+`), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Predictor{Model: m}
+	if c := p.Accumulated(data.Config{Workers: 4, GPUType: "l4", LocalBatch: 32}); c.LocalBatch != 2 || c.AccumSteps != 15 {
+		t.Errorf("batch %g in %d extra steps, want 2 in 15", c.LocalBatch, c.AccumSteps)
+	}
+	for accum, want := range map[int]bool{0: true, 1: true, 3: false} {
+		c := data.Config{Workers: 8, GPUType: "l4", LocalBatch: 4, AccumSteps: accum, Layout: data.Layout{PP: 4}}
+		if a, err := p.At(c); err != nil || (a.Unfit() == "") != want {
+			t.Errorf("accumulation %d: %q, %v; fits: %t", accum, a.Unfit(), err, want)
+		}
+	}
+}
+
 // TestBestFits: Best leaves out what may not fit in memory, and says so if nothing is
 // left.
 func TestBestFits(t *testing.T) {

@@ -228,7 +228,11 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 		if c.LocalBatch > 0 {
 			return x.oracle.At(c)
 		}
-		return p.Cache.answer(job, x.oracle, c)
+		a, err := p.Cache.answer(job, x.oracle, c)
+		if err != nil { // what runs fits in memory
+			a, err = answerAt(job, x.oracle, c)
+		}
+		return a, err
 	}
 	options := x.options(job, standing, ask)
 	s.Reference = smallest

@@ -123,3 +123,28 @@ func TestNoOptionRunsOutOfMemory(t *testing.T) {
 		t.Errorf("error %v, want what the batch of 256 needs", err)
 	}
 }
+
+// TestWhatRunsFits: a job that runs where the memory model says it cannot may stay there, if a
+// restart takes longer than what is left.
+func TestWhatRunsFits(t *testing.T) {
+	var ms []data.Measurement
+	for _, m := range []struct {
+		gpu         string
+		batch, peak float64
+	}{{"a100", 8, 9e9}, {"a100", 32, 30e9}, {"t4", 4, 6e9}, {"t4", 8, 9e9}} {
+		c := data.Config{Job: "a", GPUType: m.gpu, Workers: 8, Nodes: 1, LocalBatch: m.batch}
+		ms = append(ms, data.Measurement{Config: c, StepTime: m.batch / 80, PeakMemory: m.peak, Status: data.OK})
+	}
+	model, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := named("a", 8, 8)
+	job.Batch, job.LogicalWorkers, job.Remaining.Steps, job.RestartSeconds = data.Batch{Initial: 256}, 8, 1000, 1e6
+	job.Current = &data.Current{GPUType: "t4", Placement: data.Placement{8}}
+	cluster := testCluster(append(nodes("t4", 1, 8), nodes("a100", 1, 8)...)...)
+	plan, err := Solve(Problem{Cluster: cluster, Jobs: []data.Job{job}, Predictors: map[string]*predict.Predictor{"a": {Model: model}}}, nil)
+	if err != nil || plan.Jobs[0].Action != data.Keep || plan.Jobs[0].Goodput.Mean <= 0 {
+		t.Errorf("%+v, %v: want it to stay", plan, err)
+	}
+}

@@ -159,7 +159,7 @@ func (e entry) ignored(pr plan.Problem, made *data.Plan) (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("policy %s does not weigh what a change costs, which the value counts: it changes %s",
 			e.name, english.Plural(n, "running job", "")))
 	}
-	if e.takes&tenantWeights == 0 && slices.ContainsFunc(pr.Tenants, func(t data.Tenant) bool { return t.Weight > 0 }) {
+	if e.takes&tenantWeights == 0 && slices.ContainsFunc(pr.Tenants, func(t data.Tenant) bool { return cmp.Or(t.Weight, 1) != 1 }) {
 		warnings = append(warnings, fmt.Sprintf("policy %s does not use the weights of tenants; these do: %s", e.name, strings.Join(taking(tenantWeights), ", ")))
 	}
 	// Every job of a scheduler has a priority.

@@ -89,7 +89,9 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 			arch.Hidden, m.Architecture.Hidden = 0, 0
 		}
 		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
-		switch limited := !math.IsInf(o.capacity, 0) && r.LocalBatch > 0; {
+		switch limited := !math.IsInf(o.capacity, 0); {
+		case r.LocalBatch <= 0:
+			continue // of how many samples is not known
 		case r.Status == data.OK && r.PeakMemory > 0:
 			o.ln = math.Log(r.PeakMemory)
 		case r.Status == data.OK && limited:

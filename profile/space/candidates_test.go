@@ -79,6 +79,20 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
+// GPU types in constraints may be spelt as in the study.
+func TestConstraintsFoldGPUTypes(t *testing.T) {
+	for text, want := range map[string]int{
+		`gpu_type == "V100-SXM2-16GB"`: 1, `"v100-sxm2-16gb" != gpu_type`: 1, `gpu_type in ["Tesla T4", "V100"]`: 2,
+		`gpu_type not in ["V100-SXM2-16GB"]`: 1, `card == "V100-SXM2-16GB"`: 2,
+	} {
+		s := studyOf(knob("gpu_type", "v100", "t4"), knob("card", "V100-SXM2-16GB"))
+		s.Constraints = []string{text}
+		if got, err := space.Candidates(s); err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
 // A batch is a real number in expr; % works on it.
 func TestRemainder(t *testing.T) {
 	s := studyOf(knob("workers", "2", "4"), knob("local_batch", "8", "12", "16"))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 
 	"knee/data"
@@ -31,7 +32,7 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 	cs := &constraints{source: s.Source, texts: s.Constraints, refused: make([]int, len(s.Constraints))}
 	env := constraintEnv(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
 	for i, text := range s.Constraints {
-		prog, err := expr.Compile(text, expr.Env(env), expr.AsBool(), remainder(), expr.Operator("%", "remainder"))
+		prog, err := expr.Compile(text, expr.Env(env), expr.AsBool(), remainder(), expr.Operator("%", "remainder"), expr.Patch(foldGPUTypes{}))
 		if err != nil {
 			return nil, &data.InputError{Source: cs.at(i), Found: strconv.Quote(text),
 				Want: "a condition over the knobs: " + strings.Join(strings.Fields(err.Error()), " ")}
@@ -39,6 +40,33 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 		cs.progs = append(cs.progs, prog)
 	}
 	return cs, nil
+}
+
+// foldGPUTypes converts the names that gpu_type is compared with by [data.GPUTypeOf], as
+// the study's are.
+type foldGPUTypes struct{}
+
+// Visit implements [ast.Visitor].
+func (foldGPUTypes) Visit(node *ast.Node) {
+	b, ok := (*node).(*ast.BinaryNode)
+	if !ok || !slices.Contains([]string{"==", "!=", "in"}, b.Operator) {
+		return
+	}
+	names := []ast.Node{b.Left, b.Right}
+	if !slices.ContainsFunc(names, func(n ast.Node) bool {
+		id, ok := n.(*ast.IdentifierNode)
+		return ok && id.Value == "gpu_type"
+	}) {
+		return
+	}
+	if list, ok := b.Right.(*ast.ArrayNode); ok {
+		names = list.Nodes
+	}
+	for _, n := range names {
+		if name, ok := n.(*ast.StringNode); ok {
+			name.Value = data.GPUTypeOf(name.Value)
+		}
+	}
 }
 
 // remainder is % for real numbers; expr has it for integers only.

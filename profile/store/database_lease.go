@@ -66,6 +66,7 @@ func (d *Database) Adopt() (*Unfinished, error) {
 			return &data.InputError{Source: data.Source{File: fmt.Sprintf("%s: trial %d", d.address.label, row.Number)},
 				Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
 		}
+		foldGPUType(&u.Config)
 		id = row.TrialID
 		d.own[u.Trial] = id
 		return d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))

@@ -210,6 +210,7 @@ func (d *Database) change(row trialRow) (*Change, error) {
 	if err := json.Unmarshal([]byte(row.Config), &c.Config); err != nil {
 		return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
 	}
+	foldGPUType(&c.Config)
 	if row.State == stateEnded {
 		e, err := unseal([]byte(row.Record))
 		if err != nil || e.Measurement == nil {

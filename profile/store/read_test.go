@@ -158,6 +158,28 @@ func TestJournalOfASpaceThatShrank(t *testing.T) {
 	}
 }
 
+// GPU types of earlier versions, as the study spelt them, are those of the study.
+func TestJournalFoldsGPUTypes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	early := data.Config{Job: "job", GPUType: "v100-sxm2-16gb", Workers: 1}
+	text := written(t, "job", entry{Event: "study", Version: journalVersion, Run: 1, Study: &studyMark{Job: "job"}}) + "\n" +
+		written(t, "job", entry{Event: "start", Trial: 1, Config: &early}) + "\n" +
+		written(t, "job", endEntry(Result{Trial: 1, Measurement: data.Measurement{Config: early, Status: data.OK, StepTime: 1}})) + "\n" +
+		written(t, "job", entry{Event: "start", Trial: 2, Config: &early}) + "\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	now := data.Config{Job: "job", GPUType: "v100", Workers: 1}
+	j, snapshot, err := OpenJournal(path, &data.Study{Job: "job"}, Options{Candidates: []data.Config{now}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if len(snapshot.Warnings) > 0 || len(snapshot.Interrupted) != 1 || snapshot.Results[0].Measurement.Key() != now.Key() {
+		t.Errorf("%+v, want a result of v100 and trial 2 to be done again", snapshot)
+	}
+}
+
 // A trial outside the space counts once, even if its start line is damaged.
 func TestOutsideCountsOnce(t *testing.T) {
 	head := written(t, "job", entry{Event: "study", Version: journalVersion, Run: 1, Study: &studyMark{Job: "job"}})

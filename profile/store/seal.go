@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"regexp"
+
+	"knee/data"
 )
 
 // castagnoli detects every error of up to five bits in a line of a journal, and
@@ -52,8 +54,18 @@ func unseal(line []byte) (entry, error) {
 	if d.More() {
 		return entry{}, fmt.Errorf("more than one object")
 	}
+	if e.Config != nil {
+		foldGPUType(e.Config)
+	}
+	if e.Measurement != nil {
+		foldGPUType(&e.Measurement.Config)
+	}
 	return e, nil
 }
+
+// foldGPUType converts the GPU type by [data.GPUTypeOf], as earlier versions did not: the
+// study has it so.
+func foldGPUType(c *data.Config) { c.GPUType = data.GPUTypeOf(c.GPUType) }
 
 // pieces splits a line after each checksum, and drops bytes between.
 func pieces(line []byte) [][]byte {
