@@ -3,6 +3,7 @@ package speed
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"knee/data"
 	"knee/fit/speed/form"
@@ -98,14 +99,14 @@ type variant struct {
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
 // correct; together they are as likely as the form. Or workers share what their
-// input comes from. The limit of a layout is that of a large model, whose
-// launches, gradients, optimizer and constant vanish beside its work. More than
-// two measurements per coordinate suffice without variants.
+// input comes from. The limit of a layout measured alone is that of a large model,
+// whose launches, gradients, optimizer and constant vanish beside its work. More
+// than two measurements per coordinate suffice without variants.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
 	switch {
-	case few && g.family == form.LayoutFamily:
+	case few && g.family == form.LayoutFamily && g.oneLayout():
 		variants = append(variants, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
 	case few && g.family == form.CollectiveFamily:
 		variants = append(variants,
@@ -130,6 +131,11 @@ func (g *group) others() ([]member, error) {
 		}
 	}
 	return out, nil
+}
+
+// oneLayout reports whether only the number of workers and batches differ.
+func (g *group) oneLayout() bool {
+	return !slices.ContainsFunc(g.rows, func(r row) bool { return r.Layout != g.rows[0].Layout })
 }
 
 func (g *group) numbersOfWorkers() int {
