@@ -82,13 +82,10 @@ func TestBestBatchFits(t *testing.T) {
 	}
 }
 
-// TestAccumulationOfWhatRan: of a model of far more parameters than are trained, half of
-// what ran fits with accumulation too, in a pipeline only if no more is in flight.
-func TestAccumulationOfWhatRan(t *testing.T) {
-	ms, _, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,nodes,local_batch,accum_steps,pp,step_time_s,model_parameters
-a,l4,4,1,4,0,1,.1,7e9
-a,l4,8,1,4,1,4,.2,7e9
-`), "m.csv")
+// fitted returns a predictor by the measurements of a CSV file.
+func fitted(t *testing.T, csv string) *Predictor {
+	t.Helper()
+	ms, _, err := data.ReadMeasurements(strings.NewReader(csv), "m.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +93,16 @@ a,l4,8,1,4,1,4,.2,7e9
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Predictor{Model: m}
+	return &Predictor{Model: m}
+}
+
+// TestAccumulationOfWhatRan: of a model of far more parameters than are trained, half of
+// what ran fits with accumulation too, in a pipeline only if no more is in flight.
+func TestAccumulationOfWhatRan(t *testing.T) {
+	p := fitted(t, `job,gpu_type,workers,nodes,local_batch,accum_steps,pp,step_time_s,model_parameters
+a,l4,4,1,4,0,1,.1,7e9
+a,l4,8,1,4,1,4,.2,7e9
+`)
 	if c := p.Accumulated(data.Config{Workers: 4, GPUType: "l4", LocalBatch: 32}); c.LocalBatch != 2 || c.AccumSteps != 15 {
 		t.Errorf("batch %g in %d extra steps, want 2 in 15", c.LocalBatch, c.AccumSteps)
 	}
@@ -152,18 +158,10 @@ func TestCoveredBy(t *testing.T) {
 // TestManyOfOne: what a single worker holds unlike the prior, as with adapters of few
 // parameters, many hold too.
 func TestManyOfOne(t *testing.T) {
-	ms, _, err := data.ReadMeasurements(strings.NewReader(`job,gpu_type,workers,local_batch,step_time_s,model_parameters,layers,hidden,seq_len
+	p := fitted(t, `job,gpu_type,workers,local_batch,step_time_s,model_parameters,layers,hidden,seq_len
 l,a100,1,4,1.0,7e9,32,4096,1024
 l,a100,1,8,1.9,7e9,32,4096,1024
-`), "m.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Predictor{Model: m}
+`)
 	for batch, want := range map[float64]bool{8: true, 64: false} {
 		a, err := p.At(data.Config{Workers: 8, LocalBatch: batch})
 		if err != nil || (a.Unfit() == "") != want {
@@ -178,15 +176,8 @@ func TestOneOfMany(t *testing.T) {
 	for _, batch := range []float64{8, 16, 32, 62} {
 		rows += fmt.Sprintf("v,v100,2,%g,%g,%g\nv,v100,4,%g,%g,%g\n", batch, batch, 2e9+.2e9*batch, batch, batch, 2e9+.204e9*batch)
 	}
-	ms, _, err := data.ReadMeasurements(strings.NewReader(rows), "m.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := (&Predictor{Model: m}).At(data.Config{Workers: 1, LocalBatch: 62})
+	p := fitted(t, rows)
+	a, err := p.At(data.Config{Workers: 1, LocalBatch: 62})
 	if err != nil || a.Unfit() != "" {
 		t.Errorf("%q, %v; four such workers used 13.6 of 16 GiB", a.Unfit(), err)
 	}
