@@ -86,12 +86,13 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	lines := bufio.NewScanner(b)
 	lines.Buffer(make([]byte, maxLine), maxLine)
 	lines.Split(cutLines)
+	firsts := launch.Firsts{Workers: c.Workers}
 	var at time.Time
 	for n := 1; lines.Scan(); n++ {
 		if t, ok := timeIn(lines.Text()); ok {
 			at = t
 		}
-		o, ok, err := parser.Parse(lines.Text())
+		o, ok, err := firsts.Excuse(parser.Parse(lines.Text()))
 		if err != nil {
 			return what, parser, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
 		}

@@ -44,6 +44,44 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// The first rate of a worker may be NaN or infinite, a later one is an error.
+func TestReadFirstRate(t *testing.T) {
+	lines := func(rates ...string) string {
+		var log strings.Builder
+		for i, r := range append(rates, "50", "50", "50", "50") {
+			fmt.Fprintf(&log, "step %d, %s it/s\n", i+1, r)
+		}
+		return log.String()
+	}
+	regex := data.Metrics{Regex: `step (?P<step>\d+), (?P<steps_per_s>\S+) it/s`}
+	own := strings.NewReplacer("step ", `knee: {"step":`, ", ", `,"steps_per_s":`, " it/s", "}")
+	for _, tc := range []struct {
+		log     string
+		metrics data.Metrics
+		workers int
+		want    string // in the error
+	}{
+		{lines("nan", "50"), regex, 1, ""},
+		{lines("inf", "50"), regex, 1, ""},
+		{own.Replace(lines("NaN", "50")), data.Metrics{}, 1, ""},
+		{own.Replace(lines("0", "50")), data.Metrics{}, 1, ""}, // a step time of 1/0
+		{lines("nan", "nan", "50"), regex, 2, ""},
+		{lines("nan", "nan", "50"), regex, 1, `job.log:2: found "step 2, nan it/s": step_time_s is NaN, want seconds > 0`},
+		{lines("50", "nan"), regex, 1, "job.log:2: "},
+		{own.Replace(lines("50", "Infinity")), data.Metrics{}, 1, "job.log:2: "},
+		{lines("-50"), regex, 1, "job.log:1: "},
+	} {
+		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", data.Config{Job: "a", Workers: tc.workers}, tc.metrics, nil)
+		if tc.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s%v; want …%s…", tc.log, err, tc.want)
+			}
+		} else if m := p.Measurement; err != nil || math.Abs(m.StepTime-.02) > 1e-9 || m.Status != data.OK {
+			t.Errorf("%s%+v, %v; want 0.02 s", tc.log, m, err)
+		}
+	}
+}
+
 // Step times that the time stamps of the lines contradict are doubted.
 func TestReadDoubts(t *testing.T) {
 	for told, want := range map[string]string{"2": "", "2000": "they look like milliseconds", "0.1": "its steps take 2.9 s of the 56 s"} {

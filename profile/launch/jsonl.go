@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -96,8 +97,8 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 		o = unseen()
 		err = p.read(&o, text)
 	}
-	if err != nil {
-		return Observation{}, false, fmt.Errorf("%.120q: %w", text, err)
+	if err = cmp.Or(err, o.odd); err != nil {
+		return o, false, fmt.Errorf("%.120q: %w", text, err)
 	}
 	return o, true, nil
 }

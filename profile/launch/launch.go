@@ -57,6 +57,8 @@ type Observation struct {
 
 	PeakMemory   float64 // bytes, peak of the process so far; 0 if not reported
 	DeviceMemory float64 // bytes that the device has; 0 if not reported
+
+	odd error // the first quantity that is an oddRate
 }
 
 // OfMemory reports whether an observation holds only memory: it is not a step.

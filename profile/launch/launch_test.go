@@ -75,6 +75,18 @@ func TestStepsThatArriveTogether(t *testing.T) {
 	}
 }
 
+// The first time of each rank may be NaN, a later one ends the trial.
+func TestLocalFirstStepWithoutATime(t *testing.T) {
+	const first, fine, later = `echo 'knee: {"step":1,"step_time_s":NaN}'; `, `echo 'knee: {"step":2,"step_time_s":0.5}'; `, `echo 'knee: {"step":3,"step_time_s":NaN}'; `
+	two := data.Config{Workers: 2, GPUType: "cpu"}
+	if obs, _, err := run(t, t.Context(), two, grace, first+fine); err != nil || obs[len(obs)-1].StepTime != .5 {
+		t.Errorf("%+v, %v; want a last step of 0.5 s", obs, err)
+	}
+	if _, _, err := run(t, t.Context(), two, grace, first+fine+later); err == nil || !strings.Contains(err.Error(), "step_time_s is NaN") {
+		t.Errorf("err = %v", err)
+	}
+}
+
 func TestLocalTellsRanksWhoTheyAre(t *testing.T) {
 	c := data.Config{Workers: 2, PS: 1, Mode: data.PSSync, LocalBatch: 16, GPUType: "cpu", Extra: map[string]string{"depth": "3"}}
 	obs, log, err := run(t, t.Context(), c, grace,

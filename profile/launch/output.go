@@ -15,14 +15,15 @@ type heard struct {
 	parser Parser // for this trial
 	obs    chan<- Observation
 
-	mu   sync.Mutex
-	seen bool            // a step was seen
-	head strings.Builder // the first lines until then
-	bad  error           // the first line that could not be read
+	mu     sync.Mutex
+	firsts Firsts
+	seen   bool            // a step was seen
+	head   strings.Builder // the first lines until then
+	bad    error           // the first line that could not be read
 }
 
 func newHeard(p Parser, t Trial, obs chan<- Observation) *heard {
-	return &heard{parser: ParserFor(p, t.Config), obs: obs}
+	return &heard{parser: ParserFor(p, t.Config), obs: obs, firsts: Firsts{Workers: t.Config.Workers}}
 }
 
 func (h *heard) unread() error {
@@ -76,7 +77,11 @@ type output struct {
 func (p *output) line(at time.Time, line string) {
 	h := p.heard
 	o, ok, err := h.parser.Parse(line)
+	if o.Rank == UnknownRank {
+		o.Rank = p.rank
+	}
 	h.mu.Lock()
+	o, ok, err = h.firsts.Excuse(o, ok, err)
 	if h.seen = h.seen || ok && !o.OfMemory(); h.seen {
 		h.head.Reset()
 	} else if h.head.Len()+len(line) < HeadBytes {
@@ -95,9 +100,7 @@ func (p *output) line(at time.Time, line string) {
 	if !ok {
 		return
 	}
-	if o.At = at; o.Rank == UnknownRank {
-		o.Rank = p.rank
-	}
+	o.At = at
 	p.kept = append(p.kept, o)
 }
 

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,7 +22,8 @@ type Parser struct {
 }
 
 // Parse returns the observation in a line; ok is false for any other line. An
-// error means that the line is an observation that cannot be read.
+// error means that the line is an observation that cannot be read; [Firsts]
+// excuses one.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 	if len(p.kinds) == 0 {
 		o, ok, err = p.parseOwn(line)
@@ -68,12 +71,40 @@ func NewParser(m data.Metrics) (Parser, error) {
 	return Parser{kinds: []*regexp.Regexp{re}}, err
 }
 
+// oddRate is a time or rate that is NaN or infinite. The rest of its line is read.
+type oddRate struct{ error }
+
+// Firsts counts the observations of every rank. In the first of a rank, a time
+// or rate may be NaN or infinite, as of a program that divides by the time since
+// the step before: it is left out, like warm-up.
+type Firsts struct {
+	Workers int         // of the trial, one of which each line without a rank may be of
+	seen    map[int]int // by rank
+}
+
+// Excuse returns what [Parser.Parse] returned, the error only if it is not excused.
+func (f *Firsts) Excuse(o Observation, ok bool, err error) (Observation, bool, error) {
+	var odd oddRate
+	if isOdd := errors.As(err, &odd); !isOdd && (!ok || o.OfMemory()) {
+		return o, ok, err
+	}
+	if f.seen == nil {
+		f.seen = map[int]int{}
+	}
+	f.seen[o.Rank]++
+	if f.seen[o.Rank] == 1 || o.Rank == UnknownRank && f.seen[o.Rank] <= f.Workers {
+		err = nil
+	}
+	return o, err == nil, err
+}
+
 // set stores a number that a trial printed. known is false for an unknown
 // quantity. A value that is not a valid step, time or rate is an error. A loss
 // or gradient statistic that is not finite is left out: the speed is still
 // valid. A worker consumes samples per step, 0 if not known: then its rate gives
 // no time.
 func (o *Observation) set(quantity string, v, samples float64) (known bool, err error) {
+	printed := v
 	switch quantity {
 	case "step_time_ms":
 		quantity, v = "step_time_s", v/1000
@@ -109,9 +140,12 @@ func (o *Observation) set(quantity string, v, samples float64) (known bool, err 
 	case bounds.Holds(v):
 		*to = v
 	case to != &o.Loss && to != &o.GradSqr && to != &o.GradVar:
-		return true, fmt.Errorf("%s is %g, want %s", quantity, v, bounds.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
+		err = fmt.Errorf("%s is %g, want %s", quantity, v, bounds.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
+		if (v-v != 0 || printed-printed != 0) && quantity != "step" {
+			o.odd, err = cmp.Or(o.odd, error(oddRate{err})), nil
+		}
 	}
-	return true, nil
+	return true, err
 }
 
 // ParserFor returns the parser for a trial of c, which knows the samples of a

@@ -24,6 +24,9 @@ func (p Parser) match(line string) (Observation, bool, error) {
 			}
 		}
 	}
+	if o.odd != nil {
+		return o, false, fmt.Errorf("%.120q: %w", line, o.odd)
+	}
 	return o, found, nil
 }
 
