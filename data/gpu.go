@@ -118,16 +118,24 @@ func parseGPUName(name string) (n gpuName) {
 	}
 	var kept []string
 	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		digits, sized := strings.CutSuffix(strings.TrimSuffix(w, "b"), "g")
+		digits := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(w, "b"), "i"), "g")
+		unit, last := w[len(digits):], len(kept)-1
+		apart := digits == "" && len(unit) > 1 && last >= 0 // "24 GB"
+		if apart {
+			digits = kept[last]
+		}
 		size, err := strconv.Atoi(digits)
 		switch {
-		case sized && err == nil:
+		case strings.HasPrefix(unit, "g") && err == nil:
 			n.memory = size
+			if apart {
+				kept = kept[:last]
+			}
 		case slices.Contains([]string{"nvidia", "tesla", "geforce", "quadro", "amd", "instinct", "google"}, w):
 			n.product = true
 		case w == "pcie" || w == "nvl":
 			n.form = w
-		case strings.HasPrefix(w, "sxm") || strings.HasPrefix(w, "hbm") ||
+		case strings.HasPrefix(w, "sxm") || strings.HasPrefix(w, "hbm") || strings.HasPrefix(w, "gddr") ||
 			slices.Contains([]string{"oam", "mig", "gpu", "graphics", "corporation", "generation", "blackwell", "server", "workstation", "edition"}, w):
 		default:
 			kept = append(kept, w)

@@ -30,6 +30,10 @@ func TestGPUTypeOf(t *testing.T) {
 		"Quadro RTX 6000": {"rtx6000", 24}, "NVIDIA RTX A6000": {"a6000", 48}, "NVIDIA RTX 6000 Ada Generation": {"rtx6000-ada", 48},
 		"NVIDIA RTX PRO 6000 Blackwell Server Edition": {"rtxpro6000", 96}, "NVIDIA TITAN RTX": {"titan-rtx", 24}, "Tesla T4": {"t4", 16},
 		"AMD Instinct MI300X": {"mi300x", 192}, "AMD Instinct MI300X OAM": {"mi300x", 192},
+		// People write a blank or a hyphen before the unit, or leave the vendor out.
+		"RTX 3090 24 GB": {"rtx3090", 24}, "GeForce RTX 4090": {"rtx4090", 24}, "RTX 4090 24GB GDDR6X": {"rtx4090", 24}, "L40S-48GB": {"l40s", 48},
+		"T4 16 GiB": {"t4", 16}, "A100 40 GB": {"a100", 40}, "A100 (80 GB SXM4)": {"a100-80gb", 80}, "V100-32-GB": {"v100-32gb", 32}, "H200 141GB": {"h200", 141},
+		"AMD Instinct MI300X 192 GB": {"mi300x", 192}, "MI300X 192GB": {"mi300x", 192}, "RTX A6000 48 GB": {"a6000", 48}, "GH200 480 GB": {"gh200", 96},
 		// A slice is not the card.
 		"NVIDIA-A100-SXM4-80GB-MIG-1g.10gb": {"a100-1g.10gb", 10}, "NVIDIA A100-SXM4-80GB MIG 3g.40gb": {"a100-3g.40gb", 40}, "a100_1g.10gb": {"a100-1g.10gb", 10},
 		// Of unknown ones nothing is guessed.
@@ -50,7 +54,7 @@ func TestGPUTypeOf(t *testing.T) {
 // TestGPUTypeIsAGPUType: the type of a type is the same type.
 func TestGPUTypeIsAGPUType(t *testing.T) {
 	words := rapid.SliceOf(rapid.SampledFrom([]string{"nvidia", "tesla", "a100", "h100", "gh200", "rtx", "gtx", "a", "4090", "l4", "sxm4", "pcie", "nvl", "80gb", "0gb", "7gb",
-		"480GB", "1g.10gb", "mig", "MIG-2g.7gb", "[", "]", "-", " ", "_", "!", "é"}))
+		"480GB", "1g.10gb", "mig", "MIG-2g.7gb", "[", "]", "-", " ", "_", "!", "é", "24 GB", "GiB"}))
 	rapid.Check(t, func(t *rapid.T) {
 		name := strings.Join(words.Draw(t, "words"), rapid.SampledFrom([]string{"", " ", "-"}).Draw(t, "between"))
 		if once := data.GPUTypeOf(name); data.GPUTypeOf(once) != once {
