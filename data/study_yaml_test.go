@@ -104,8 +104,14 @@ func TestReadStudyRefuses(t *testing.T) {
 	const ok = head + "space: {workers: [1]}\n"
 	knob := func(s string) string { return head + "space:\n  " + s + "\n" }
 	checkFailures(t, []failure{
-		{"tab", "job: a\n\tcommand: [x]\n", "f:2: found a tab character that violates indentation, want valid YAML"},
-		{"syntax", "job: [\n", "f:1: found did not find expected node content, want valid YAML"},
+		{"tab", "job: a\n\tcommand: [x]\n", `f:2:1: found "command: [x]", want blanks: YAML is not indented by tabs`},
+		{"syntax", "job: [\n", "f:2:1: found the end of the file, want a value, or what ends the list or mapping begun before"},
+		{"open list", "job: a\ncommand: [a, b\nspace:\n  workers: [1]\n", `f:3:6: found "space:", want a comma, or a ] that ends the list begun at 2:10`},
+		{"open quote", "job: 'a\n", "f:2:1: found the end of the file, want a quote that ends the text begun at 1:6"},
+		{"indentation", "space:\n  workers: [1]\n ps: [1]\n", `f:3:2: found "ps: [1]", want a key as far indented as those beside it, or the end of the section`},
+		{"two colons", "job: a: b\n", `f:1:7: found "job: a: b", want one colon in a line, keys as far indented as those beside them, and quotes around a text with a colon and a blank`},
+		{"no colon", "job: a\ncommand\n", `f:2:1: found "command", want a colon and a blank behind the key`},
+		{"no text", "job: \x01\n", "f: found what no YAML has (control characters are not allowed (value: 1)), want text in UTF-8 without control characters"},
 		{"two documents", ok + "---\njob: b\n", "f:4: found a second YAML document, want one document"},
 		{"list", "- a\n", "f:1: found a list, want a mapping with the keys job, command, dir, env, space, constraints, objective, metrics, model, batch, trial, budget, parallel, price_per_hour, launcher, storage, seed"},
 		{"unknown", ok + "lancher: {}\n", `f:4:lancher: found an unknown key (did you mean "launcher"?), want one of job, command, dir, env, space, constraints, objective, metrics, model, batch, trial, budget, parallel, price_per_hour, launcher, storage, seed`},

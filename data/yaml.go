@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // Bounds of a file in bytes, of its values with aliases expanded, and of their
@@ -61,13 +60,13 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 		y.fail(0, "", "an empty file", "the keys "+strings.Join(known, ", "))
 		return nil
 	} else if err != nil {
-		y.syntax(err)
+		y.syntax(text, err)
 		return nil
 	}
 	if err := dec.Decode(&more); err == nil {
 		y.fail(more.Line, "", "a second YAML document", "one document")
 	} else if err != io.EOF {
-		y.syntax(err)
+		y.syntax(text, err)
 	}
 	if y.err != nil {
 		return nil
@@ -113,22 +112,44 @@ func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Nod
 	return written, merged
 }
 
-// syntax records an error of the YAML parser; its line is only in the message.
-func (y *yamlReader) syntax(err error) {
-	found := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "found ")
-	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(found); m != nil {
-		line, _ := strconv.Atoi(m[1])
-		y.fail(line, "", strings.TrimPrefix(m[2], "found "), "valid YAML")
+// syntaxWants says, by a part of the parser's message, what is wanted in place of
+// what cannot be read; %s is where the list, mapping or text begins.
+var syntaxWants = []struct{ message, want string }{
+	{"tab character", "blanks: YAML is not indented by tabs"},
+	{"mapping values are not allowed", "one colon in a line, keys as far indented as those beside them, and quotes around a text with a colon and a blank"},
+	{"expected key", "a key as far indented as those beside it, or the end of the section"},
+	{"expected ',' or ']'", "a comma, or a ] that ends the list begun at %s"},
+	{"expected ',' or '}'", "a comma, or a } that ends the mapping begun at %s"},
+	{"expected node content", "a value, or what ends the list or mapping begun before"},
+	{"expected '-' indicator", "an item that begins with a hyphen and a blank, as far indented as those before it"},
+	{"unexpected end of stream", "a quote that ends the text begun at %s"},
+	{"expected ':'", "a colon and a blank behind the key"},
+	{"cannot start any token", "quotes around a text that begins with such a character"},
+	{"unknown anchor", "the name of an anchor that stands before it"},
+	{"unknown escape character", "two backslashes, or single quotes around the text"},
+}
+
+// syntax records an error of the YAML parser, where it stopped.
+func (y *yamlReader) syntax(text []byte, err error) {
+	var bad *yaml.LoadError
+	if !errors.As(err, &bad) || bad.Mark.Line == 0 {
+		y.fail(0, "", "what no YAML has ("+strings.TrimPrefix(err.Error(), "yaml: ")+")", "text in UTF-8 without control characters")
 		return
 	}
-	var te *yaml.TypeError
-	if errors.As(err, &te) || strings.HasPrefix(err.Error(), "yaml: ") {
-		y.fail(0, "", found, "valid YAML")
-		return
+	mark, want := bad.Mark, "valid YAML ("+bad.Message+")"
+	if strings.Contains(bad.Message, "expected ':'") {
+		mark = bad.ContextMark
 	}
-	if y.err == nil {
-		y.err = fmt.Errorf("read %s: %w", y.file, err)
+	for _, s := range syntaxWants {
+		if strings.Contains(bad.Message, s.message) {
+			want = strings.Replace(s.want, "%s", fmt.Sprintf("%d:%d", bad.ContextMark.Line, bad.ContextMark.Column), 1)
+		}
 	}
+	found := "the end of the file"
+	if lines := bytes.Split(text, []byte("\n")); mark.Line < len(lines) {
+		found = quote(string(bytes.TrimSpace(lines[mark.Line-1])))
+	}
+	y.fail(mark.Line, strconv.Itoa(mark.Column), found, want)
 }
 
 // object is a mapping of a document with known keys. A nil object has no

@@ -6,7 +6,7 @@ import (
 	"io"
 	"regexp"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // yamlMap collects the keys of a mapping to write, in order.
@@ -48,18 +48,12 @@ func treeNode(tree map[string]any) *yaml.Node {
 // writeYAML encodes a struct, checks the result with the reader of the format,
 // and writes it to w.
 func writeYAML[T any](w io.Writer, what string, from any, check func(io.Reader, string) (T, error)) error {
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	err := enc.Encode(mappingOf(valueOf(from)).node)
+	text, err := yaml.Dump(mappingOf(valueOf(from)).node, yaml.WithV3Defaults(), yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err == nil {
-		err = enc.Close()
+		_, err = check(bytes.NewReader(text), what)
 	}
 	if err == nil {
-		_, err = check(bytes.NewReader(b.Bytes()), what)
-	}
-	if err == nil {
-		_, err = w.Write(b.Bytes())
+		_, err = w.Write(text)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", what, err)
