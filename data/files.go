@@ -2,6 +2,8 @@ package data
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
@@ -140,77 +142,53 @@ func notGzip(path string) error {
 
 // WriteFile calls write with a writer to the file at path. The file appears
 // under its name only once it is complete and on disk, so that a reader, or
-// a crash, never sees half of it: write goes to a temporary file beside it,
-// which is synced and renamed. If the name ends in .gz the data is
-// compressed. A device or pipe is written to directly. Errors name the path.
+// a crash, never sees half of it: a temporary file beside it is written, synced
+// and renamed. If the name ends in .gz the data is compressed. A device or pipe
+// is written to directly. Errors name the path.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
 	}
 	mode := fs.FileMode(0o666) // less what the umask takes away
 	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return writeDirect(path, write)
-		}
-		mode = info.Mode().Perm()
+		mode = info.Mode()
 	}
+	var text bytes.Buffer
+	var err error
+	if strings.HasSuffix(path, ".gz") {
+		zw := gzip.NewWriter(&text) // writes no time stamp: same data, same bytes
+		err = cmp.Or(write(zw), zw.Close())
+	} else {
+		err = write(&text)
+	}
+	switch {
+	case err != nil:
+	case !mode.IsRegular():
+		err = os.WriteFile(path, text.Bytes(), 0)
+	default:
+		err = replace(path, mode, text.Bytes())
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// replace writes a temporary file and renames it to path.
+func replace(path string, mode fs.FileMode, text []byte) error {
 	f, err := createTemp(path, mode)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return err
 	}
-	if err := finish(f, path, write); err != nil {
-		// The first error is the one to report; the rest is cleaning up.
-		_ = f.Close()
+	_, err = f.Write(text)
+	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, err)
 	}
 	SyncFolder(filepath.Dir(path))
-	return nil
-}
-
-// finish writes, syncs and closes the temporary file f, and renames it to path.
-func finish(f *os.File, path string, write func(io.Writer) error) error {
-	if err := fill(f, path, write); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// fill calls write with a buffered writer to w, compressed if path ends in .gz.
-func fill(w io.Writer, path string, write func(io.Writer) error) error {
-	b := bufio.NewWriter(w)
-	if !strings.HasSuffix(path, ".gz") {
-		if err := write(b); err != nil {
-			return err
-		}
-		return b.Flush()
-	}
-	zw := gzip.NewWriter(b) // writes no time stamp: same data, same bytes
-	if err := write(zw); err != nil {
-		return err
-	}
-	if err := zw.Close(); err != nil {
-		return err
-	}
-	return b.Flush()
-}
-
-// writeDirect writes to something that cannot be replaced by renaming.
-func writeDirect(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err // names the path
-	}
-	if err := errors.Join(fill(f, path, write), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return err
 }
 
 // createTemp creates a new file beside path. Unlike os.CreateTemp it leaves the

@@ -113,7 +113,7 @@ func TestOpenErrors(t *testing.T) {
 	if _, _, err := data.LoadMeasurements(cut); err == nil || !strings.Contains(err.Error(), cut) {
 		t.Errorf("damaged gzip: %v", err)
 	}
-	if err := data.WriteFile(filepath.Join(dir, "no", "x"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := data.WriteFile(filepath.Join(dir, "no", "x"), func(io.Writer) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
 	}
 }
