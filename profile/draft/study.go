@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template"
-	"unicode"
-	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
 
 	"knee/data"
 )
@@ -195,21 +194,11 @@ func plain(v float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
 }
 
-// quoted writes a YAML scalar in a flow sequence: plain if safe, else
-// single-quoted, or double-quoted if it needs escapes.
+// quoted writes a YAML scalar for a list in brackets.
 func quoted(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == utf8.RuneError || !unicode.IsPrint(r) && r != ' ' }) {
-		return strconv.Quote(s)
+	text, err := yaml.Dump(&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}}}, yaml.WithLineWidth(-1))
+	if err != nil {
+		panic(err) // any text can be written
 	}
-	safe := s != "" && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "~"}, strings.ToLower(s))
-	for i, r := range s {
-		isWord := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_' || r == '/'
-		if !isWord && (i == 0 || !strings.ContainsRune("0123456789.-=", r)) {
-			safe = safe && i == 0 && r == '-' && len(s) > 1 && s[1] != ' '
-		}
-	}
-	if safe {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	return strings.TrimSuffix(strings.TrimPrefix(string(text), "["), "]\n")
 }
