@@ -37,9 +37,9 @@ const (
 )
 
 type kubeObjects struct {
-	service map[string]any // gives pods their DNS names; nil for a single pod
-	main    map[string]any
-	servers []map[string]any // pods of parameter servers
+	service tree // gives pods their DNS names; nil for a single pod
+	main    tree
+	servers []tree // pods of parameter servers
 }
 
 // newName returns a unique name for an attempt of a trial. The random end
@@ -107,15 +107,15 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 		return o, err
 	}
 	o.main = k.object("batch/v1", "Job", name, t)
-	o.main["spec"] = map[string]any{
+	o.main["spec"] = tree{
 		"completionMode": "Indexed", "completions": s.pods, "parallelism": s.pods,
 		"backoffLimit":          0, // knee retries itself, with new pods for all workers
 		"activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds,
 		"template": workers,
 		// Training stops without one of its ranks. The rule also records a reason in
 		// the job that remains after the pod is deleted.
-		"podFailurePolicy": map[string]any{"rules": []any{map[string]any{
-			"action": "FailJob", "onPodConditions": []any{map[string]any{"type": disruptionTarget, "status": "True"}}}}},
+		"podFailurePolicy": tree{"rules": []any{tree{
+			"action": "FailJob", "onPodConditions": []any{tree{"type": disruptionTarget, "status": "True"}}}}},
 	}
 	if s.pods+t.Config.PS > 1 {
 		o.service = k.service(name, t)
@@ -134,10 +134,10 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 // knee can be stopped overnight and still read them.
 const ttlSeconds = 24 * 60 * 60
 
-func (k *Kubernetes) object(version, kind, name string, t Trial) map[string]any {
-	return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{
+func (k *Kubernetes) object(version, kind, name string, t Trial) tree {
+	return tree{"apiVersion": version, "kind": kind, "metadata": tree{
 		"name": name, "namespace": k.Spec.Namespace, "labels": anyMap(k.labels(name, t)),
-		"annotations": map[string]any{"knee/configuration": t.Config.String()},
+		"annotations": tree{"knee/configuration": t.Config.String()},
 	}}
 }
 
@@ -153,10 +153,10 @@ func (k *Kubernetes) labels(name string, t Trial) map[string]string {
 
 // service is headless, without load balancing: it gives every pod a DNS name,
 // before it is ready, since the pods wait for one another.
-func (k *Kubernetes) service(name string, t Trial) map[string]any {
+func (k *Kubernetes) service(name string, t Trial) tree {
 	o := k.object("v1", "Service", name, t)
-	o["spec"] = map[string]any{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": map[string]any{labelRun: name},
-		"ports": []any{map[string]any{"name": "master", "port": kubeMasterPort}}}
+	o["spec"] = tree{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": tree{labelRun: name},
+		"ports": []any{tree{"name": "master", "port": kubeMasterPort}}}
 	return o
 }
 
@@ -164,7 +164,7 @@ func host(name, service string) string { return name + "." + service }
 
 // serverPod is the pod of parameter server j. It is not part of the Job,
 // because it has no GPU and its rank follows those of all workers.
-func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (map[string]any, error) {
+func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (tree, error) {
 	env := k.jobEnv(name, t)
 	maps.Copy(env, anyMap(rankEnv("ps", t.Config.Workers+j, j)))
 	env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"] = "0", "1"
@@ -173,19 +173,19 @@ func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (map[string
 		return nil, err
 	}
 	pod := k.object("v1", "Pod", fmt.Sprintf("%s-ps%d", name, j), t)
-	inner := template["metadata"].(map[string]any)
-	pod["metadata"].(map[string]any)["labels"] = inner["labels"]
+	inner := template["metadata"].(tree)
+	pod["metadata"].(tree)["labels"] = inner["labels"]
 	if a, ok := inner["annotations"]; ok {
-		pod["metadata"].(map[string]any)["annotations"] = a
+		pod["metadata"].(tree)["annotations"] = a
 	}
-	spec := template["spec"].(map[string]any)
+	spec := template["spec"].(tree)
 	spec["hostname"] = fmt.Sprintf("%s-ps%d", name, j)
 	spec["activeDeadlineSeconds"] = int64(k.Spec.Deadline.Seconds())
 	pod["spec"] = spec
 	return pod, nil
 }
 
-func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
+func (k *Kubernetes) jobEnv(name string, t Trial) tree {
 	env := anyMap(sharedEnv(t))
 	c := t.Config
 	env["MASTER_ADDR"] = host(name+"-0", name)
@@ -204,9 +204,9 @@ func (k *Kubernetes) jobEnv(name string, t Trial) map[string]any {
 
 // workerEnv is the environment of the workers' pods. They share one template,
 // so the index is read from the pod's annotation.
-func (k *Kubernetes) workerEnv(name string, t Trial, s shape) map[string]any {
+func (k *Kubernetes) workerEnv(name string, t Trial, s shape) tree {
 	env := k.jobEnv(name, t)
-	index := map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.annotations['" + indexAnnotation + "']"}}
+	index := tree{"fieldRef": tree{"fieldPath": "metadata.annotations['" + indexAnnotation + "']"}}
 	env["KNEE_ROLE"] = "worker"
 	if !s.perNode {
 		env["RANK"] = index
@@ -223,8 +223,8 @@ func (k *Kubernetes) workerEnv(name string, t Trial, s shape) map[string]any {
 	return env
 }
 
-func anyMap(m map[string]string) map[string]any {
-	out := make(map[string]any, len(m))
+func anyMap(m map[string]string) tree {
+	out := make(tree, len(m))
 	for k, v := range m {
 		out[k] = v
 	}
@@ -233,10 +233,10 @@ func anyMap(m map[string]string) map[string]any {
 
 // envList returns a container's env list sorted by name. Values are text or a
 // valueFrom object. Kubernetes expands $(NAME) in text, and reads $$ as $.
-func envList(all map[string]any) []any {
+func envList(all tree) []any {
 	var out []any
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		v := map[string]any{"name": name}
+		v := tree{"name": name}
 		if text, ok := all[name].(string); ok {
 			v["value"] = literal(text)
 		} else {
@@ -250,8 +250,8 @@ func envList(all map[string]any) []any {
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
 // clone copies a tree of JSON values, so that the study's is not changed.
-func clone(v map[string]any) (map[string]any, error) {
-	out := map[string]any{}
+func clone(v tree) (tree, error) {
+	out := tree{}
 	b, err := json.Marshal(v)
 	if err != nil || v == nil {
 		return out, err
