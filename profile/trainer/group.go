@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,17 +16,15 @@ import (
 // ends, its peers end too, and then theirs; only the launcher knows which ended
 // first.
 type group struct {
-	o    *Options
-	ctx  context.Context
-	step atomic.Int64 // current step, for messages
-
-	mu      sync.Mutex
-	closers []io.Closer // closed when the job ends, so that nothing blocks
+	o     *Options
+	ctx   context.Context
+	close context.CancelFunc // ends ctx
+	step  atomic.Int64       // current step, for messages
 }
 
 func newGroup(ctx context.Context, o *Options) *group {
-	g := &group{o: o, ctx: ctx}
-	context.AfterFunc(ctx, g.close)
+	g := &group{o: o}
+	g.ctx, g.close = context.WithCancel(ctx)
 	return g
 }
 
@@ -39,22 +36,8 @@ func (g *group) cause(err error) error {
 	return err
 }
 
-func (g *group) track(c io.Closer) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closers = append(g.closers, c)
-	if g.ctx.Err() != nil {
-		c.Close()
-	}
-}
-
-func (g *group) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, c := range g.closers {
-		c.Close()
-	}
-}
+// track closes c when the job ends, so that nothing blocks.
+func (g *group) track(c io.Closer) { context.AfterFunc(g.ctx, func() { c.Close() }) }
 
 func (g *group) link(conn net.Conn, rank int) *link {
 	return newLink(conn, fmt.Sprintf("%s (%s)", g.o.name(rank), conn.RemoteAddr()), &g.step)
