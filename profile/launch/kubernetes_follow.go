@@ -142,11 +142,12 @@ func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
 	p.pod, p.deleted = c.Object, c.Deleted
 	if p.log == nil && !c.Deleted && (!startedAt(&p.pod).IsZero() || trainer(&p.pod).Terminated != nil) {
 		p.log = &podLog{run: w.run, fail: w.fail, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
-			ended: make(chan struct{}), done: make(chan struct{})}
+			done: make(chan struct{})}
+		p.log.running, p.log.end = context.WithCancel(context.Background())
 		go p.log.read(w.ctx, cmp.Or(w.run.kube.OutageTimeout, defaultOutageTimeout))
 	}
 	if _, ended := podEnd(&p.pod); p.log != nil && (ended || c.Deleted) {
-		p.log.containerEnded()
+		p.log.end()
 	}
 	w.noticeBegin()
 }

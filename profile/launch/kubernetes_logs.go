@@ -21,9 +21,9 @@ type podLog struct {
 	pod  string // its name
 	from string // name of the container
 
-	ended chan struct{} // closed when the container has ended or the pod is gone
-	once  sync.Once
-	done  chan struct{} // closed when all output has been read
+	running context.Context // until the container has ended or the pod is gone
+	end     context.CancelFunc
+	done    chan struct{} // closed when all output has been read
 
 	mu  sync.Mutex // guards out
 	out output
@@ -33,8 +33,6 @@ type podLog struct {
 	at   time.Time
 	same int
 }
-
-func (l *podLog) containerEnded() { l.once.Do(func() { close(l.ended) }) }
 
 // words returns the last line that was no observation, and the first of memory.
 func (l *podLog) words() (last, oom string) {
@@ -50,7 +48,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	defer close(l.done)
 	good := time.Now()
 	for ctx.Err() == nil {
-		final := isClosed(l.ended)
+		final := l.running.Err() != nil
 		err := l.stream(ctx, final)
 		switch {
 		case err == nil && final, kube.IsNotFound(err):
@@ -64,7 +62,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
 		}
-		ended := l.ended
+		ended := l.running.Done()
 		if final {
 			ended = nil // already handled by the final request
 		}
@@ -93,14 +91,10 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	if !final {
 		// A stopped API server may leave the connection open: close it after the
 		// container's end.
-		go func() {
-			select {
-			case <-l.ended:
-				time.Sleep(2 * logPause)
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		defer context.AfterFunc(l.running, func() {
+			time.Sleep(2 * logPause)
+			cancel()
+		})()
 	}
 	skipAt, skip := l.at, l.same
 	lines := bufio.NewReaderSize(body, maxLine)
@@ -150,13 +144,4 @@ func (l *podLog) take(ctx context.Context, at time.Time, text string) {
 	defer l.mu.Unlock()
 	l.out.line(at, text)
 	l.out.flush(ctx)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

@@ -118,7 +118,7 @@ func (w *watcher) drain(ctx context.Context) {
 	timer := time.NewTimer(drainTimeout)
 	defer timer.Stop()
 	for _, p := range w.byName() {
-		if p.log == nil || !isClosed(p.log.ended) {
+		if p.log == nil || p.log.running.Err() == nil {
 			continue
 		}
 		select {
