@@ -55,10 +55,9 @@ func (l *loop) run() {
 				l.cancel(nil)
 			}
 		case <-l.drain:
-			l.stopDraining()
+			l.drain = nil
 		case <-l.ended:
 			l.ended = nil
-			l.close("interrupted")
 		case <-tick:
 			// A storage that can be read may still refuse the next trial.
 			if err := l.r.takeChanges(); err != nil || !l.room() {
@@ -68,12 +67,13 @@ func (l *loop) run() {
 	}
 }
 
-// stopDraining starts no further trial and lets the running ones finish. Trials
-// that wait for nodes cancel themselves: the wait may take days.
-func (l *loop) stopDraining() {
-	l.drain = nil
-	l.close("interrupted")
-	l.drained = true
+// heed stops the starting of trials if the user or ctx asks for it. The running ones
+// finish; those that wait for nodes cancel themselves: the wait may take days.
+func (l *loop) heed() {
+	l.drained = l.drained || l.r.draining()
+	if l.drained || l.ctx.Err() != nil {
+		l.close("interrupted")
+	}
 }
 
 func (l *loop) finished() bool {
@@ -119,17 +119,7 @@ func (l *loop) room() bool { return !l.closed && len(l.r.running) < max(l.r.Stud
 
 // fill starts trials until Study.Parallel run, or there is a reason not to.
 func (l *loop) fill() {
-	for l.room() {
-		select {
-		case <-l.drain:
-			l.stopDraining()
-			return
-		case <-l.ended:
-			l.ended = nil
-			l.close("interrupted")
-			return
-		default:
-		}
+	for l.heed(); l.room(); l.heed() {
 		why, err := l.startOne()
 		if errors.Is(err, store.ErrOvertaken) {
 			continue
