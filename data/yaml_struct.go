@@ -281,7 +281,9 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 	case int64:
 		return rawNode(FormatQuantity(x))
 	case map[string]any:
-		return treeNode(x)
+		var n yaml.Node
+		_ = n.Encode(x) // cannot fail for values read from YAML
+		return &n
 	case map[string]string:
 		m := newYAMLMap()
 		for _, k := range slices.Sorted(maps.Keys(x)) {
@@ -293,7 +295,7 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 	case reflect.String:
 		return textNode(v.String())
 	case reflect.Float64:
-		return numberNode(v.Float())
+		return rawNode(numberText(v.Float()))
 	case reflect.Pointer:
 		return f.write(v.Elem())
 	case reflect.Struct:

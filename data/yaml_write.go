@@ -34,17 +34,6 @@ func textNode(s string) *yaml.Node {
 // rawNode writes a scalar that needs no quotes.
 func rawNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
-// numberNode writes the shortest number that reads back as v.
-func numberNode(v float64) *yaml.Node { return rawNode(numberText(v)) }
-
-func treeNode(tree map[string]any) *yaml.Node {
-	var n yaml.Node
-	if n.Encode(tree) != nil { // cannot fail for values read from YAML
-		return nil
-	}
-	return &n
-}
-
 // writeYAML encodes a struct, checks the result with the reader of the format,
 // and writes it to w.
 func writeYAML[T any](w io.Writer, what string, from any, check func(io.Reader, string) (T, error)) error {

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func (r *Runner) logPath(t launch.Trial) string {
 func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timeout := orNever(r.Study.Trial.Timeout)
+	timeout := cmp.Or(max(r.Study.Trial.Timeout, 0), math.MaxInt64)
 	hang, quiet := time.NewTimer(timeout), time.NewTimer(quietAfter(timeout))
 	defer hang.Stop()
 	defer quiet.Stop()
@@ -233,13 +234,6 @@ const tellEvery = 200 * time.Millisecond
 // told: it may be loading data, or the study's metrics do not match its log,
 // which should not show only at the timeout.
 func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, timeout/2) }
-
-func orNever(d time.Duration) time.Duration {
-	if d <= 0 {
-		return math.MaxInt64
-	}
-	return d
-}
 
 // conclude turns what was read of a trial, the seconds that it took, 0 if not
 // known, and how its launch ended into its outcome.

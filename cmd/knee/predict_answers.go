@@ -345,13 +345,7 @@ func sized(m *fit.Model, path string) (*fit.Model, error) {
 // knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
 type knobFlag map[string][]string
 
-func (k knobFlag) String() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(k)) {
-		parts = append(parts, name+"="+strings.Join(k[name], ","))
-	}
-	return strings.Join(parts, " ")
-}
+func (k knobFlag) String() string { return "" }
 
 func (k knobFlag) Set(text string) error {
 	name, values, ok := strings.Cut(text, "=")
@@ -468,9 +462,4 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		t.people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
 	}
 	return out.print(a.stdout, rows, t)
-}
-
-// changeNames lists the parameters that --what-if scales.
-func changeNames() []string {
-	return []string{"compute", "fixed", "per_batch", "intra_node", "inter_node", "transfer"}
 }

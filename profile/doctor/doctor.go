@@ -99,11 +99,6 @@ func lastLine(s string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return strings.TrimSpace(line)
-}
-
 func absent(program, advice string) Finding {
 	return Finding{Status: Missing, Found: "no " + program + " on the PATH", Advice: advice}
 }

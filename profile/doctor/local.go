@@ -69,5 +69,5 @@ func gpu(ctx context.Context, m Machine) Finding {
 		return Finding{Status: Broken, Found: "nvidia-smi lists no GPU", Advice: "check that the GPUs are not hidden from this user or container"}
 	}
 	lines := strings.Split(out, "\n")
-	return Finding{Status: Here, Found: fmt.Sprintf("%d × %s", len(lines), firstLine(out))}
+	return Finding{Status: Here, Found: fmt.Sprintf("%d × %s", len(lines), strings.TrimSpace(lines[0]))}
 }

@@ -206,7 +206,7 @@ func (w *watcher) waitedEnough() *Failure {
 	}
 	for name, p := range w.pods {
 		why, final := waitingFor(&p.pod)
-		if !isStuck(&p.pod) && !final {
+		if held := trainer(&p.pod).Waiting; !final && (held == nil || !slices.Contains(stuck, held.Reason)) {
 			delete(w.stuck, name)
 			continue
 		}

@@ -113,11 +113,6 @@ func waitingFor(p *kube.Pod) (why string, final bool) {
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
 }
 
-func isStuck(p *kube.Pod) bool {
-	w := trainer(p).Waiting
-	return w != nil && slices.Contains(stuck, w.Reason)
-}
-
 // jobFailure returns the failure a job's conditions report, nil if none. It is
 // used last: pods give more detail, if they still exist.
 func jobFailure(j *kube.Job) *Failure {

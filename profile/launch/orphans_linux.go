@@ -1,10 +1,11 @@
 package launch
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -19,7 +20,7 @@ func killOrphans(mark string) {
 		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
 		for _, path := range environs {
 			env, err := os.ReadFile(path) // empty for an ended process
-			if err != nil || !hasVariable(env, mark) {
+			if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), mark) {
 				continue
 			}
 			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid != os.Getpid() {
@@ -30,13 +31,4 @@ func killOrphans(mark string) {
 			return
 		}
 	}
-}
-
-func hasVariable(env []byte, mark string) bool {
-	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if string(v) == mark {
-			return true
-		}
-	}
-	return false
 }

@@ -54,7 +54,7 @@ func (e entry) problem(job string) string {
 	case e.Event == "submitted" && e.Handle != "" && e.Attempt > 0:
 		return ""
 	case e.Event == "start" && e.Config != nil:
-		return configProblem(*e.Config, job)
+		return measurementProblem(data.Measurement{Config: *e.Config, Status: data.Aborted}, job)
 	case e.Event == "end" && e.Measurement != nil:
 		if e.Queued < 0 {
 			return fmt.Sprintf("queued_s %g", e.Queued)
@@ -62,10 +62,6 @@ func (e entry) problem(job string) string {
 		return measurementProblem(*e.Measurement, job)
 	}
 	return fmt.Sprintf("event %q is incomplete", e.Event)
-}
-
-func configProblem(c data.Config, job string) string {
-	return measurementProblem(data.Measurement{Config: c, Status: data.Aborted}, job)
 }
 
 func measurementProblem(m data.Measurement, job string) string {
