@@ -99,6 +99,3 @@ func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
 	}
 	return a, y.err
 }
-
-// LoadArchitecture reads the file at path, as [ReadArchitecture] does.
-func LoadArchitecture(path string) (Architecture, error) { return Load(path, ReadArchitecture) }

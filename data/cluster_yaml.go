@@ -10,7 +10,8 @@ import (
 
 // clusterFile is cluster.yaml, where an entry may be a host list.
 type clusterFile struct {
-	Nodes []nodeEntry `yaml:"nodes" want:"a list of nodes"`
+	Nodes    []nodeEntry `yaml:"nodes" want:"a list of nodes"`
+	machines []Node      // one for each name
 }
 
 type nodeEntry struct {
@@ -19,37 +20,35 @@ type nodeEntry struct {
 	names  []string
 }
 
-// ReadCluster reads cluster.yaml from r. Host lists ("a[01-04]") are
-// expanded, so that the cluster has one entry per machine, in order.
-func ReadCluster(r io.Reader, name string) (*Cluster, error) {
-	y := &yamlReader{file: name}
-	var f clusterFile
-	y.document(r, &f)
-	c := &Cluster{Source: Source{File: name, Line: 1}}
+func (f *clusterFile) validate(o *object) {
 	seen := map[string]int{}
 	for _, e := range f.Nodes {
 		for _, name := range e.names {
 			if line, dup := seen[name]; dup {
-				y.fail(e.Source.Line, e.Source.Column+".name", quote(name)+fmt.Sprintf(", which line %d names too", line), "each node once")
+				o.y.fail(e.Source.Line, e.Source.Column+".name", quote(name)+fmt.Sprintf(", which line %d names too", line), "each node once")
 			}
 			seen[name] = e.Source.Line
 			e.Name = name
-			c.Nodes = append(c.Nodes, e.Node)
+			f.machines = append(f.machines, e.Node)
 		}
-		if len(c.Nodes) > hostlist.MaxHosts {
-			y.fail(e.Source.Line, e.Source.Column+".name", fmt.Sprintf("%d nodes so far", len(c.Nodes)), fmt.Sprintf("at most %d", hostlist.MaxHosts))
-		}
-		if y.err != nil {
-			return nil, y.err
+		if len(f.machines) > hostlist.MaxHosts {
+			o.y.fail(e.Source.Line, e.Source.Column+".name", fmt.Sprintf("%d nodes so far", len(f.machines)), fmt.Sprintf("at most %d", hostlist.MaxHosts))
+			return
 		}
 	}
-	if len(c.Nodes) == 0 {
-		y.fail(1, "nodes", "nothing", "a list of at least one node")
+	if len(f.machines) == 0 {
+		o.y.fail(1, "nodes", "nothing", "a list of at least one node")
 	}
-	if y.err != nil {
-		return nil, y.err
+}
+
+// ReadCluster reads cluster.yaml from r. Host lists ("a[01-04]") are
+// expanded, so that the cluster has one entry per machine, in order.
+func ReadCluster(r io.Reader, name string) (*Cluster, error) {
+	f, err := readYAML(r, name, &clusterFile{})
+	if err != nil {
+		return nil, err
 	}
-	return c, nil
+	return &Cluster{Nodes: f.machines, Source: Source{File: name, Line: 1}}, nil
 }
 
 // maxNodeGPUs bounds the worker slots of one machine, above any that exists: a

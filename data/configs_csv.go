@@ -38,8 +38,3 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	}
 	return rows, t.Unknown(measurementColumnNames(), isExtraColumn), nil
 }
-
-// LoadConfigs reads the table at path, as [ReadConfigs] does.
-func LoadConfigs(path string) (rows []ConfigRow, warnings []string, err error) {
-	return LoadTable(path, ReadConfigs)
-}

@@ -8,11 +8,7 @@ import (
 // ReadJobs reads jobs.yaml from r. Paths of models stay relative to the file;
 // Source has the line of each job. The list may be empty.
 func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
-	y, f := &yamlReader{file: name}, &JobsFile{}
-	if y.document(r, f); y.err != nil {
-		return nil, y.err
-	}
-	return f, nil
+	return readYAML(r, name, &JobsFile{})
 }
 
 // LoadJobs reads the jobs file at path, as [ReadJobs] does; see [Open] for

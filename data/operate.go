@@ -112,13 +112,5 @@ func (m Match) Everything() bool {
 
 // ReadOperate reads operate.yaml from r. Paths stay relative to the file.
 func ReadOperate(r io.Reader, name string) (*Operate, error) {
-	y, c := &yamlReader{file: name}, &Operate{Source: Source{File: name}}
-	c.defaults()
-	if y.document(r, c); y.err != nil {
-		return nil, y.err
-	}
-	return c, nil
+	return readYAML(r, name, &Operate{Source: Source{File: name}})
 }
-
-// LoadOperate reads the file at path, as [ReadOperate] does.
-func LoadOperate(path string) (*Operate, error) { return Load(path, ReadOperate) }

@@ -50,12 +50,6 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	return p, nil
 }
 
-// LoadPlan reads the plan at path, as [ReadPlan] does; see [Open] for "-"
-// and compressed files.
-func LoadPlan(path string) (*Plan, error) {
-	return Load(path, ReadPlan)
-}
-
 // WritePlan writes plan.json, indented, with empty lists instead of null and
 // with a line end. A version of 0 is written as [PlanVersion]. A plan that
 // [ReadPlan] would refuse, or with NaN or an infinity, is an error.

@@ -38,18 +38,12 @@ func (l *LauncherSpec) defaults() { *l = LauncherSpec{Local: &LocalSpec{}} }
 // trial), storage journal, warm-up auto, at least 20 steps and at most 60 s to
 // a precision of 2 %, timeout 2 min, 1 retry.
 func ReadStudy(r io.Reader, name string) (*Study, error) {
-	y, s := &yamlReader{file: name}, &Study{Source: Source{File: name, Line: 1}}
-	s.defaults()
-	if y.document(r, s); y.err != nil {
-		return nil, y.err
+	s, err := readYAML(r, name, &Study{Source: Source{File: name, Line: 1}})
+	if err == nil {
+		s.foldGPUTypes()
 	}
-	s.foldGPUTypes()
-	return s, nil
+	return s, err
 }
-
-// LoadStudy reads the study at path, as [ReadStudy] does; see [Open] for "-"
-// and compressed files.
-func LoadStudy(path string) (*Study, error) { return Load(path, ReadStudy) }
 
 func (s *Study) validate(o *object) {
 	if s.Launcher.Replay == nil && (len(s.Command) == 0 || s.Command[0] == "") {

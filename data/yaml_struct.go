@@ -80,6 +80,18 @@ func yamlOf(t reflect.Type) yamlStruct {
 	return s
 }
 
+// readYAML reads a file into a struct with its defaults.
+func readYAML[T any](r io.Reader, name string, to *T) (*T, error) {
+	if d, ok := any(to).(defaulter); ok {
+		d.defaults()
+	}
+	y := &yamlReader{file: name}
+	if y.document(r, to); y.err != nil {
+		return nil, y.err
+	}
+	return to, nil
+}
+
 func (y *yamlReader) document(r io.Reader, to any) {
 	v := valueOf(to)
 	y.root(r, yamlOf(v.Type()).keys...).into(v)

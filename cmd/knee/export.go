@@ -25,7 +25,7 @@ refused, with the reason.`,
   knee export plan.json --to pytorchjob -d manifests/
   knee export plan.json --to csv -d - | column -s, -t`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			plan, err := data.LoadPlan(args[0])
+			plan, err := data.Load(args[0], data.ReadPlan)
 			if err != nil {
 				return err
 			}

@@ -239,7 +239,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			if along == "" {
 				return plots.NewSearch("", ms)
 			}
-			s, err := data.LoadStudy(study)
+			s, err := data.Load(study, data.ReadStudy)
 			if err != nil {
 				return nil, err
 			}
@@ -279,7 +279,7 @@ func (a *app) allocationPlot() *cobra.Command {
 	var cluster string
 	cmd := plot(a, "allocation PLAN.json", "Who gets which GPUs: one bar per node, one colour per job", "",
 		"  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
-		func(files []string) (*data.Plan, error) { return data.LoadPlan(files[0]) },
+		func(files []string) (*data.Plan, error) { return data.Load(files[0], data.ReadPlan) },
 		func(plan *data.Plan) (*plots.Chart, error) {
 			c, err := data.LoadCluster(cluster)
 			if err != nil {

@@ -64,7 +64,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 				if f.size == "" {
 					return usageError("want a MODEL.json, or --model FILE with the size of a model")
 				}
-				arch, err := data.LoadArchitecture(f.size)
+				arch, err := data.Load(f.size, data.ReadArchitecture)
 				if err != nil {
 					return err
 				}
@@ -205,7 +205,7 @@ func measuredKinds(m *fit.Model) string {
 }
 
 func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
-	configs, warnings, err := data.LoadConfigs(f.at)
+	configs, warnings, err := data.LoadTable(f.at, data.ReadConfigs)
 	if err != nil {
 		return err
 	}

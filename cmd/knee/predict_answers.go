@@ -335,7 +335,7 @@ func sized(m *fit.Model, path string) (*fit.Model, error) {
 	if path == "" {
 		return m, nil
 	}
-	arch, err := data.LoadArchitecture(path)
+	arch, err := data.Load(path, data.ReadArchitecture)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
   knee profile study.yaml --beside other.yaml
   knee profile study.yaml -o json | jq '.[] | select(.status == "ok") | .step_time_s'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			study, err := data.LoadStudy(args[0])
+			study, err := data.Load(args[0], data.ReadStudy)
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 
 // profileBeside measures a study beside another.
 func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir string, out format) error {
-	other, err := data.LoadStudy(path)
+	other, err := data.Load(path, data.ReadStudy)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 		Example: `  knee suggest study.yaml
   knee suggest study.yaml --history measurements.csv -n 4 -o json`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			study, err := data.LoadStudy(args[0])
+			study, err := data.Load(args[0], data.ReadStudy)
 			if err != nil {
 				return err
 			}

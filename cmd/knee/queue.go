@@ -64,7 +64,7 @@ func (f *queueFlags) load() (*data.Operate, error) {
 	if f.config == "" {
 		return nil, nil
 	}
-	c, err := data.LoadOperate(f.config)
+	c, err := data.Load(f.config, data.ReadOperate)
 	if err == nil && len(f.namespaces) == 0 {
 		f.namespaces = c.Namespaces
 	}
@@ -183,7 +183,7 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
   knee apply plan.json --to slurm --confirm
   knee apply plan.json --to kubernetes --config operate.yaml --confirm -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := data.LoadPlan(args[0])
+			p, err := data.Load(args[0], data.ReadPlan)
 			if err != nil {
 				return err
 			}
@@ -286,7 +286,7 @@ and started again.`,
   knee operate operate.yaml --confirm
   knee operate operate.yaml --release --confirm`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := data.LoadOperate(args[0])
+			c, err := data.Load(args[0], data.ReadOperate)
 			if err != nil {
 				return err
 			}

@@ -128,7 +128,7 @@ func (q *quickstart) describe(context.Context) error {
 		{Name: "language", About: "little arithmetic, many parameters, kept by parameter servers"},
 	}
 	for _, j := range q.jobs {
-		if j.study, err = data.LoadStudy(q.path(j.Name + ".yaml")); err != nil {
+		if j.study, err = data.Load(q.path(j.Name+".yaml"), data.ReadStudy); err != nil {
 			return err
 		}
 	}
