@@ -16,6 +16,7 @@ var programText []byte
 // programs is what programs.yaml says of launchers and training programs.
 var programs = sync.OnceValue(func() (p struct {
 	Flags    []flag
+	Files    []file
 	Formats  []format
 	Starters []string
 }) {
@@ -28,7 +29,7 @@ var programs = sync.OnceValue(func() (p struct {
 // flag is a flag of training scripts that names a part of the configuration; see
 // programs.yaml.
 type flag struct {
-	Names                    []string
+	Names, Keys              []string
 	Knob, Field, Bare, When  string
 	Global, Launcher, Spawns bool
 	Words                    map[string]string
