@@ -5,6 +5,7 @@ import (
 	"embed"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 
@@ -41,11 +42,7 @@ runs the built-in trainer, so that knee profile works at once.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := fs.Sub(templates, "templates")
-			if err != nil {
-				return err
-			}
-			files, err := filesOf(folder)
+			files, err := filesOf(templates, "templates")
 			if err != nil {
 				return err
 			}
@@ -96,7 +93,7 @@ comes from.`,
   knee sample try && knee fit try/builtin-cpu.csv --curve try/builtin-cpu.curve.csv --initial-batch 32
   knee simulate --cluster try/cluster.yaml --workload try/workload.csv --measurements try/builtin-cpu.csv --policy knee,fifo`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			files, err := filesOf(samples.Files())
+			files, err := filesOf(samples.Files(), ".")
 			if err != nil {
 				return err
 			}
@@ -108,14 +105,14 @@ comes from.`,
 }
 
 // filesOf returns the files of a folder that is linked in.
-func filesOf(folder fs.FS) (files []export.File, err error) {
-	names, err := fs.Glob(folder, "*")
+func filesOf(in fs.FS, folder string) (files []export.File, err error) {
+	names, err := fs.Glob(in, path.Join(folder, "*"))
 	for _, name := range names {
-		content, err := fs.ReadFile(folder, name)
+		content, err := fs.ReadFile(in, name)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, export.File{Name: name, Data: content, Mode: 0o644})
+		files = append(files, export.File{Name: path.Base(name), Data: content, Mode: 0o644})
 	}
 	return files, err
 }
@@ -124,9 +121,9 @@ func filesOf(folder fs.FS) (files []export.File, err error) {
 // prints their names.
 func (a *app) writeNew(dir string, files []export.File, force bool) error {
 	for _, f := range files {
-		path := filepath.Join(dir, f.Name)
-		if _, err := os.Stat(path); err == nil && !force {
-			return usageError("%s is there already; use --force to overwrite it", path)
+		file := filepath.Join(dir, f.Name)
+		if _, err := os.Stat(file); err == nil && !force {
+			return usageError("%s is there already; use --force to overwrite it", file)
 		}
 	}
 	return saveFiles(dir, files, a.stdout)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,11 +108,7 @@ func (q *quickstart) describe(context.Context) error {
 	most := max(4, min(8, 2*node.GPUs)) // workers of a trial: beyond the cores, where the curve bends
 	values := map[string]any{"MOST": most, "BATCH": 256 * most, "SECONDS": q.trialSeconds, "TRIALS": q.trials, "SEED": q.seed,
 		"HOST": node.Name, "CORES": node.GPUs, "SLOTS": 2 * node.GPUs, "PRICE": 0.05 * 2 * float64(node.GPUs)}
-	folder, err := fs.Sub(quickFiles, "quickstart")
-	if err != nil {
-		return err
-	}
-	files, err := filesOf(folder)
+	files, err := filesOf(quickFiles, "quickstart")
 	if err != nil {
 		return err
 	}

@@ -55,10 +55,7 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 // its objects are deleted and its pods gone, provided that the API server
 // answers.
 func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
-	if len(t.Command) == 0 {
-		return errors.New("the study has no command to launch")
-	}
-	log, err := openLog(t.Log)
+	log, err := openLog(t)
 	if err != nil {
 		return err
 	}

@@ -51,10 +51,7 @@ type Local struct {
 
 // Launch implements [Launcher].
 func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
-	if len(t.Command) == 0 {
-		return errors.New("the study has no command to launch")
-	}
-	log, err := openLog(t.Log)
+	log, err := openLog(t)
 	if err != nil {
 		return err
 	}
@@ -77,8 +74,11 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	return err
 }
 
-func openLog(path string) (*os.File, error) {
-	f, err := os.OpenFile(cmp.Or(path, os.DevNull), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+func openLog(t Trial) (*os.File, error) {
+	if len(t.Command) == 0 {
+		return nil, errors.New("the study has no command to launch")
+	}
+	f, err := os.OpenFile(cmp.Or(t.Log, os.DevNull), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of the trial: %w", err)
 	}
