@@ -114,8 +114,7 @@ func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, 
 	row.Alone = alone.StepTime
 	stop, err := occupy(ctx, *other, occupied, files.Logs, o)
 	if err != nil {
-		var failure *launch.Failure
-		if errors.As(err, &failure) && failure.Status == data.OOM {
+		if failure, ok := errors.AsType[*launch.Failure](err); ok && failure.Status == data.OOM {
 			return row, nil
 		}
 		return row, err

@@ -51,8 +51,8 @@ func (e *CommandError) contains(texts ...string) bool {
 // Unreachable reports whether an error means that the controller did not answer,
 // or not completely. Repeating may help; a submission may have been accepted.
 func Unreachable(err error) bool {
-	var e *CommandError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*CommandError](err)
+	if !ok {
 		return false
 	}
 	return errors.Is(err, context.DeadlineExceeded) ||

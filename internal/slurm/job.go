@@ -40,8 +40,7 @@ func (j Job) Preempted() bool {
 // versions: too expensive for a call every few seconds.
 func Queue(ctx context.Context, ids []string) (map[string]Job, error) {
 	out, err := run(ctx, "squeue", "--noheader", "--states=all", "--jobs="+strings.Join(ids, ","), "--format=%i|%T|%r")
-	var e *CommandError
-	if errors.As(err, &e) && e.contains("invalid job id") {
+	if e, ok := errors.AsType[*CommandError](err); ok && e.contains("invalid job id") {
 		return map[string]Job{}, nil // the error if it knows none of them
 	}
 	if err != nil {
@@ -98,8 +97,7 @@ func Submit(ctx context.Context, script string) (id string, err error) {
 // Cancel ends a job. It is no error if the job has ended or does not exist.
 func Cancel(ctx context.Context, id string) error {
 	_, err := run(ctx, "scancel", id)
-	var e *CommandError
-	if errors.As(err, &e) && e.contains("invalid job id", "already completing or completed", "job/step already") {
+	if e, ok := errors.AsType[*CommandError](err); ok && e.contains("invalid job id", "already completing or completed", "job/step already") {
 		return nil
 	}
 	return err

@@ -42,8 +42,7 @@ func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
 		{"qos", "format=Name,GrpTRES,GrpJobs,MaxTRES,MaxTRESPU,MaxJobsPU,MaxTRESPA,MaxJobsPA"},
 	} {
 		out, err := run(ctx, "sacctmgr", append([]string{"--readonly", "--parsable2", "show"}, args...)...)
-		var e *CommandError
-		if errors.As(err, &e) && strings.Contains(out+e.Text, "accounting_storage/slurmdbd") {
+		if e, ok := errors.AsType[*CommandError](err); ok && strings.Contains(out+e.Text, "accounting_storage/slurmdbd") {
 			return nil, ErrNoAccounts
 		}
 		if err != nil {

@@ -91,8 +91,7 @@ func (r *kubeRun) finish(err error) error {
 	if err == nil {
 		return nil
 	}
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		f.Detail += "; " + left.Error()
 		return err
 	}

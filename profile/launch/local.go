@@ -67,8 +67,7 @@ func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	if t.Used != nil {
 		t.Used(max(peak.most, g.resident), peak.memory)
 	}
-	var failure *Failure
-	if errors.As(err, &failure) && failure.Status == data.OOM && peak.text != "" {
+	if failure, ok := errors.AsType[*Failure](err); ok && failure.Status == data.OOM && peak.text != "" {
 		failure.Detail += "; " + peak.text
 	}
 	return err

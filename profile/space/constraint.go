@@ -183,8 +183,7 @@ func Condition(s *data.Study, part string, of map[string]string) (func(data.Conf
 	}
 	cs, err := compileConstraints(&like)
 	if err != nil {
-		var input *data.InputError
-		if errors.As(err, &input) {
+		if input, ok := errors.AsType[*data.InputError](err); ok {
 			input.Source.Column = "objective." + part
 		}
 		return nil, err

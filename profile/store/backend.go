@@ -48,8 +48,7 @@ func backends() map[string]backend {
 
 // connectionLost reports whether an error is of the connection, not of a query.
 func connectionLost(err error) bool {
-	var network net.Error
-	if errors.As(err, &network) {
+	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
 	for _, is := range []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
@@ -135,8 +134,7 @@ func (e *storageError) Unwrap() error { return e.is }
 
 // wrap adds the storage and the action to an error, except to an InputError.
 func (a *address) wrap(doing string, err error, is error) error {
-	var input *data.InputError
-	if errors.As(err, &input) {
+	if _, ok := errors.AsType[*data.InputError](err); ok {
 		return err
 	}
 	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + oneLine(err)), is}

@@ -56,8 +56,8 @@ func openMySQL(a address, _ func(string) string) (gorm.Dialector, error) {
 // server that shuts down, lock waits and deadlocks, a full table or disk, a
 // connection that was lost.
 func mysqlTemporary(err error) bool {
-	var e *driver.MySQLError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*driver.MySQLError](err)
+	if !ok {
 		return errors.Is(err, driver.ErrInvalidConn) || connectionLost(err)
 	}
 	switch e.Number {

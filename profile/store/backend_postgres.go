@@ -40,8 +40,8 @@ func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {
 // rollback, insufficient resources, object not in the required state, operator
 // intervention, system error; or no connection.
 func postgresTemporary(err error) bool {
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		var connect *pgconn.ConnectError
 		return errors.As(err, &connect) || pgconn.SafeToRetry(err) || connectionLost(err)
 	}

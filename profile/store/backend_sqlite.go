@@ -40,8 +40,8 @@ func openSQLite(a address, beside func(string) string) (gorm.Dialector, error) {
 // sqliteTemporary reports whether a retry may succeed (file locked, disk full),
 // by SQLite's primary result codes: BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
 func sqliteTemporary(err error) bool {
-	var e *gosqlite.Error
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*gosqlite.Error](err)
+	if !ok {
 		return connectionLost(err)
 	}
 	switch e.Code() & 0xff {
