@@ -110,6 +110,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"open quote", "job: 'a\n", "f:2:1: found the end of the file, want a quote that ends the text begun at 1:6"},
 		{"indentation", "space:\n  workers: [1]\n ps: [1]\n", `f:3:2: found "ps: [1]", want a key as far indented as those beside it, or the end of the section`},
 		{"two colons", "job: a: b\n", `f:1:7: found "job: a: b", want one colon in a line, keys as far indented as those beside them, and quotes around a text with a colon and a blank`},
+		{"last line", "job: a\nspace: {workers: [1 2}", `f:2:22: found "space: {workers: [1 2}", want a comma, or a ] that ends the list begun at 2:18`},
 		{"no colon", "job: a\ncommand\n", `f:2:1: found "command", want a colon and a blank behind the key`},
 		{"no text", "job: \x01\n", "f: found what no YAML has (control characters are not allowed (value: 1)), want text in UTF-8 without control characters"},
 		{"two documents", ok + "---\njob: b\n", "f:4: found a second YAML document, want one document"},

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -60,13 +61,13 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 		y.fail(0, "", "an empty file", "the keys "+strings.Join(known, ", "))
 		return nil
 	} else if err != nil {
-		y.syntax(text, err)
+		y.err = YAMLError(y.file, text, err)
 		return nil
 	}
 	if err := dec.Decode(&more); err == nil {
 		y.fail(more.Line, "", "a second YAML document", "one document")
 	} else if err != io.EOF {
-		y.syntax(text, err)
+		y.err = YAMLError(y.file, text, err)
 	}
 	if y.err != nil {
 		return nil
@@ -129,12 +130,13 @@ var syntaxWants = []struct{ message, want string }{
 	{"unknown escape character", "two backslashes, or single quotes around the text"},
 }
 
-// syntax records an error of the YAML parser, where it stopped.
-func (y *yamlReader) syntax(text []byte, err error) {
-	var bad *yaml.LoadError
-	if !errors.As(err, &bad) || bad.Mark.Line == 0 {
-		y.fail(0, "", "what no YAML has ("+strings.TrimPrefix(err.Error(), "yaml: ")+")", "text in UTF-8 without control characters")
-		return
+// YAMLError turns an error of the YAML parser into an [*InputError] with the line and
+// column where it stopped.
+func YAMLError(file string, text []byte, err error) error {
+	bad, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok || bad.Mark.Line == 0 {
+		return &InputError{Source: Source{File: file}, Found: "what no YAML has (" + strings.TrimPrefix(err.Error(), "yaml: ") + ")",
+			Want: "text in UTF-8 without control characters"}
 	}
 	mark, want := bad.Mark, "valid YAML ("+bad.Message+")"
 	if strings.Contains(bad.Message, "expected ':'") {
@@ -146,10 +148,11 @@ func (y *yamlReader) syntax(text []byte, err error) {
 		}
 	}
 	found := "the end of the file"
-	if lines := bytes.Split(text, []byte("\n")); mark.Line < len(lines) {
-		found = quote(string(bytes.TrimSpace(lines[mark.Line-1])))
+	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	if n := len(lines); mark.Line < n || mark.Line == n && mark.Column <= utf8.RuneCountInString(lines[n-1]) {
+		found = quote(strings.TrimSpace(lines[mark.Line-1]))
 	}
-	y.fail(mark.Line, strconv.Itoa(mark.Column), found, want)
+	return &InputError{Source: Source{file, mark.Line, strconv.Itoa(mark.Column)}, Found: found, Want: want}
 }
 
 // object is a mapping of a document with known keys. A nil object has no

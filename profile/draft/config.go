@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"knee/data"
 )
 
 // file is a configuration file that a flag of a command names; see programs.yaml.
@@ -31,7 +33,9 @@ func (d *drafting) readFiles(dir string) {
 		text, err := os.ReadFile(path)
 		var content map[string]any
 		if err == nil {
-			err = yaml.Unmarshal(text, &content) // of JSON too
+			if err = yaml.Unmarshal(text, &content); err != nil { // of JSON too
+				err = data.YAMLError(name, text, err)
+			}
 		}
 		if err != nil {
 			d.note("%s cannot be read (%v): put its layout into the space, such as sharding: [zero2]", name, err)

@@ -291,10 +291,16 @@ func withMode(c data.Config) data.Config {
 
 // A missing or invalid DeepSpeed configuration file gives a note.
 func TestDraftOfABadDeepSpeedFile(t *testing.T) {
-	d := draft.New([]string{"deepspeed", "train.py", "--deepspeed", "ds.json", "--batch", "8"}, draft.Machine{GPUType: "a100", GPUs: 8}, t.TempDir())
-	read(t, d.Text)
-	if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "ds.json cannot be read") }) {
-		t.Errorf("notes %q", d.Notes)
+	dir := t.TempDir()
+	for _, want := range []string{"ds.json cannot be read (open ", `ds.json cannot be read (ds.json:2:6: found "\"b\": 2}", want a comma`} {
+		d := draft.New([]string{"deepspeed", "train.py", "--deepspeed", "ds.json", "--batch", "8"}, draft.Machine{GPUType: "a100", GPUs: 8}, dir)
+		read(t, d.Text)
+		if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, want) }) {
+			t.Errorf("notes %q, want …%s…", d.Notes, want)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "ds.json"), []byte("{\"a\": [1\n  \"b\": 2}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
