@@ -118,14 +118,14 @@ func TestImportSpreadsheets(t *testing.T) {
 	im := data.Import{Columns: map[string]string{"GPUs": "workers"}}
 	for name, above := range map[string]string{"excel": "sep=;\n", "comments": "# run 1 \"a\n# " + strings.Repeat("long ", 30000) + "\n", "nothing": ""} {
 		for _, rate := range []string{"1'234,5", "1’234,5", "1 234,5", "1\u00a0234,5", "1\u202f234,5", "1.234,5", "1234,5 samples/s"} {
-			ms, warnings, err := im.Read(strings.NewReader(above+"JOB;GPUs;Local_Batch;Throughput;x_Size\na;4;many;"+rate+";7\n"), "f")
+			ms, _, err := im.Read(strings.NewReader(above+"JOB;GPUs;Local_Batch;Throughput;x_Size\na;4;many;"+rate+";7\n"), "f")
 			if err == nil {
 				t.Fatalf("%s: many samples: %+v", name, ms)
 			}
 			if line := strings.Count(above, "\n") + 2; !strings.HasPrefix(err.Error(), fmt.Sprintf("f:%d:local_batch", line)) {
 				t.Errorf("%s: %v, want line %d", name, err, line)
 			}
-			ms, warnings, err = im.Read(strings.NewReader(above+"JOB;GPUs;Local_Batch;Throughput;x_Size\na;4;2469;"+rate+";7\n"), "f")
+			ms, warnings, err := im.Read(strings.NewReader(above+"JOB;GPUs;Local_Batch;Throughput;x_Size\na;4;2469;"+rate+";7\n"), "f")
 			if err != nil || len(warnings) > 0 || math.Abs(ms[0].StepTime-8) > 1e-9 || ms[0].Extra["Size"] != "7" {
 				t.Errorf("%s, %s: %+v, %q, %v", name, rate, ms, warnings, err)
 			}
