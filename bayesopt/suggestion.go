@@ -87,7 +87,8 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 	if best >= 0 {
 		s.Config = p.cands[best]
 		if p.Options.Objective != Accuracy {
-			s.Reason += "; best is " + s.Config.String()
+			s.Choice, s.Answer = s.Config, "best is "+s.Config.String()
+			s.Reason += "; " + s.Answer
 		}
 	}
 	return s

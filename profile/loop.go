@@ -158,8 +158,6 @@ func (l *loop) startOne() (string, error) {
 	}
 	s, err := r.Strategy.Next(h)
 	switch {
-	case over != "" && s.Stop:
-		return over + "; " + cmp.Or(s.Answer, s.Reason), nil
 	case over != "":
 		return strings.TrimSuffix(over+"; "+s.Answer, "; "), nil
 	case err != nil:

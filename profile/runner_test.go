@@ -155,6 +155,31 @@ func testRunnerTellsFailuresApart(t *testing.T) {
 	}
 }
 
+// stuck prints the same step again and again.
+type stuck struct{}
+
+func (stuck) Launch(ctx context.Context, _ launch.Trial, obs chan<- launch.Observation) error {
+	for {
+		select {
+		case obs <- launch.Observation{Step: 5, StepTime: 1, SyncTime: math.NaN(), Throughput: math.NaN(), Loss: 1, GradSqr: math.NaN(), GradVar: math.NaN()}:
+			time.Sleep(10 * time.Millisecond)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// A step that is printed again and again is none.
+func TestRunnerEndsAStuckTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, t.TempDir(), 1, stuck{})
+		r.Study.Trial.Timeout, r.Study.Trial.Retries = 50*time.Millisecond, 0
+		if res, _ := r.Run(t.Context()); len(res.Measurements) != 1 || res.Measurements[0].Status != data.Timeout {
+			t.Errorf("%+v", res.Measurements)
+		}
+	})
+}
+
 // A trial without a first step is reported long before its timeout.
 func TestRunnerRemarksOnSilence(t *testing.T) { synctest.Test(t, testRunnerRemarksOnSilence) }
 

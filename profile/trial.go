@@ -167,16 +167,25 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
 			}
 		case o := <-obs:
-			hang.Reset(timeout)
+			moved := m.Moved()
 			if take(o) {
 				cancel(errEnough)
+			}
+			if m.Moved() > moved {
+				hang.Reset(timeout)
 			}
 			if now := time.Now(); now.Sub(told) >= tellEvery {
 				told = now
 				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
 			}
 		case <-hang.C:
-			if len(obs) == 0 { // else the steps came in time, and this process is late
+			moved := m.Moved()
+			for range len(obs) { // they came in time if this process is late
+				if take(<-obs) {
+					cancel(errEnough)
+				}
+			}
+			if hang.Reset(timeout); m.Moved() == moved {
 				cancel(errHung)
 			}
 		case err := <-ended:

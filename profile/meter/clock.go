@@ -10,6 +10,7 @@ import (
 // clock reads the step times of one rank from its observations.
 type clock struct {
 	samples float64   // per step, to turn throughput into time
+	sole    bool      // all its lines are of one rank
 	step    float64   // the last that was counted; NaN before the first
 	at      time.Time // its time stamp
 }
@@ -22,10 +23,12 @@ type step struct {
 	rate    bool    // seconds are computed from samples/s
 }
 
-func newClock(samples float64) *clock { return &clock{samples: samples, step: math.NaN()} }
+func newClock(samples float64, sole bool) *clock {
+	return &clock{samples: samples, sole: sole, step: math.NaN()}
+}
 
-// fewestToRestart is the least counter value after which a step below half of
-// it starts a new epoch, and is not the line of a lagging rank.
+// fewestToRestart is the least counter value of unknown ranks after which a step
+// below half of it starts a new epoch, and is not the line of a lagging rank.
 const fewestToRestart = 8
 
 // longestStep is an upper limit of a plausible step, in seconds.
@@ -45,7 +48,7 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	}
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
-	restarted := o.Step < c.step/2 && c.step >= fewestToRestart
+	restarted := o.Step < c.step/2 && (c.sole || c.step >= fewestToRestart)
 	if steps <= 0 && !restarted {
 		return step{}, false
 	}

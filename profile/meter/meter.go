@@ -150,6 +150,10 @@ func (m *Meter) SeenOutside(peak, device float64) {
 	}
 }
 
+// Moved returns the number of steps of all ranks, which a line that repeats a
+// counter is not.
+func (m *Meter) Moved() int { return m.ranks.moved }
+
 // Observed returns the number of observations of steps.
 func (m *Meter) Observed() int { return m.seen }
 

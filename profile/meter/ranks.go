@@ -13,7 +13,9 @@ import (
 type ranks struct {
 	want    int // data.AllRanks for the mean of all
 	async   bool
+	single  bool // there is one worker
 	samples float64
+	moved   int // steps of all ranks
 	clocks  map[int]*clock
 	sums    map[int]*RankTime
 	current int               // the metered rank
@@ -33,7 +35,7 @@ func newRanks(want int, c data.Config) ranks {
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)
 	}
-	return ranks{want: want, async: c.ModeOrDefault() == data.PSAsync, samples: c.SamplesPerStep(),
+	return ranks{want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, samples: c.SamplesPerStep(),
 		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
 }
 
@@ -42,10 +44,13 @@ func newRanks(want int, c data.Config) ranks {
 func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine bool) {
 	c := r.clocks[o.Rank]
 	if c == nil {
-		c = newClock(r.samples)
+		c = newClock(r.samples, r.single || o.Rank != launch.UnknownRank)
 		r.clocks[o.Rank] = c
+		r.moved++
 	}
-	one, timed = c.advance(o)
+	if one, timed = c.advance(o); timed {
+		r.moved++
+	}
 	if timed && o.Rank != launch.UnknownRank {
 		r.note(o.Rank, one.seconds)
 	}
