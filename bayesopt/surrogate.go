@@ -67,20 +67,23 @@ func (p *Problem) setPriorMeans() {
 	}
 }
 
-// mostForeseen is how many of the last trials are predicted, each by a fit of its own:
-// a fit takes some 10 ms, and a search has tens of trials. Evidence of the last ones,
-// given those before, is still evidence.
-const mostForeseen = 64
+// refitGrowth is the growth of the history after which a form is fitted anew: a fit to
+// five sixths of the trials foretells as the fit to all of them, and their number grows
+// only with the logarithm of the trials.
+const refitGrowth = 1.2
 
-// foresee predicts ln step time of each of the last trials by a form fitted to those
-// before it.
+// foresee predicts ln step time of each trial by a form fitted to trials before it.
 func foresee(form MeanForm, trials []data.Measurement) []float64 {
 	all := slices.Repeat([]float64{math.NaN()}, len(trials))
-	first := max(0, len(trials)-mostForeseen)
-	_ = parallel.Each(len(trials)-first, 1, func() func(int) error {
+	var ends []int // of the trials that are fitted, and of all
+	for n := 0; n < len(trials); n = max(n+1, int(refitGrowth*float64(n))) {
+		ends = append(ends, n)
+	}
+	ends = append(ends, len(trials))
+	_ = parallel.Each(len(ends)-1, 1, func() func(int) error {
 		return func(i int) error {
-			k := first + i
-			if before, err := form(trials[:k]); err == nil && before != nil {
+			before, err := form(trials[:ends[i]])
+			for k := ends[i]; k < ends[i+1] && err == nil && before != nil; k++ {
 				all[k], _ = before(trials[k].Config)
 			}
 			return nil
