@@ -50,30 +50,26 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	return p.decide(post), nil
 }
 
-// decide chooses by acquisition, or stops.
+// decide chooses by acquisition, repeats a trial, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
 	c := p.choose(post, p.incumbent(post))
-	s := p.next(post, c)
-	s.Better = c.better
-	if p.bestIndex >= 0 && p.Options.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
-		s.Reason += "; " + p.claim(c)
-	}
-	return s
-}
-
-func (p *Problem) next(post *Posterior, c choice) Suggestion {
 	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
 	if fired != "" { // new candidates are not worth a trial, but a repetition may be
 		worth, least = math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret
 	}
-	if s, again := p.again(post, worth, least); again && p.Options.Objective != Accuracy {
-		return s
+	s, again := p.again(post, worth, least)
+	switch {
+	case again:
+	case fired != "" && !p.Options.KeepGoing:
+		s = p.Stopped(p.Favourite(post), fired)
+	default:
+		s = p.Suggest(c.pick, post, "")
+		s.Fired, s.Best = fired, p.Favourite(post)
 	}
-	if fired != "" && !p.Options.KeepGoing {
-		return p.Stopped(p.Favourite(post), fired)
+	s.Better = c.better
+	if p.bestIndex >= 0 && p.Options.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
+		s.Reason += "; " + p.claim(c)
 	}
-	s := p.Suggest(c.pick, post, "")
-	s.Fired, s.Best = fired, p.Favourite(post)
 	return s
 }
 

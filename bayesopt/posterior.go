@@ -220,7 +220,14 @@ func normalised(draws []weighted, keep int) *Posterior {
 
 // Predict returns the posterior of the noise-free response at x.
 func (p *Posterior) Predict(x []float64) Predictive {
-	return p.predictor()(x)
+	n := len(p.members)
+	out := Predictive{Mean: make([]float64, n), SD: make([]float64, n), Weight: p.weights, Freedom: p.members[0].freedom}
+	scratch := make([]float64, len(x)+maxJumps+len(p.members[0].y))
+	for i, g := range p.members {
+		m, v := g.predict(x, scratch)
+		out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
+	}
+	return out
 }
 
 // NoiseSD returns the standard deviation of one observation about the response,
@@ -231,24 +238,6 @@ func (p *Posterior) NoiseSD() float64 {
 		v += p.weights[i] * g.NoiseVariance()
 	}
 	return math.Sqrt(v)
-}
-
-// predictor returns a prediction at many points without allocating. Every
-// result overwrites the previous one; it is not safe for concurrent use.
-func (p *Posterior) predictor() func(x []float64) Predictive {
-	var scratch []float64
-	m := len(p.members)
-	out := Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights, Freedom: p.members[0].freedom}
-	return func(x []float64) Predictive {
-		for i, g := range p.members {
-			if need := g.scratch(); len(scratch) < need {
-				scratch = make([]float64, need)
-			}
-			m, v := g.predict(x, scratch)
-			out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
-		}
-		return out
-	}
 }
 
 // record holds the standard normal scores of every trial after the first

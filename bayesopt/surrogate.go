@@ -121,13 +121,13 @@ func rootOfCores(c data.Config) (float64, bool) {
 	return -0.5 * math.Log(cores), positive(cores)
 }
 
-// residuals returns the residuals of the observations from each prior mean, and
-// the variance of each observation, nil if all are unknown.
-func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
+// residuals returns the residuals of the observations from each prior mean, the
+// variance of each observation, nil if all are unknown, and its excess.
+func (p *Problem) residuals() (x [][]float64, responses []response, noise, excess []float64) {
 	responses = make([]response, len(p.priorMeans))
 	known := 0.0
 	for _, o := range p.observations {
-		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
+		x, noise, known, excess = append(x, o.x), append(noise, o.variance), known+o.variance, append(excess, o.excess)
 	}
 	for k, t := range p.priorMeans {
 		r := &responses[k]
@@ -146,18 +146,7 @@ func (p *Problem) residuals() (x [][]float64, responses []response, noise []floa
 	if known == 0 {
 		noise = nil
 	}
-	return x, responses, noise
-}
-
-// shift converts the prediction of residuals into that of the response of
-// candidate i, written into dst.
-func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive) Predictive {
-	dst.Mean = dst.Mean[:0]
-	for k, m := range raw.Mean {
-		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+p.offset[i])
-	}
-	dst.SD, dst.Weight, dst.Freedom = raw.SD, raw.Weight, raw.Freedom
-	return *dst
+	return x, responses, noise, excess
 }
 
 // learn fits the model to the measurements, and then also to the running trials
@@ -169,18 +158,12 @@ func (p *Problem) learn() (*Posterior, error) {
 		return nil, nil
 	}
 	fit := func() (*Posterior, error) {
-		x, responses, noise := p.residuals()
-		return averageOver(x, responses, noise, p.excess(), Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
+		x, responses, noise, excess := p.residuals()
+		return averageOver(x, responses, noise, excess, Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
 	}
 	post, err := fit()
 	if err != nil {
 		return nil, err
-	}
-	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
-		p.impute(post)
-		if post, err = fit(); err != nil {
-			return nil, err
-		}
 	}
 	record := post.record
 	if len(p.running) > 0 {
@@ -200,43 +183,8 @@ func (p *Problem) learn() (*Posterior, error) {
 	return post, nil
 }
 
-// censoredExcess is the assumed excess, in nats, of a trial over its time limit
-// before the first fit.
+// censoredExcess is the assumed excess, in nats, of a trial over its time limit.
 const censoredExcess = 0.5
-
-// excess returns by how much the time of each observation exceeds its bound, 0
-// for a measured one.
-func (p *Problem) excess() []float64 {
-	out := make([]float64, len(p.observations))
-	for k, o := range p.observations {
-		if !o.feasible {
-			out[k] = o.logTime - o.bound
-		}
-	}
-	return out
-}
-
-// impute sets the times of trials that met their time limit to their
-// expectation given that bound and all other observations: the mean of a
-// truncated normal distribution (one step of the expectation-maximisation of
-// Schmee and Hahn, "A simple method for regression analysis with censored
-// data", 1979).
-func (p *Problem) impute(post *Posterior) {
-	expected := make([]float64, len(p.observations))
-	for m, g := range post.members {
-		miss, sd := g.factor.LeaveOneOut(g.y)
-		for k, o := range p.observations {
-			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
-			u := (o.bound - mean) / sd
-			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
-		}
-	}
-	for k := range p.observations {
-		if o := &p.observations[k]; !o.feasible {
-			o.logTime = max(o.bound, expected[k])
-		}
-	}
-}
 
 // expected returns the posterior mean of the response of candidate i.
 func (p *Problem) expected(post *Posterior, i int) float64 {
@@ -246,5 +194,9 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 
 // belief returns the posterior of the response of candidate i.
 func (p *Problem) belief(post *Posterior, i int) Predictive {
-	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
+	b := post.Predict(p.Points[i])
+	for k := range b.Mean {
+		b.Mean[k] += p.priorMeans[post.form[k]].at[i] + p.offset[i]
+	}
+	return b
 }

@@ -55,15 +55,6 @@ func resultColumns() []string {
 		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
 }
 
-// rows returns the row of every candidate by its key.
-func (t *Table) rows() map[string]int {
-	index := map[string]int{}
-	for i, c := range t.Candidates {
-		index[c.Key()] = i
-	}
-	return index
-}
-
 // ReadTable reads a table of parameters, time_s, cost_usd and status; name is
 // the file name in errors.
 //
