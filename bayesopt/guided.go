@@ -67,8 +67,16 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 		s.Fired, s.Best = fired, p.Favourite(post)
 	}
 	s.Better = c.better
-	if p.bestIndex >= 0 && p.Options.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
-		s.Reason += "; " + p.claim(c)
+	if s.Best < 0 || p.Options.Objective == Accuracy {
+		return s
+	}
+	s.Choice = p.cands[s.Best]
+	s.Answer = "best is " + s.Choice.String()
+	if p.bestIndex >= 0 && len(post.record) >= minRecord {
+		s.Answer += "; " + p.claim(c)
+		if !s.Stop {
+			s.Reason += "; " + p.claim(c)
+		}
 	}
 	return s
 }
