@@ -43,7 +43,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if len(p.Open()) == 0 {
 		return p.Exhausted(p.Favourite(post)), nil
 	}
-	if post == nil || p.starting() {
+	if post == nil || p.Trials < startTrials || len(p.observations) < startTrials {
 		i, reason := p.startPick()
 		return p.Suggest(i, post, reason), nil
 	}

@@ -53,13 +53,13 @@ type Problem struct {
 // observation is one trial in the terms of the model.
 type observation struct {
 	x          []float64
-	logTime    float64   // ln step time, assumed if censored
+	logTime    float64   // ln step time; imputed if censored
 	variance   float64   // known measurement variance of logTime; 0 if unknown
 	priorMeans []float64 // values of the prior means
 	foreseen   []float64 // of these before the trial, see [priorMean]
 	index      int       // candidate, −1 for a configuration outside the table
 	feasible   bool      // measured; false: only a lower bound
-	excess     float64   // of logTime over the lower bound that is known, if not feasible
+	bound      float64   // lower bound of ln step time; logTime if measured
 }
 
 // NewProblem prepares a decision. It fails with a *data.InputError for an
@@ -171,7 +171,7 @@ func (p *Problem) observe() {
 		if !ok {
 			continue
 		}
-		o.logTime, o.feasible = math.Log(m.StepTime), m.Status == data.OK
+		o.logTime, o.bound, o.feasible = math.Log(m.StepTime), math.Log(m.StepTime), m.Status == data.OK
 		if !o.feasible {
 			p.limit = min(p.limit, o.logTime)
 		} else {
@@ -192,7 +192,8 @@ func (p *Problem) observe() {
 	p.limit = max(p.limit, longest)
 	for k := range p.observations {
 		if o := &p.observations[k]; !o.feasible {
-			o.logTime, o.excess = max(o.logTime, p.limit)+censoredExcess, censoredExcess
+			o.bound = max(o.logTime, p.limit)
+			o.logTime = o.bound + censoredExcess
 		}
 	}
 }

@@ -122,12 +122,13 @@ func rootOfCores(c data.Config) (float64, bool) {
 }
 
 // residuals returns the residuals of the observations from each prior mean, the
-// variance of each observation, nil if all are unknown, and its excess.
+// variance of each observation, nil if all are unknown, and by how much each
+// exceeds the lower bound that is known of it.
 func (p *Problem) residuals() (x [][]float64, responses []response, noise, excess []float64) {
 	responses = make([]response, len(p.priorMeans))
 	known := 0.0
 	for _, o := range p.observations {
-		x, noise, known, excess = append(x, o.x), append(noise, o.variance), known+o.variance, append(excess, o.excess)
+		x, noise, known, excess = append(x, o.x), append(noise, o.variance), known+o.variance, append(excess, o.logTime-o.bound)
 	}
 	for k, t := range p.priorMeans {
 		r := &responses[k]
@@ -165,6 +166,12 @@ func (p *Problem) learn() (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !math.IsInf(p.limit, 1) && p.Successes > 0 {
+		p.impute(post)
+		if post, err = fit(); err != nil {
+			return nil, err
+		}
+	}
 	record := post.record
 	if len(p.running) > 0 {
 		for _, i := range p.running {
@@ -183,8 +190,31 @@ func (p *Problem) learn() (*Posterior, error) {
 	return post, nil
 }
 
-// censoredExcess is the assumed excess, in nats, of a trial over its time limit.
+// censoredExcess is the assumed excess, in nats, of a trial over its time limit
+// before the first fit.
 const censoredExcess = 0.5
+
+// impute sets the times of trials that met their time limit to their
+// expectation given that bound and all other observations: the mean of a
+// truncated normal distribution (one step of the expectation-maximisation of
+// Schmee and Hahn, "A simple method for regression analysis with censored
+// data", 1979).
+func (p *Problem) impute(post *Posterior) {
+	expected := make([]float64, len(p.observations))
+	for m, g := range post.members {
+		miss, sd := g.factor.LeaveOneOut(g.y)
+		for k, o := range p.observations {
+			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
+			u := (o.bound - mean) / sd
+			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+		}
+	}
+	for k := range p.observations {
+		if o := &p.observations[k]; !o.feasible {
+			o.logTime = max(o.bound, expected[k])
+		}
+	}
+}
 
 // expected returns the posterior mean of the response of candidate i.
 func (p *Problem) expected(post *Posterior, i int) float64 {
