@@ -23,7 +23,8 @@ func TestScreen(t *testing.T) {
 	best, open := p.incumbent(post), p.Open()
 	kept := p.screen(post, best, open)
 	if len(open)*len(post.members) <= screenAbove || len(kept) != screenKeep {
-		t.Fatalf("%d of %d candidates are kept with %d members, want %d of more than %d predictions", len(kept), len(open), len(post.members), screenKeep, screenAbove)
+		t.Fatalf("%d of %d candidates are kept with %d members, want %d of more than %d predictions",
+			len(kept), len(open), len(post.members), screenKeep, screenAbove)
 	}
 	top := slices.MaxFunc(p.verdicts(post, best, open), p.prefer)
 	if c := p.choose(post, best); c.pick != top.candidate || !slices.Contains(kept, top.candidate) {

@@ -134,14 +134,16 @@ func (p *Problem) residuals() (x [][]float64, responses []response, noise, exces
 		r := &responses[k]
 		for i, o := range p.observations {
 			r.y = append(r.y, o.logTime-o.priorMeans[k])
-			if before := o.foreseen[k]; finite(before) {
-				r.surprise = append(r.surprise, o.logTime-before)
-			} else {
-				r.surprise, r.from = append(r.surprise, r.y[i]), i+1
+			if t.foreseen == nil {
+				continue
 			}
-		}
-		if t.foreseen == nil {
-			r.surprise = nil
+			before := o.priorMeans[k]
+			if o.feasible && !finite(t.foreseen[o.success]) {
+				r.from = i + 1
+			} else if o.feasible {
+				before = t.foreseen[o.success]
+			}
+			r.surprise = append(r.surprise, o.logTime-before)
 		}
 	}
 	if known == 0 {
@@ -160,7 +162,8 @@ func (p *Problem) learn() (*Posterior, error) {
 	}
 	fit := func() (*Posterior, error) {
 		x, responses, noise, excess := p.residuals()
-		return averageOver(x, responses, noise, excess, Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
+		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}
+		return averageOver(x, responses, noise, excess, prior, averageKeep, p.Options.Seed)
 	}
 	post, err := fit()
 	if err != nil {

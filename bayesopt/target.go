@@ -87,7 +87,8 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 		s = p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
 		s.PFeasible, s.Fired = p.fits[pick], stop
 	}
-	s.Expected, s.Best, s.Better, s.Choice, s.Answer = p.drawn(at, ln[at], sd[at]), answer, o.better, p.cands[answer], p.answer(o)
+	s.Expected, s.Better = p.drawn(at, ln[at], sd[at]), o.better
+	s.Best, s.Choice, s.Answer = answer, p.cands[answer], p.answer(o)
 	return s, nil
 }
 

@@ -170,7 +170,8 @@ func ByKind(scores []Score) []Score {
 
 // figures returns the averages.
 func (s *Score) figures() []*float64 {
-	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed, &s.Worse}
+	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20,
+		&s.StopEvals, &s.StopWithin5, &s.Failed, &s.Worse}
 }
 
 // regret returns the best value after n evaluations ÷ best of the table − 1; 9
