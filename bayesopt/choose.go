@@ -86,7 +86,8 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	if !math.IsInf(p.limit, 1) || slices.ContainsFunc(p.History.Measured, func(m data.Measurement) bool { return m.Status == data.OOM }) {
 		failure = p.Options.Constants.FailureCost
 	}
-	judge := func(i int, belief Predictive) verdict {
+	judge := func(i int) verdict {
+		belief := p.belief(post, i)
 		v := verdict{candidate: i, score: math.Log(p.fits[i])}
 		_, v.sd = belief.Moments()
 		if p.Options.Objective == Accuracy {
@@ -104,9 +105,8 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	}
 	out := make([]verdict, len(of))
 	_ = parallel.Each(len(of), parallelBatch, func() func(k int) error {
-		predict, moved := post.predictor(), Predictive{}
 		return func(k int) error {
-			out[k] = judge(of[k], p.shift(predict(p.Points[of[k]]), post, of[k], &moved))
+			out[k] = judge(of[k])
 			return nil
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // column maps one aspect of a configuration to a number, not finite if
@@ -33,13 +34,20 @@ type encoder struct {
 // fails with a *data.InputError that names two candidates with equal points:
 // the model cannot tell them apart.
 func newEncoder(cands []data.Config) (*encoder, [][]float64, error) {
-	e, points := &encoder{}, make([][]float64, len(cands))
-	var values [][]float64
-	for _, c := range columnsFor(cands) {
-		v, err := c.measure(cands)
-		if err != nil {
-			return nil, nil, err
+	e, points, columns := &encoder{}, make([][]float64, len(cands)), columnsFor(cands)
+	measured := make([][]float64, len(columns))
+	err := parallel.Each(len(columns), 1, func() func(int) error {
+		return func(k int) (err error) {
+			measured[k], err = columns[k].measure(cands)
+			return err
 		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var values [][]float64
+	for k, c := range columns {
+		v := measured[k]
 		same := func(w []float64) bool {
 			return slices.EqualFunc(v, w, func(a, b float64) bool { return math.Abs(a-b) <= 1e-9 })
 		}

@@ -43,17 +43,29 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 	if len(p.Open()) == 0 {
 		return p.Exhausted(p.Favourite(post)), nil
 	}
-	if post == nil || p.starting() {
+	if post == nil || p.Trials < startTrials || len(p.observations) < startTrials {
 		i, reason := p.startPick()
 		return p.Suggest(i, post, reason), nil
 	}
 	return p.decide(post), nil
 }
 
-// decide chooses by acquisition, or stops.
+// decide chooses by acquisition, repeats a trial, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
 	c := p.choose(post, p.incumbent(post))
-	s := p.next(post, c)
+	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
+	if fired != "" { // new candidates are not worth a trial, but a repetition may be
+		worth, least = math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret
+	}
+	s, again := p.again(post, worth, least)
+	switch {
+	case again:
+	case fired != "" && !p.Options.KeepGoing:
+		s = p.Stopped(p.Favourite(post), fired)
+	default:
+		s = p.Suggest(c.pick, post, "")
+		s.Fired, s.Best = fired, p.Favourite(post)
+	}
 	s.Better = c.better
 	if s.Best < 0 || p.Options.Objective == Accuracy {
 		return s
@@ -66,22 +78,6 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 			s.Reason += "; " + p.claim(c)
 		}
 	}
-	return s
-}
-
-func (p *Problem) next(post *Posterior, c choice) Suggestion {
-	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
-	if fired != "" { // new candidates are not worth a trial, but a repetition may be
-		worth, least = math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret
-	}
-	if s, again := p.again(post, worth, least); again && p.Options.Objective != Accuracy {
-		return s
-	}
-	if fired != "" && !p.Options.KeepGoing {
-		return p.Stopped(p.Favourite(post), fired)
-	}
-	s := p.Suggest(c.pick, post, "")
-	s.Fired, s.Best = fired, p.Favourite(post)
 	return s
 }
 

@@ -27,21 +27,13 @@ func Objectives() []Objective {
 	return []Objective{Throughput, Goodput, StepTime, CostToTarget, Accuracy}
 }
 
-// ParseObjective returns the objective of a study file: maximised, minimised,
-// or accuracy if Cover is set; throughput if empty. It fails with a
-// *data.InputError if the name is unknown or in the wrong field.
-func ParseObjective(o data.Objective) (Objective, error) {
-	named := Objective(o.Maximize + o.Minimize)
-	switch {
-	case o.Cover:
-		return Accuracy, nil
-	case named == "":
-		return Throughput, nil
-	case named != Accuracy && slices.Contains(Objectives(), named) && named.Maximised() == (o.Maximize != ""):
-		return named, nil
+// ObjectiveOf returns the objective of a study, throughput if empty. Strategies
+// refuse an unknown one.
+func ObjectiveOf(o data.Objective) Objective {
+	if o.Cover {
+		return Accuracy
 	}
-	return "", &data.InputError{Source: data.Source{Column: "objective"}, Found: fmt.Sprintf("maximize %q, minimize %q", o.Maximize, o.Minimize),
-		Want: "maximize: throughput or goodput, minimize: step_time or cost_to_target, or accuracy"}
+	return cmp.Or(Objective(o.Maximize+o.Minimize), Throughput)
 }
 
 // Maximised reports whether larger values of the objective are better.

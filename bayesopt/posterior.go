@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/internal/parallel"
 )
 
 const (
@@ -75,13 +77,22 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 		floats.Scale(1/sigma2, extra)
 	}
 	var draws []weighted
+	level := stat.Mean(responses[0].y, nil)
 	for n := 0; n < averageDraws || n < drawRounds*averageDraws && effective(draws) < enoughDraws; n += averageDraws {
-		for range averageDraws {
-			// skip draws whose matrix cannot be factorised
-			if g, err := condition(x, responses[0].y, extra, stat.Mean(responses[0].y, nil), p.draw(d, rng)); err == nil {
-				draws = append(draws, g.weighted(responses)...)
-			}
+		drawn, round := make([]Hyper, averageDraws), make([][]weighted, averageDraws)
+		for k := range drawn {
+			drawn[k] = p.draw(d, rng)
 		}
+		_ = parallel.Each(averageDraws, 1, func() func(int) error {
+			return func(k int) error {
+				// skip draws whose matrix cannot be factorised
+				if g, err := condition(x, responses[0].y, extra, level, drawn[k]); err == nil {
+					round[k] = g.weighted(responses)
+				}
+				return nil
+			}
+		})
+		draws = append(draws, slices.Concat(round...)...)
 	}
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
@@ -209,7 +220,14 @@ func normalised(draws []weighted, keep int) *Posterior {
 
 // Predict returns the posterior of the noise-free response at x.
 func (p *Posterior) Predict(x []float64) Predictive {
-	return p.predictor()(x)
+	n := len(p.members)
+	out := Predictive{Mean: make([]float64, n), SD: make([]float64, n), Weight: p.weights, Freedom: p.members[0].freedom}
+	scratch := make([]float64, len(x)+maxJumps+len(p.members[0].y))
+	for i, g := range p.members {
+		m, v := g.predict(x, scratch)
+		out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
+	}
+	return out
 }
 
 // NoiseSD returns the standard deviation of one observation about the response,
@@ -222,28 +240,13 @@ func (p *Posterior) NoiseSD() float64 {
 	return math.Sqrt(v)
 }
 
-// predictor returns a prediction at many points without allocating. Every
-// result overwrites the previous one; it is not safe for concurrent use.
-func (p *Posterior) predictor() func(x []float64) Predictive {
-	var scratch []float64
-	m := len(p.members)
-	out := Predictive{Mean: make([]float64, m), SD: make([]float64, m), Weight: p.weights, Freedom: p.members[0].freedom}
-	return func(x []float64) Predictive {
-		for i, g := range p.members {
-			if need := g.scratch(); len(scratch) < need {
-				scratch = make([]float64, need)
-			}
-			m, v := g.predict(x, scratch)
-			out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
-		}
-		return out
-	}
-}
-
 // record holds the standard normal scores of every trial after the first
 // recordFrom, predicted from those before it. Scores of about one mean that
 // predicted standard deviations are correct.
 type record []float64
+
+// negligible is the weight, relative to the largest, that cannot change a score.
+const negligible = 1e-9
 
 // recordFrom is the number of first trials left out: the first has no
 // prediction, the second hardly one.
@@ -275,7 +278,7 @@ func newRecord(draws []weighted, excess []float64) record {
 		top := floats.Max(logged)
 		for k, d := range draws {
 			t, w := d.trials[i], math.Exp(logged[k]-top)
-			if sum += w; i >= recordFrom {
+			if sum += w; i >= recordFrom && w > negligible {
 				below += w * distuv.StudentsT{Sigma: t.sd * math.Sqrt(t.scale/t.shape), Nu: 2 * t.shape}.CDF(t.off-bound)
 			}
 			logged[k] += t.density

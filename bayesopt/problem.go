@@ -56,10 +56,10 @@ type observation struct {
 	logTime    float64   // ln step time; imputed if censored
 	variance   float64   // known measurement variance of logTime; 0 if unknown
 	priorMeans []float64 // values of the prior means
-	foreseen   []float64 // of these before the trial, see [priorMean]
 	index      int       // candidate, −1 for a configuration outside the table
 	feasible   bool      // measured; false: only a lower bound
-	bound      float64   // lower bound of ln step time, if not feasible
+	success    int       // index among the successful trials, if feasible
+	bound      float64   // lower bound of ln step time; logTime if measured
 }
 
 // NewProblem prepares a decision. It fails with a *data.InputError for an
@@ -171,15 +171,11 @@ func (p *Problem) observe() {
 		if !ok {
 			continue
 		}
-		o.logTime, o.feasible = math.Log(m.StepTime), m.Status == data.OK
+		o.logTime, o.bound, o.feasible = math.Log(m.StepTime), math.Log(m.StepTime), m.Status == data.OK
 		if !o.feasible {
 			p.limit = min(p.limit, o.logTime)
 		} else {
-			for k, t := range p.priorMeans {
-				if t.foreseen != nil {
-					o.foreseen[k] = t.foreseen[successes-1]
-				}
-			}
+			o.success = successes - 1
 			p.Successes++
 			longest = max(longest, o.logTime)
 			o.variance = (m.StepTimeSE / m.StepTime) * (m.StepTimeSE / m.StepTime)
@@ -210,7 +206,6 @@ func (p *Problem) observation(c data.Config) (observation, bool) {
 		m, defined := t.of(c)
 		o.priorMeans, ok = append(o.priorMeans, m), ok && defined && finite(m)
 	}
-	o.foreseen = slices.Clone(o.priorMeans)
 	return o, ok
 }
 

@@ -3,6 +3,7 @@ package bayesopt
 import (
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -172,19 +173,25 @@ func TestFirstPredictions(t *testing.T) {
 	}
 }
 
-// Of many trials the last ones are foreseen, each from all before it, so that the fits
-// of a suggestion are bounded.
+// Every trial is foreseen by a fit to most of those before it and no other, and the
+// fits of a suggestion are few.
 func TestForeseen(t *testing.T) {
-	trials := make([]data.Measurement, mostForeseen+36)
+	trials := make([]data.Measurement, 100)
 	for i := range trials {
 		trials[i].Workers = i + 1
 	}
+	var fits atomic.Int32
 	form := func(before []data.Measurement) (func(data.Config) (float64, bool), error) {
+		fits.Add(1)
 		return func(c data.Config) (float64, bool) { return float64(1000*len(before) + c.Workers), true }, nil
 	}
 	for k, v := range foresee(form, trials) {
-		if want := float64(1000*k + k + 1); k < 36 != math.IsNaN(v) || k >= 36 && v != want {
-			t.Errorf("trial %d is foreseen as %g, want %g from the 37th on", k+1, v, want)
+		fitted := math.Floor(v / 1000)
+		if v-1000*fitted != float64(k+1) || fitted > float64(k) || 1.2*fitted < float64(k) {
+			t.Errorf("trial %d is foreseen as %g, want that of a fit to %g to %d trials", k+1, v, math.Ceil(float64(k)/1.2), k)
 		}
+	}
+	if fits.Load() > 25 {
+		t.Errorf("%d fits for 100 trials, want at most 25", fits.Load())
 	}
 }

@@ -6,23 +6,16 @@ import "math"
 // trials leave nine configurations.
 const repeatShare = 4
 
-// mayRepeat reports whether a repetition is allowed.
-func (p *Problem) mayRepeat() bool {
-	if !p.Options.Noisy || p.Options.Once || p.bestIndex < 0 {
-		return false
-	}
-	repeats := 0
-	for _, n := range p.looks {
-		repeats += max(0, n-1)
-	}
-	return p.Options.Trials == 0 || repeatShare*(repeats+1) <= p.Options.Trials
-}
-
 // again suggests a repetition if its expected improvement of the choice of the
 // best is at least least, a share of the objective, and more than the value of
 // the best new trial, whose logarithm is worth.
 func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool) {
-	if !p.mayRepeat() {
+	repeats := 1
+	for _, n := range p.looks {
+		repeats += max(0, n-1)
+	}
+	useful := p.Options.Noisy && p.bestIndex >= 0 && p.Options.Objective != Accuracy
+	if !useful || p.Options.Once || p.Options.Trials > 0 && repeatShare*repeats > p.Options.Trials {
 		return Suggestion{}, false
 	}
 	pick, gain := p.mostTelling(post)

@@ -10,11 +10,6 @@ import (
 // the first trials cost less.
 const startTrials = 2
 
-// starting reports whether the next trial belongs to the start.
-func (p *Problem) starting() bool {
-	return p.Trials < startTrials || len(p.observations) < startTrials
-}
-
 // startPick returns the next candidate of the start and the reason. The first
 // is the cheapest per hour: it gives a first answer and the scale at low cost.
 // The others are in the cheapest third; over the whole table they cost several

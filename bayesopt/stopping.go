@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -64,9 +65,12 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 	}
 	rng, target, freedom := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret), p.Options.Constants.TailFreedom
 	tail := distuv.ChiSquared{K: freedom, Src: rng}
-	for _, member := range post.fair {
+	var joint *distmv.Normal
+	for m, member := range post.fair {
 		g := member.gp
-		joint := g.joint(points, rng)
+		if m == 0 || g != post.fair[m-1].gp { // draws of large weight repeat
+			joint = g.joint(points, rng)
+		}
 		level, sample, own := joint.Mean(nil), make([]float64, len(points)), 0.0
 		if !p.Options.Noisy {
 			own = math.Sqrt(g.NoiseVariance())

@@ -64,7 +64,7 @@ func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 		s.PFeasible = p.fits[i] * belief.Below(p.limit+p.offset[i])
 	}
 	if p.priced {
-		s.Cost = p.trialSeconds()(i, belief) * p.hourly[i] / 3600
+		s.Cost = p.trialSeconds(i, belief) * p.hourly[i] / 3600
 	}
 	s.Reason = p.reason(i, belief, why, s)
 	return s

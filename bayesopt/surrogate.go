@@ -67,20 +67,23 @@ func (p *Problem) setPriorMeans() {
 	}
 }
 
-// mostForeseen is how many of the last trials are predicted, each by a fit of its own:
-// a fit takes some 10 ms, and a search has tens of trials. Evidence of the last ones,
-// given those before, is still evidence.
-const mostForeseen = 64
+// refitGrowth is the growth of the history after which a form is fitted anew: a fit to
+// five sixths of the trials foretells as the fit to all of them, and their number grows
+// only with the logarithm of the trials.
+const refitGrowth = 1.2
 
-// foresee predicts ln step time of each of the last trials by a form fitted to those
-// before it.
+// foresee predicts ln step time of each trial by a form fitted to trials before it.
 func foresee(form MeanForm, trials []data.Measurement) []float64 {
 	all := slices.Repeat([]float64{math.NaN()}, len(trials))
-	first := max(0, len(trials)-mostForeseen)
-	_ = parallel.Each(len(trials)-first, 1, func() func(int) error {
+	var ends []int // of the trials that are fitted, and of all
+	for n := 0; n < len(trials); n = max(n+1, int(refitGrowth*float64(n))) {
+		ends = append(ends, n)
+	}
+	ends = append(ends, len(trials))
+	_ = parallel.Each(len(ends)-1, 1, func() func(int) error {
 		return func(i int) error {
-			k := first + i
-			if before, err := form(trials[:k]); err == nil && before != nil {
+			before, err := form(trials[:ends[i]])
+			for k := ends[i]; k < ends[i+1] && err == nil && before != nil; k++ {
 				all[k], _ = before(trials[k].Config)
 			}
 			return nil
@@ -118,43 +121,35 @@ func rootOfCores(c data.Config) (float64, bool) {
 	return -0.5 * math.Log(cores), positive(cores)
 }
 
-// residuals returns the residuals of the observations from each prior mean, and
-// the variance of each observation, nil if all are unknown.
-func (p *Problem) residuals() (x [][]float64, responses []response, noise []float64) {
+// residuals returns the residuals of the observations from each prior mean, the
+// variance of each observation, nil if all are unknown, and by how much each
+// exceeds the lower bound that is known of it.
+func (p *Problem) residuals() (x [][]float64, responses []response, noise, excess []float64) {
 	responses = make([]response, len(p.priorMeans))
 	known := 0.0
 	for _, o := range p.observations {
-		x, noise, known = append(x, o.x), append(noise, o.variance), known+o.variance
+		x, noise, known, excess = append(x, o.x), append(noise, o.variance), known+o.variance, append(excess, o.logTime-o.bound)
 	}
 	for k, t := range p.priorMeans {
 		r := &responses[k]
 		for i, o := range p.observations {
 			r.y = append(r.y, o.logTime-o.priorMeans[k])
-			if before := o.foreseen[k]; finite(before) {
-				r.surprise = append(r.surprise, o.logTime-before)
-			} else {
-				r.surprise, r.from = append(r.surprise, r.y[i]), i+1
+			if t.foreseen == nil {
+				continue
 			}
-		}
-		if t.foreseen == nil {
-			r.surprise = nil
+			before := o.priorMeans[k]
+			if o.feasible && !finite(t.foreseen[o.success]) {
+				r.from = i + 1
+			} else if o.feasible {
+				before = t.foreseen[o.success]
+			}
+			r.surprise = append(r.surprise, o.logTime-before)
 		}
 	}
 	if known == 0 {
 		noise = nil
 	}
-	return x, responses, noise
-}
-
-// shift converts the prediction of residuals into that of the response of
-// candidate i, written into dst.
-func (p *Problem) shift(raw Predictive, post *Posterior, i int, dst *Predictive) Predictive {
-	dst.Mean = dst.Mean[:0]
-	for k, m := range raw.Mean {
-		dst.Mean = append(dst.Mean, m+p.priorMeans[post.form[k]].at[i]+p.offset[i])
-	}
-	dst.SD, dst.Weight, dst.Freedom = raw.SD, raw.Weight, raw.Freedom
-	return *dst
+	return x, responses, noise, excess
 }
 
 // learn fits the model to the measurements, and then also to the running trials
@@ -166,8 +161,9 @@ func (p *Problem) learn() (*Posterior, error) {
 		return nil, nil
 	}
 	fit := func() (*Posterior, error) {
-		x, responses, noise := p.residuals()
-		return averageOver(x, responses, noise, p.excess(), Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}, averageKeep, p.Options.Seed)
+		x, responses, noise, excess := p.residuals()
+		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}
+		return averageOver(x, responses, noise, excess, prior, averageKeep, p.Options.Seed)
 	}
 	post, err := fit()
 	if err != nil {
@@ -201,18 +197,6 @@ func (p *Problem) learn() (*Posterior, error) {
 // before the first fit.
 const censoredExcess = 0.5
 
-// excess returns by how much the time of each observation exceeds its bound, 0
-// for a measured one.
-func (p *Problem) excess() []float64 {
-	out := make([]float64, len(p.observations))
-	for k, o := range p.observations {
-		if !o.feasible {
-			out[k] = o.logTime - o.bound
-		}
-	}
-	return out
-}
-
 // impute sets the times of trials that met their time limit to their
 // expectation given that bound and all other observations: the mean of a
 // truncated normal distribution (one step of the expectation-maximisation of
@@ -243,5 +227,9 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 
 // belief returns the posterior of the response of candidate i.
 func (p *Problem) belief(post *Posterior, i int) Predictive {
-	return p.shift(post.Predict(p.Points[i]), post, i, new(Predictive))
+	b := post.Predict(p.Points[i])
+	for k := range b.Mean {
+		b.Mean[k] += p.priorMeans[post.form[k]].at[i] + p.offset[i]
+	}
+	return b
 }

@@ -49,7 +49,7 @@ type outlook struct {
 // minimises mean plus one standard deviation: among hundreds of candidates, the
 // best mean is probably too optimistic. So does the gradient, as a single trial
 // seldom changes which mean is best, but several together do.
-func (p *Problem) decideTarget() (Suggestion, error) {
+func (p *Problem) decideTarget() (s Suggestion, err error) {
 	open := p.Open()
 	if p.Successes == 0 {
 		if len(open) == 0 {
@@ -77,20 +77,18 @@ func (p *Problem) decideTarget() (Suggestion, error) {
 			pick, most, least = i, g, known
 		}
 	}
-	answer := o.wanted[o.best]
-	stop := ""
+	answer, at, stop := o.wanted[o.best], pick, ""
 	if p.Successes >= minRecord && o.better < p.Options.Constants.StopChance {
 		stop = fmt.Sprintf("stop after %d trials", p.Trials)
 	}
 	if pick < 0 || stop != "" && !p.Options.KeepGoing {
-		stop = cmp.Or(stop, "stop: no candidate is left to measure")
-		s := p.Stopped(answer, stop+"; "+p.answer(o))
-		s.Expected, s.Better, s.Choice, s.Answer = p.drawn(answer, ln[answer], sd[answer]), o.better, p.cands[answer], p.answer(o)
-		return s, nil
+		at, s = answer, p.Stopped(answer, cmp.Or(stop, "stop: no candidate is left to measure")+"; "+p.answer(o))
+	} else {
+		s = p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
+		s.PFeasible, s.Fired = p.fits[pick], stop
 	}
-	s := p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
-	s.Expected, s.PFeasible = p.drawn(pick, ln[pick], sd[pick]), p.fits[pick]
-	s.Best, s.Better, s.Fired, s.Choice, s.Answer = answer, o.better, stop, p.cands[answer], p.answer(o)
+	s.Expected, s.Better = p.drawn(at, ln[at], sd[at]), o.better
+	s.Best, s.Choice, s.Answer = answer, p.cands[answer], p.answer(o)
 	return s, nil
 }
 

@@ -161,7 +161,7 @@ func surrogateOf(study *data.Study, trials []data.Measurement, curves []data.Cur
 
 // objectiveLabel names the objective of a study with its unit.
 func objectiveLabel(study *data.Study) string {
-	o, _ := bayesopt.ParseObjective(study.Objective) // which loading has checked
+	o := bayesopt.ObjectiveOf(study.Objective)
 	name := strings.ReplaceAll(string(o), "_", " ")
 	switch {
 	case o == bayesopt.CostToTarget && study.Objective.Samples == 0:

@@ -1,12 +1,12 @@
 package profile
 
 import (
+	"context"
 	"math"
 	"slices"
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
 )
@@ -54,7 +54,7 @@ func speedForm(measured []data.Measurement) (func(data.Config) (float64, bool), 
 	if len(measured) < minFormTrials {
 		return nil, nil
 	}
-	model, err := fit.Fit(measured, fit.Settings{})
+	model, err := speed.Fit(context.Background(), measured, speed.Settings{FormOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ const minFormTrials = 3
 // logTimer returns ln step time (s) by the fitted form. A GPU type without
 // measurements gets the time of the first measured one; the search learns the
 // ratio.
-func logTimer(model *fit.Model, c data.Config) (float64, bool) {
+func logTimer(model *speed.Model, c data.Config) (float64, bool) {
 	if model.Timer(c.GPUType, c.ModeOrDefault()) == nil {
 		for _, gpu := range model.GPUTypes() {
 			if model.Timer(gpu, c.ModeOrDefault()) != nil {

@@ -58,15 +58,11 @@ func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64)
 }
 
 func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) (bayesopt.Options, error) {
-	objective, err := bayesopt.ParseObjective(s.Objective)
-	if err != nil {
-		return bayesopt.Options{}, err
-	}
 	if s.Objective.Deadline > 0 && s.Objective.Samples == 0 {
 		return bayesopt.Options{}, &data.InputError{Source: data.Source{File: s.Source.File, Column: "objective.deadline"},
 			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work to finish by then, in samples at the initial batch"}
 	}
-	o := bayesopt.Options{Objective: objective, Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
+	o := bayesopt.Options{Objective: bayesopt.ObjectiveOf(s.Objective), Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model}.Fits,
 		// On real machines runs of one configuration differ by several per cent, even

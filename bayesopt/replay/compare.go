@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"knee/data"
@@ -136,44 +137,41 @@ const worseThanRandom = 1.1
 // ByKind averages scores over the tables of a kind, in order of appearance.
 // Table is the kind and its number of tables.
 func ByKind(scores []Score) []Score {
-	type group struct{ kind, method string }
-	random, count, sums := map[string]float64{}, map[group]float64{}, map[group]*Score{}
-	var order []group
+	random := map[string]float64{}
 	for _, s := range scores {
 		if s.Method == "random" {
 			random[s.Table] = s.Evals
 		}
 	}
+	var out []Score
+	var tables []float64 // of each in out
 	for _, s := range scores {
-		g := group{s.Kind, s.Method}
-		if count[g]++; sums[g] == nil {
-			sums[g] = &Score{Kind: s.Kind, Method: s.Method, Seeds: s.Seeds}
-			order = append(order, g)
-		}
 		if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
-			sums[g].Worse++
+			s.Worse = 1
 		}
-		sum, of := sums[g].figures(), s.figures()
-		for k := range sum {
-			*sum[k] += *of[k]
+		k := slices.IndexFunc(out, func(o Score) bool { return o.Kind == s.Kind && o.Method == s.Method })
+		if k < 0 {
+			out, tables = append(out, s), append(tables, 1)
+			continue
+		}
+		tables[k]++
+		for j, sum := range out[k].figures() {
+			*sum += *s.figures()[j]
 		}
 	}
-	var out []Score
-	for _, g := range order {
-		s := sums[g]
-		s.Worse /= count[g]
-		for _, v := range s.figures() {
-			*v /= count[g]
+	for k := range out {
+		for _, sum := range out[k].figures() {
+			*sum /= tables[k]
 		}
-		s.Table = fmt.Sprintf("%s (%.0f)", g.kind, count[g])
-		out = append(out, *s)
+		out[k].Table = fmt.Sprintf("%s (%.0f)", out[k].Kind, tables[k])
 	}
 	return out
 }
 
 // figures returns the averages.
 func (s *Score) figures() []*float64 {
-	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed}
+	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20,
+		&s.StopEvals, &s.StopWithin5, &s.Failed, &s.Worse}
 }
 
 // regret returns the best value after n evaluations ÷ best of the table − 1; 9

@@ -49,21 +49,6 @@ type Outcome struct {
 	device    float64 // bytes of a GPU; 0 if unknown
 }
 
-// resultColumns returns the columns that are not parameters.
-func resultColumns() []string {
-	return []string{"time_s", "cost_usd", "status", "price_per_hour", "accuracy", "error",
-		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
-}
-
-// rows returns the row of every candidate by its key.
-func (t *Table) rows() map[string]int {
-	index := map[string]int{}
-	for i, c := range t.Candidates {
-		index[c.Key()] = i
-	}
-	return index
-}
-
 // ReadTable reads a table of parameters, time_s, cost_usd and status; name is
 // the file name in errors.
 //
@@ -91,7 +76,9 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	}
 	t, seen := &Table{Name: strings.TrimSuffix(filepath.Base(name), ".csv")}, map[string]int{}
 	t.Kind, _, _ = strings.Cut(t.Name, "-")
-	parameters := slices.DeleteFunc(slices.Clone(rows.Header), func(c string) bool { return slices.Contains(resultColumns(), c) })
+	results := []string{"time_s", "cost_usd", "status", "price_per_hour", "accuracy", "error",
+		"step_time_s", "step_time_sd_s", "sync_time_s", "throughput", "goodput"}
+	parameters := slices.DeleteFunc(slices.Clone(rows.Header), func(c string) bool { return slices.Contains(results, c) })
 	err = rows.Each(func(row *data.Row) error {
 		c, o := readRow(row, parameters)
 		if row.Err() != nil {

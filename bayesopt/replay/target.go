@@ -62,7 +62,6 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	row := t.rows()
 	for range r.Budget {
 		next, err := s.Next(h)
 		if err != nil {
@@ -71,7 +70,8 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 		if next.Stop {
 			break
 		}
-		m := t.measurement(row[next.Config.Key()], Goal{Time: true}, seed, 1)
+		row := slices.IndexFunc(t.Candidates, func(c data.Config) bool { return c.Key() == next.Config.Key() })
+		m := t.measurement(row, Goal{Time: true}, seed, 1)
 		m.Architecture = t.Architecture
 		h.Measured = append(h.Measured, m)
 	}

@@ -346,12 +346,9 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 	return cmd
 }
 
-// unit is the unit of a study's objective, which loading has checked.
+// unit is the unit of a study's objective.
 func unit(s *data.Study) string {
-	o, err := bayesopt.ParseObjective(s.Objective)
-	if err != nil {
-		return ""
-	}
+	o := bayesopt.ObjectiveOf(s.Objective)
 	if o == bayesopt.CostToTarget && s.Objective.Samples == 0 && s.Launcher.Replay == nil {
 		return o.Unit() + " per sample"
 	}

@@ -307,7 +307,11 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 	if err == nil && !s.Screened && g.learned() {
 		w, err = g.screen(ctx, w)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.FormOnly:
+		g.post, err = newPosterior(g, w, g.seed(s.Seed))
+	default:
 		err = g.average(ctx, w, s.Seed)
 	}
 	if err != nil {

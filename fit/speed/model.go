@@ -31,7 +31,9 @@ type Settings struct {
 	MessageBytes float64
 	Interconnect float64
 	// Screened skips the search for outliers, which were left out before.
-	Screened      bool
+	Screened bool
+	// FormOnly fits only the parametric form: [Model.Timer], without predictions.
+	FormOnly      bool
 	ignoreLayouts bool
 	// Prior replaces [prior.Default]; nil: no replacement.
 	Prior *prior.Speed

@@ -296,3 +296,27 @@ func TestRowsOutOfOrder(t *testing.T) {
 		}
 	}
 }
+
+// The form alone is that of the whole model, also with an outlier.
+func TestFormOnly(t *testing.T) {
+	for _, n := range []int{3, 24} {
+		ms := synthetic(n)
+		if n > 3 {
+			ms[7].StepTime *= 20
+		}
+		whole, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone, err := fitAll(ms, Settings{FormOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range synthetic(40) {
+			want, got := whole.Timer("t4", data.AllReduce).StepTime(m.Config), alone.Timer("t4", data.AllReduce).StepTime(m.Config)
+			if got != want {
+				t.Errorf("of %d measurements: %s takes %g s by the form alone, want %g", n, m.Config, got, want)
+			}
+		}
+	}
+}

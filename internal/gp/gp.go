@@ -44,11 +44,12 @@ func Factorize(k *mat.SymDense) (*Factor, error) {
 // [mat.Cholesky] it does not estimate the condition number, which for small
 // matrices takes longer.
 func cholesky(k *mat.SymDense, jitter float64) (lower *mat.TriDense, ok bool) {
-	n := k.SymmetricDim()
+	upper := k.RawSymmetric()
+	n := upper.N
 	a := make([]float64, n*n)
 	for i := range n {
 		for j := range i + 1 {
-			a[i*n+j] = k.At(i, j)
+			a[i*n+j] = upper.Data[j*upper.Stride+i]
 		}
 		a[i*n+i] += jitter
 	}
