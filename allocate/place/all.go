@@ -102,14 +102,14 @@ type placing struct {
 	respeed  Respeed
 	placer   *Placer
 	out      []Placed
-	quotas   *allocate.Quotas
+	tally    *allocate.Tally
 	short    []bool // jobs that fell back and were not repaired
 }
 
 // newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) *placing {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
-	p.quotas = p.state.Quotas()
+	p.tally = p.state.Tally()
 	var who []int
 	var rs []Request
 	for i, c := range a.Choice {

@@ -4,9 +4,9 @@ import "knee/allocate"
 
 // give sets what job i has.
 func (p *placing) give(i int, at Placed) {
-	p.quotas.Add(i, p.use(i), -1)
+	p.tally.Add(i, p.use(i), -1)
 	p.out[i] = at
-	p.quotas.Add(i, p.use(i), 1)
+	p.tally.Add(i, p.use(i), 1)
 }
 
 // use is what job i uses, nil if nothing.
@@ -20,12 +20,12 @@ func (p *placing) use(i int) *allocate.Use {
 // permits reports whether quotas permit job i the use u and, if b is a job, job b
 // another.
 func (p *placing) permits(i int, u *allocate.Use, b int, other *allocate.Use) bool {
-	p.quotas.Add(i, p.use(i), -1)
-	p.quotas.Add(b, p.use(b), -1)
-	first, second := p.quotas.Add(i, u, 1), p.quotas.Add(b, other, 1)
-	p.quotas.Add(b, other, -1)
-	p.quotas.Add(i, u, -1)
-	p.quotas.Add(b, p.use(b), 1)
-	p.quotas.Add(i, p.use(i), 1)
-	return first == "" && second == ""
+	p.tally.Add(i, p.use(i), -1)
+	p.tally.Add(b, p.use(b), -1)
+	first, second := p.tally.Add(i, u, 1), p.tally.Add(b, other, 1)
+	p.tally.Add(b, other, -1)
+	p.tally.Add(i, u, -1)
+	p.tally.Add(b, p.use(b), 1)
+	p.tally.Add(i, p.use(i), 1)
+	return first < 0 && second < 0
 }

@@ -25,15 +25,15 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	p.value(out, best, placed)
 	placer := place.New(p.state.Cluster)
 	out.Utilization.GPUsTotal = p.Cluster.Slots()
-	quotas := p.state.Quotas()
+	tally := p.state.Tally()
 	for i := range placed {
 		if placed[i].Choice != allocate.None {
-			quotas.Add(i, &placed[i].Option.Use, 1)
+			tally.Add(i, &placed[i].Option.Use, 1)
 			placer.Take(placed[i].Nodes, p.Jobs[i].Resources)
 			out.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 		}
 	}
-	left := left{placer.Free(), quotas}
+	left := left{placer.Free(), tally}
 	out.Prices = p.prices(best)
 	names := map[string]string{} // of the scheduler, by GPU type
 	for _, t := range p.Cluster.GPUTypes() {
@@ -93,8 +93,8 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 
 // left is what a plan leaves.
 type left struct {
-	free   map[string]int // worker slots of each GPU type
-	quotas *allocate.Quotas
+	free  map[string]int // worker slots of each GPU type
+	tally *allocate.Tally
 }
 
 func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {

@@ -32,8 +32,8 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	gain.Next = finite(next.Gain)
 	text += fmt.Sprintf("; %d %s", next.To, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, next.Goodput))
 	more := allocate.Use{GPUType: o.Use.GPUType, GPUs: next.To - o.Use.GPUs}
-	tenant := left.quotas.Add(i, &more, 1)
-	left.quotas.Add(i, &more, -1)
+	tenant := left.tally.Tenant(left.tally.Add(i, &more, 1))
+	left.tally.Add(i, &more, -1)
 	switch n := left.free[o.Use.GPUType]; {
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"

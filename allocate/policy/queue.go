@@ -9,17 +9,13 @@ import (
 
 // queue is an assignment under construction.
 type queue struct {
-	state    allocate.State
-	capacity *allocate.Capacity
-	choice   []int
-	used     []float64 // by dimension of the capacity
-	quotas   *allocate.Quotas
+	*allocate.Tally
+	state  allocate.State
+	choice []int
 }
 
 func newQueue(s allocate.State) *queue {
-	q := &queue{state: s, capacity: s.Capacity(), choice: slices.Repeat([]int{allocate.None}, len(s.Jobs))}
-	q.used, q.quotas = make([]float64, len(q.capacity.Limit)), q.state.Quotas()
-	return q
+	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs))}
 }
 
 // serving is a policy without records between decisions.
@@ -58,17 +54,9 @@ func (q *queue) use(i int) *allocate.Use {
 
 // set changes the choice of a job, and reports whether that fits.
 func (q *queue) set(i, n int) bool {
-	if use := q.use(i); use != nil {
-		q.capacity.Add(q.used, use, -1)
-		q.quotas.Add(i, use, -1)
-	}
+	q.Add(i, q.use(i), -1)
 	q.choice[i] = n
-	use := q.use(i)
-	if use == nil {
-		return true
-	}
-	q.capacity.Add(q.used, use, 1)
-	return q.quotas.Add(i, use, 1) == "" && q.capacity.Exceeded(q.used) < 0
+	return q.Add(i, q.use(i), 1) < 0
 }
 
 // try changes the choice of a job if the new one fits, and reports whether it does.
