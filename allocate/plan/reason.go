@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"knee/allocate"
@@ -64,6 +65,8 @@ func (p *prepared) noLarger(i int, got allocate.Use) string {
 		return fmt.Sprintf("logical_workers is %d", job.LogicalWorkers)
 	case got.GPUs >= most:
 		return fmt.Sprintf("the nodes hold %s of it", english.Plural(most, "worker", ""))
+	case slices.ContainsFunc(p.offered[i].unfit, func(c data.Config) bool { return c.GPUType == got.GPUType && c.Workers > got.GPUs }):
+		return "with more workers it does not fit in the memory of a " + got.GPUType
 	}
 	return "its batch, modes and sizes allow none"
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -55,6 +56,7 @@ type table struct {
 	shapes  []data.Config
 	answers []predict.Answer
 	errs    []error
+	unfit   []data.Config // the shapes that may run out of memory
 }
 
 // tableKey says which jobs have the same table.
@@ -192,14 +194,32 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 	return out
 }
 
+// unfitError says why a configuration may run out of memory.
+type unfitError struct{ error }
+
+// release drops all but the shapes that may run out of memory.
+func (x *table) release() {
+	for n, err := range x.errs {
+		if errors.As(err, new(unfitError)) {
+			x.unfit = append(x.unfit, x.shapes[n])
+		}
+	}
+	x.shapes, x.answers, x.errs = nil, nil, nil
+}
+
 // answer predicts a shape at the batch that the job may use there. It fails if that may
 // run out of memory.
 func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 	a, err := answerAt(job, o, c)
 	if why := a.Unfit(); err == nil && why != "" {
 		err = fmt.Errorf("batch %g %s", a.Config.LocalBatch, why)
+	} else if !errors.As(err, new(*predict.NoLayoutError)) {
+		return a, err
 	}
-	return a, err
+	if m, ok := o.(modelled); ok && m.Model.Memory().GPU[c.GPUType] == 0 && !strings.HasSuffix(c.GPUType, "gb") {
+		err = fmt.Errorf("%w; if this %s has more, give gpu_memory_bytes in its measurements", err, c.GPUType)
+	}
+	return a, unfitError{err}
 }
 
 func answerAt(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
