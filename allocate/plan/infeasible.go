@@ -18,8 +18,8 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	for _, t := range in.types {
 		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
 			types = append(types, t)
-			room = max(room, in.nodeFit(t, job.Resources.Worker).total())
-			slots = max(slots, in.nodeFit(t, data.Need{}).total())
+			room = max(room, in.of(t, job.Resources.Worker).Total())
+			slots = max(slots, in.of(t, data.Need{}).Total())
 		}
 	}
 	least := max(1, job.Workers.Min)

@@ -55,7 +55,7 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 // noLarger returns why a job has no more workers of its GPU type.
 func (p *prepared) noLarger(i int, got allocate.Use) string {
 	job := p.Jobs[i]
-	most := p.fit.nodeFit(got.GPUType, job.Resources.Worker).total()
+	most := p.fit.of(got.GPUType, job.Resources.Worker).Total()
 	switch max := job.Workers.Max; {
 	case max > 0 && got.GPUs >= max && job.ID != "" && max == job.Workers.Min:
 		return fmt.Sprintf("its owner asked its scheduler for %d, and said neither knee:elastic nor a range of workers", max)

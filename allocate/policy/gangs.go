@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/allocate/policy/gavel"
+	"knee/data"
 )
 
 // gangs are the jobs of a state as gangs of fixed size, with an option of each GPU
@@ -19,11 +21,8 @@ type gangs struct {
 
 func newGangs(s allocate.State) *gangs {
 	g := &gangs{state: s, types: s.Cluster.GPUTypes()}
-	g.room = make([]float64, len(g.types))
-	for _, n := range s.Cluster.Nodes {
-		if !n.Drained {
-			g.room[slices.Index(g.types, n.GPUType)] += float64(n.GPUs)
-		}
+	for _, t := range g.types {
+		g.room = append(g.room, float64(place.FitOf(s.Cluster, t, data.Need{}).Total()))
 	}
 	for i := range s.Jobs {
 		option := slices.Repeat([]int{-1}, len(g.types))

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 	"knee/predict"
 )
@@ -11,10 +12,10 @@ import (
 // second, its Work being in seconds. It is empty if the gang fits nowhere.
 func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 	workers := max(1, j.Workers)
-	slots := NewSlots(cluster)
+	fits := place.Fits(cluster)
 	var out []allocate.Option
-	for _, t := range slots.Types {
-		if slots.Total[t] < workers {
+	for _, t := range cluster.GPUTypes() {
+		if fits[t].Total() < workers {
 			continue
 		}
 		out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))

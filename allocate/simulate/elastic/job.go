@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
 	"knee/allocate/simulate/measured"
@@ -17,14 +18,13 @@ import (
 // the jobs of h. With gang, and if it is rigid, a job is offered only the workers and
 // the batch that its owner asked for, by default the initial batch.
 func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
-	slots := simulate.NewSlots(c)
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
 		app, err := p.App(w.Application)
 		if err != nil {
 			return nil, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
 		}
-		l, err := h.Learner(w, app, slots, gang, app.Limits)
+		l, err := h.Learner(w, app, c, gang, app.Limits)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,8 @@ func Truth(p *measured.Profiles) simulate.Truth {
 // Learner implements [simulate.Learner] with an agent per GPU type.
 type Learner struct {
 	app    *measured.App
-	slots  *simulate.Slots
+	types  []string
+	gpus   map[string]place.Fit
 	agents map[string]*agent.Agent
 	job    simulate.Job
 	gang   bool // it only gets the workers asked for
@@ -65,9 +66,9 @@ type Learner struct {
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
-func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
+func (h *History) Learner(w simulate.Job, app *measured.App, c *data.Cluster, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
 	gang = gang || w.Rigid
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
+	l := &Learner{app: app, types: c.GPUTypes(), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		if w.Batch == 0 {
@@ -78,9 +79,9 @@ func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, 
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
 		}
 	}
-	for _, t := range s.Types {
-		table := app.Tables[t]
-		if table == nil || s.Total[t] == 0 || gang && s.Total[t] < w.Workers || min(s.Total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
+	for _, t := range l.types {
+		table, all := app.Tables[t], l.gpus[t].Total()
+		if table == nil || all == 0 || gang && all < w.Workers || min(all, table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
 			continue
 		}
 		limits := within(table)
@@ -150,14 +151,14 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
 	seen, held := false, ""
 	if current != nil {
-		held = current.GPUType + " " + simulate.Packed(current.Placement, current.Workers).String()
+		held = current.GPUType + " " + place.Sorted(current.Placement).String()
 	}
-	for _, t := range l.slots.Types {
+	for _, t := range l.types {
 		if l.agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
-			p := simulate.Packed(l.slots.GPUs[t], k)
+			p := l.gpus[t].Packed(k)
 			if p == nil {
 				continue
 			}
@@ -177,11 +178,11 @@ func (l *Learner) counts(gpuType string) []int {
 		return []int{l.job.Workers}
 	}
 	a := l.agents[gpuType]
-	most := min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
+	most := min(l.gpus[gpuType].Total(), int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
 	if l.job.WorkersMax > 0 {
 		most = min(most, l.job.WorkersMax)
 	}
-	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.slots.Widest[gpuType]), func(k int) bool { return !l.job.Divides(k) })
+	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.gpus[gpuType].Widest()), func(k int) bool { return !l.job.Divides(k) })
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
@@ -200,13 +201,12 @@ func (l *Learner) expect(gpuType string, nodes, k int) (c agent.Choice, goodput 
 	if a.Ready() {
 		return Expect(a, nodes, k)
 	}
-	types := l.slots.Types
-	from := slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
+	from := slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
 	if from < 0 {
-		from = slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil })
+		from = slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil })
 	}
-	_, goodput = Expect(l.agents[types[from]], nodes, k)
-	return First(a.Limits, k), goodput * (l.lone(gpuType) / l.lone(types[from]))
+	_, goodput = Expect(l.agents[l.types[from]], nodes, k)
+	return First(a.Limits, k), goodput * (l.lone(gpuType) / l.lone(l.types[from]))
 }
 
 // lone is the samples/s of one GPU with its largest batch.

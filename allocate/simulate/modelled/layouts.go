@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/data"
 )
@@ -11,11 +12,11 @@ import (
 // candidates are the measured configurations that a job may run: those on as few nodes
 // as the workers need, and, if a layout is given, with that layout.
 func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
-	slots := simulate.NewSlots(c)
+	gpus := place.Fits(c)
 	var out []allocate.Option
 	for _, x := range a.only {
-		if x.Workers > slots.Total[x.GPUType] || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
-			len(x.Placement) > len(simulate.Packed(slots.GPUs[x.GPUType], x.Workers)) || layout != nil && !sameLayout(x.Layout, *layout) {
+		if x.Workers > gpus[x.GPUType].Total() || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
+			len(x.Placement) > len(gpus[x.GPUType].Packed(x.Workers)) || layout != nil && !sameLayout(x.Layout, *layout) {
 			continue
 		}
 		answer, err := a.predict.At(x)

@@ -78,7 +78,7 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 			return nil, set, err
 		}
 		if set.Stand == nil {
-			j.learner, err = s.History.Learner(w, app, simulate.NewSlots(h.Cluster), policy.Gang(s.Policy), func(*measured.Table) agent.Limits { return j.limits })
+			j.learner, err = s.History.Learner(w, app, h.Cluster, policy.Gang(s.Policy), func(*measured.Table) agent.Limits { return j.limits })
 			if err != nil {
 				return nil, set, err
 			}
