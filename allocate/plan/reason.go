@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 )
 
@@ -103,4 +105,11 @@ func change(up, down, what string, from, to float64) string {
 
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// rate formats a speed with three digits, thousands separators and no exponent,
+// such as 10,800 or 0.0123.
+func rate(v float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	return humanize.Commaf(rounded)
 }

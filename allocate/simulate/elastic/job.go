@@ -185,6 +185,19 @@ func (l *Learner) counts(gpuType string) []int {
 	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.gpus[gpuType].Widest()), func(k int) bool { return !l.job.Divides(k) })
 }
 
+// sizes are the worker counts from least to most that are worth offering: divisors of
+// the GPUs of a node, then whole nodes, of which each count is a third to a half more
+// than the one before, as less does not pay for a restart; and least itself.
+func sizes(least, most, node int) (out []int) {
+	powerOfTwo := func(n int) bool { return n&(n-1) == 0 }
+	for k := max(1, least); k <= most; k++ {
+		if n := k / node; k == least || k < node && node%k == 0 || k%node == 0 && (powerOfTwo(n) || n%3 == 0 && powerOfTwo(n/3)) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	k := p.Workers()
 	choice, goodput := l.expect(gpuType, len(p), k)
@@ -199,14 +212,14 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 func (l *Learner) expect(gpuType string, nodes, k int) (c agent.Choice, goodput float64) {
 	a := l.agents[gpuType]
 	if a.Ready() {
-		return Expect(a, nodes, k)
+		return a.Best(nodes, k)
 	}
 	from := slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
 	if from < 0 {
 		from = slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil })
 	}
-	_, goodput = Expect(l.agents[l.types[from]], nodes, k)
-	return First(a.Limits, k), goodput * (l.lone(gpuType) / l.lone(l.types[from]))
+	_, goodput = l.agents[l.types[from]].Best(nodes, k)
+	return a.First(k), goodput * (l.lone(gpuType) / l.lone(l.types[from]))
 }
 
 // lone is the samples/s of one GPU with its largest batch.
@@ -217,4 +230,26 @@ func (l *Learner) lone(gpuType string) float64 {
 		return 1
 	}
 	return t.LocalMax / step
+}
+
+// History has the observations of jobs by application and GPU type, so that a job begins
+// with those of earlier jobs of its application: most jobs of production clusters recur
+// (Weng et al., NSDI 2022). It begins empty.
+type History struct {
+	Alone bool // every job begins from nothing
+
+	speeds map[[2]string]*agent.Speeds
+	work   map[string]float64 // samples of the last job of an application that completed
+}
+
+// of are the observations of an application on a GPU type.
+func (h *History) of(application, gpuType string) *agent.Speeds {
+	key := [2]string{application, gpuType}
+	if h.speeds == nil {
+		h.speeds, h.work = map[[2]string]*agent.Speeds{}, map[string]float64{}
+	}
+	if h.Alone || h.speeds[key] == nil {
+		h.speeds[key] = &agent.Speeds{}
+	}
+	return h.speeds[key]
 }

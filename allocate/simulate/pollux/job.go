@@ -75,12 +75,7 @@ func (j *job) split() error {
 	k := j.placement.Workers()
 	c := agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
 	if j.agent != nil {
-		c = elastic.First(j.agent.Limits, k)
-		if j.agent.Ready() {
-			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
-				c = best
-			}
-		}
+		c, _ = j.agent.Best(len(j.placement), k)
 	}
 	c = j.bound(c, k)
 	if c.Local < 1 {
