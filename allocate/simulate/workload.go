@@ -55,7 +55,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	head, _ := b.Peek(4096) // a shorter text will do
 	line, _, _ := strings.Cut(string(head), "\n")
 	switch {
-	case strings.Count(line, "\t") >= gavelFields/2:
+	case strings.Count(line, "\t") >= len(gavelColumns)/2:
 		jobs, err = readGavel(b, name)
 		return jobs, nil, err
 	case strings.HasPrefix(strings.TrimSpace(string(head)), "["):
