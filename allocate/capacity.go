@@ -25,7 +25,6 @@ type Capacity struct {
 	limited bool     // some tenant has a quota
 	names   []string // of the dimensions
 	tenants []string // of the dimensions, empty if not a quota
-	at      map[branchKey]int
 }
 
 // Branch has the dimensions that options of a GPU type use, for jobs that have the same
@@ -34,11 +33,9 @@ type Branch struct {
 	Dims []int // GPUs of the type first, quotas last
 	Own  int   // how many of them are of the nodes of the type: GPUs, cores and bytes
 	of   []int // parallel: which of the amounts of a use is meant
-}
 
-// branchKey names a branch: its GPU type, and the tenant of its first quota, empty if
-// there is none.
-type branchKey struct{ gpuType, tenant string }
+	gpuType, tenant string // the tenant is that of the first quota, empty without one
+}
 
 // MaxQuotas is the most quotas of a job for which [Branch.Shares] has room.
 const MaxQuotas = 3
@@ -54,21 +51,27 @@ func (u *Use) amounts() [5]float64 {
 
 // Capacity adds up the nodes that are not drained.
 func (s *State) Capacity() *Capacity {
-	c := &Capacity{state: s, at: map[branchKey]int{}}
+	c := &Capacity{state: s}
 	for _, t := range s.Tenants {
 		c.limited = c.limited || len(t.Quota) > 0
 	}
 	type sums struct{ gpus, cpus, mem float64 }
-	types, all, by := s.Cluster.GPUTypes(), sums{}, map[string]*sums{}
-	for _, t := range types {
-		by[t] = &sums{}
-	}
+	var types []string
+	var all sums
+	var by []sums
+	at := -1
 	for i := range s.Cluster.Nodes {
 		n := &s.Cluster.Nodes[i]
+		if at < 0 || types[at] != n.GPUType {
+			if at = slices.Index(types, n.GPUType); at < 0 {
+				at = len(types)
+				types, by = append(types, n.GPUType), append(by, sums{})
+			}
+		}
 		if n.Drained {
 			continue
 		}
-		of, cpus, mem := by[n.GPUType], Unlimited(n.CPUs), Unlimited(float64(n.Memory))
+		of, cpus, mem := &by[at], Unlimited(n.CPUs), Unlimited(float64(n.Memory))
 		of.gpus += float64(n.GPUs)
 		of.cpus += cpus
 		of.mem += mem
@@ -76,9 +79,9 @@ func (s *State) Capacity() *Capacity {
 		all.mem += mem
 	}
 	cores, bytes := c.dim("cores", "", all.cpus), c.dim("bytes of memory", "", all.mem)
-	for _, t := range types {
-		c.add(branchKey{gpuType: t}, c.dim("GPUs of type "+t, "", by[t].gpus), c.dim("cores beside GPUs of type "+t, "", by[t].cpus),
-			c.dim("bytes of memory beside GPUs of type "+t, "", by[t].mem), cores, bytes)
+	for i, t := range types {
+		c.add(t, c.dim("GPUs of type "+t, "", by[i].gpus), c.dim("cores beside GPUs of type "+t, "", by[i].cpus),
+			c.dim("bytes of memory beside GPUs of type "+t, "", by[i].mem), cores, bytes)
 	}
 	return c
 }
@@ -92,9 +95,9 @@ func (c *Capacity) dim(name, tenant string, limit float64) int {
 	return len(c.Limit) - 1
 }
 
-// add adds a branch with the dimensions of the amounts, −1 if not limited.
-func (c *Capacity) add(key branchKey, dims ...int) int {
-	var b Branch
+// add adds the branch of a GPU type with the dimensions of the amounts, −1 if not limited.
+func (c *Capacity) add(gpuType string, dims ...int) int {
+	b := Branch{gpuType: gpuType, Dims: make([]int, 0, len(dims)), of: make([]int, 0, len(dims))}
 	for amount, d := range dims {
 		if d >= 0 {
 			b.Dims, b.of = append(b.Dims, d), append(b.of, amount)
@@ -104,29 +107,29 @@ func (c *Capacity) add(key branchKey, dims ...int) int {
 		}
 	}
 	c.Branches = append(c.Branches, b)
-	c.at[key] = len(c.Branches) - 1
-	return c.at[key]
+	return len(c.Branches) - 1
 }
 
 // Branch returns the branch of a GPU type for the jobs of a tenant, without quotas if
 // that is empty. A type that no node has is added, with a limit of zero.
 func (c *Capacity) Branch(gpuType, tenant string) int {
 	var quotas []string
-	key := branchKey{gpuType: gpuType}
+	first := ""
 	if c.limited && tenant != "" {
 		if quotas = c.state.Quotas(tenant, gpuType); len(quotas) > 0 {
-			key.tenant = quotas[0]
+			first = quotas[0]
 		}
 	}
-	at, known := c.at[key]
-	switch {
-	case known:
-		return at
-	case len(quotas) == 0:
-		return c.add(key, c.dim("GPUs of type "+gpuType, "", 0), -1, -1, slices.Index(c.names, "cores"), slices.Index(c.names, "bytes of memory"))
+	for at := range c.Branches {
+		if b := &c.Branches[at]; b.gpuType == gpuType && b.tenant == first {
+			return at
+		}
+	}
+	if first == "" {
+		return c.add(gpuType, c.dim("GPUs of type "+gpuType, "", 0), -1, -1, slices.Index(c.names, "cores"), slices.Index(c.names, "bytes of memory"))
 	}
 	b := c.Branches[c.Branch(gpuType, "")]
-	b.Dims, b.of = slices.Clone(b.Dims), slices.Clone(b.of)
+	b.tenant, b.Dims, b.of = first, slices.Clone(b.Dims), slices.Clone(b.of)
 	for _, tenant := range slices.Backward(quotas) {
 		name := fmt.Sprintf("GPUs of type %s for tenant %q", gpuType, tenant)
 		d := slices.Index(c.names, name)
@@ -136,8 +139,7 @@ func (c *Capacity) Branch(gpuType, tenant string) int {
 		b.Dims, b.of = append(b.Dims, d), append(b.of, 0)
 	}
 	c.Branches = append(c.Branches, b)
-	c.at[key] = len(c.Branches) - 1
-	return c.at[key]
+	return len(c.Branches) - 1
 }
 
 // Quotas returns the tenants, from one up to its root, that limit the worker slots of a

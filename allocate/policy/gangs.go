@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"knee/allocate"
-	"knee/allocate/place"
 	"knee/allocate/policy/gavel"
-	"knee/data"
 )
 
 // gangs are the jobs of a state as gangs of fixed size, with an option of each GPU
@@ -19,10 +17,11 @@ type gangs struct {
 	option [][]int   // by job and type: the index in its options, −1 for none
 }
 
-func newGangs(s allocate.State) *gangs {
+func newGangs(q *queue) *gangs {
+	s := q.state
 	g := &gangs{state: s, types: s.Cluster.GPUTypes()}
-	for _, t := range g.types {
-		g.room = append(g.room, float64(place.FitOf(s.Cluster, t, data.Need{}).Total()))
+	for b := range g.types {
+		g.room = append(g.room, q.Limit[q.Branches[b].Dims[0]])
 	}
 	for i := range s.Jobs {
 		option := slices.Repeat([]int{-1}, len(g.types))
