@@ -37,7 +37,7 @@ type Branch struct {
 	gpuType, tenant string // the tenant is that of the first quota, empty without one
 }
 
-// MaxQuotas is the most quotas of a job for which [Branch.Shares] has room.
+// MaxQuotas is the most quotas of a job for which [Capacity.Shares] has room.
 const MaxQuotas = 3
 
 // Shares are the shares that an option uses, parallel to the dimensions of its branch.

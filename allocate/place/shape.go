@@ -39,6 +39,13 @@ func Spread(w int, room []int) data.Placement {
 	return p
 }
 
+// Same reports whether two configurations differ at most in their batch, which changes
+// without a restart, and in the order of nodes. An unknown shape equals any.
+func Same(a, b data.Config) bool {
+	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout &&
+		(len(a.Placement) == 0 || len(b.Placement) == 0 || len(a.Placement) == len(b.Placement) && slices.Equal(Sorted(a.Placement), Sorted(b.Placement)))
+}
+
 // Sorted returns the counts of a placement, largest first.
 func Sorted(p data.Placement) data.Placement {
 	out := slices.Clone(p)

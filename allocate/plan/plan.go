@@ -157,7 +157,7 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 		return data.Grow
 	case next.Workers < now.Workers:
 		return data.Shrink
-	case !sameAllocation(now, next) || !sameNodes(p.standing[i].Current, at.Nodes):
+	case !place.Same(now, next) || !sameNodes(p.standing[i].Current, at.Nodes):
 		return data.Move
 	}
 	return data.Keep
@@ -187,17 +187,4 @@ func finite(x float64) float64 {
 		return math.Copysign(math.MaxFloat64, x)
 	}
 	return x
-}
-
-// sameAllocation reports whether two configurations differ at most in their batch,
-// which changes without a restart.
-func sameAllocation(a, b data.Config) bool {
-	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
-		a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout && samePlacement(a.Placement, b.Placement)
-}
-
-// samePlacement reports whether two shapes are equal up to the order of nodes. An
-// unknown shape equals any.
-func samePlacement(a, b data.Placement) bool {
-	return len(a) == 0 || len(b) == 0 || len(a) == len(b) && slices.Equal(place.Sorted(a), place.Sorted(b))
 }

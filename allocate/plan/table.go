@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 	"knee/fit"
 	"knee/internal/parallel"
@@ -187,7 +188,7 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 		}
 	}
 	for n := range x.shapes {
-		if x.errs[n] == nil && (standing.Workers == 0 || !sameAllocation(x.answers[n].Config, standing)) {
+		if x.errs[n] == nil && (standing.Workers == 0 || !place.Same(x.answers[n].Config, standing)) {
 			put(x.answers[n], false)
 		}
 	}

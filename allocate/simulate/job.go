@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 )
 
@@ -125,8 +126,9 @@ type Truth func(j *Job, c data.Config, done float64) (float64, error)
 // Predicted is the truth of a world in which every prediction is right: the
 // goodput that the option table says, whatever the progress.
 func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
+	c.Placement = nil
 	for _, o := range j.Options {
-		if sameProcesses(o.Config, c) && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
+		if place.Same(o.Config, c) && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
 			return o.Answer.Goodput.Mean, nil
 		}
 	}
