@@ -7,7 +7,7 @@ import (
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/elastic"
+	"knee/allocate/simulate/measured"
 )
 
 // Defaults where models are fitted as jobs run: those of the simulator published with
@@ -36,7 +36,7 @@ func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulat
 	case s.Models != nil:
 		set.Truth = s.Models.Truth
 	case s.measured(c):
-		set.Truth = elastic.Truth(s.Profiles)
+		set.Truth = s.Profiles.Truth
 		set.Interval = cmp.Or(set.Interval, roundSeconds)
 	}
 	if set.Truth != nil && set.RestartSeconds == 0 {
@@ -58,7 +58,7 @@ func (s *Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
 	case s.Models != nil:
 		return s.Models.Jobs(c.Jobs, c.Cluster, gang, s.Alone)
 	case s.measured(c):
-		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, &elastic.History{Alone: s.Alone})
+		return s.Profiles.Jobs(c.Jobs, c.Cluster, gang, &measured.History{Alone: s.Alone})
 	}
 	return s.rigid(c)
 }

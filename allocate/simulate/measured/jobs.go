@@ -1,4 +1,4 @@
-package elastic
+package measured
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
-	"knee/allocate/simulate/measured"
 	"knee/data"
 )
 
@@ -17,7 +16,7 @@ import (
 // work from the recorded training of its application, and a Learner, which learns from
 // the jobs of h. With gang, and if it is rigid, a job is offered only the workers and
 // the batch that its owner asked for, by default the initial batch.
-func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
+func (p *Profiles) Jobs(workload []simulate.Job, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
 		app, err := p.App(w.Application)
@@ -38,24 +37,22 @@ func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang b
 	return out, nil
 }
 
-// Truth is the true goodput of jobs made by [Jobs] from the same profiles.
-func Truth(p *measured.Profiles) simulate.Truth {
-	return func(j *simulate.Job, c data.Config, done float64) (float64, error) {
-		app, err := p.App(j.Application)
-		if err != nil {
-			return 0, err
-		}
-		t := app.Tables[c.GPUType]
-		if t == nil {
-			return 0, fmt.Errorf("%s was not measured on %s", app.Name, c.GPUType)
-		}
-		return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.EpochAt(done/app.Initial))
+// Truth is the true goodput of jobs made by [Profiles.Jobs].
+func (p *Profiles) Truth(j *simulate.Job, c data.Config, done float64) (float64, error) {
+	app, err := p.App(j.Application)
+	if err != nil {
+		return 0, err
 	}
+	t := app.Tables[c.GPUType]
+	if t == nil {
+		return 0, fmt.Errorf("%s was not measured on %s", app.Name, c.GPUType)
+	}
+	return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.EpochAt(done/app.Initial))
 }
 
 // Learner implements [simulate.Learner] with an agent per GPU type.
 type Learner struct {
-	app    *measured.App
+	app    *App
 	types  []string
 	gpus   map[string]place.Fit
 	agents map[string]*agent.Agent
@@ -66,7 +63,7 @@ type Learner struct {
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
-func (h *History) Learner(w simulate.Job, app *measured.App, c *data.Cluster, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
+func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, within func(*Table) agent.Limits) (*Learner, error) {
 	gang = gang || w.Rigid
 	l := &Learner{app: app, types: c.GPUTypes(), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
@@ -87,7 +84,7 @@ func (h *History) Learner(w simulate.Job, app *measured.App, c *data.Cluster, ga
 		limits := within(table)
 		if fixed {
 			limits.Fixed = w.Batch
-			// Its own batch may be smaller on each worker than was measured.
+			// Its own batch may be smaller on each worker than was
 			limits.LocalMin = math.Min(limits.LocalMin, math.Ceil(w.Batch/float64(max(w.Workers, w.Logical))))
 		}
 		l.agents[t] = &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
