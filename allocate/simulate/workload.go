@@ -228,6 +228,8 @@ func parseBounds(j *Job, row *data.Row) {
 		row.Bad("workers_max", fmt.Sprintf("at least workers_min, %d", j.WorkersMin))
 	case j.Rigid && j.Workers == 0:
 		row.Bad("workers", "the workers of a job that is not elastic")
+	case j.Workers > 0 && !j.Divides(j.Workers):
+		row.Bad("workers", fmt.Sprintf("a number that divides logical_workers, %d", j.Logical))
 	case j.Workers > 0 && (j.Workers < j.WorkersMin || j.WorkersMax > 0 && j.Workers > j.WorkersMax):
 		row.Bad("workers", fmt.Sprintf("workers_min to workers_max, %d to %d", j.WorkersMin, j.WorkersMax))
 	}

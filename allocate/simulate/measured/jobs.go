@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"knee/allocate"
 	"knee/allocate/place"
@@ -76,23 +77,30 @@ func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, 
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
 		}
 	}
+	none := false // a measured type on which no size is possible
 	for _, t := range l.types {
 		table, all := app.Tables[t], l.gpus[t].Total()
-		if table == nil || all == 0 || gang && all < w.Workers || min(all, table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
+		if table == nil || all == 0 || gang && all < w.Workers {
 			continue
 		}
 		limits := within(table)
 		if fixed {
 			limits.Fixed = w.Batch
-			// Its own batch may be smaller on each worker than was
+			// Its own batch may be smaller on each worker than was measured.
 			limits.LocalMin = math.Min(limits.LocalMin, math.Ceil(w.Batch/float64(max(w.Workers, w.Logical))))
 		}
-		l.agents[t] = &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
+		if l.agents[t] = (&agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}); len(l.counts(t)) == 0 {
+			none = true
+			delete(l.agents, t)
+		}
 	}
-	if len(l.agents) == 0 {
-		return nil, w.Bad("application", app.Name, "an application measured on a GPU type of which the cluster has enough")
+	switch {
+	case len(l.agents) > 0:
+		return l, nil
+	case none && w.Logical > 0:
+		return nil, w.Bad("logical_workers", strconv.Itoa(w.Logical), "a number that a size of the job on the cluster divides")
 	}
-	return l, nil
+	return nil, w.Bad("application", app.Name, "an application measured on a GPU type of which the cluster has enough")
 }
 
 // Agent learns the speed of the job on a GPU type; nil if it cannot run there.
@@ -169,26 +177,27 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 	return out
 }
 
-// counts are the numbers of workers a job is offered on a type.
-func (l *Learner) counts(gpuType string) []int {
+// counts are the numbers of workers that are worth offering a job on a type: divisors of
+// the GPUs of a node, then whole nodes, of which each count is a third to a half more
+// than the one before, as less does not pay for a restart; and the least that it can
+// have. Of a job with logical workers they are all that divide these.
+func (l *Learner) counts(gpuType string) (out []int) {
 	if l.gang {
 		return []int{l.job.Workers}
 	}
-	a := l.agents[gpuType]
+	a, node, least := l.agents[gpuType], l.gpus[gpuType].Widest(), max(1, l.job.WorkersMin)
 	most := min(l.gpus[gpuType].Total(), int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
 	if l.job.WorkersMax > 0 {
 		most = min(most, l.job.WorkersMax)
 	}
-	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.gpus[gpuType].Widest()), func(k int) bool { return !l.job.Divides(k) })
-}
-
-// sizes are the worker counts from least to most that are worth offering: divisors of
-// the GPUs of a node, then whole nodes, of which each count is a third to a half more
-// than the one before, as less does not pay for a restart; and least itself.
-func sizes(least, most, node int) (out []int) {
 	powerOfTwo := func(n int) bool { return n&(n-1) == 0 }
-	for k := max(1, least); k <= most; k++ {
-		if n := k / node; k == least || k < node && node%k == 0 || k%node == 0 && (powerOfTwo(n) || n%3 == 0 && powerOfTwo(n/3)) {
+	for k := least; k <= most; k++ {
+		n := k / node
+		offered := k == least || k < node && node%k == 0 || k%node == 0 && (powerOfTwo(n) || n%3 == 0 && powerOfTwo(n/3))
+		if l.job.Logical > 0 {
+			offered = l.job.Divides(k)
+		}
+		if offered {
 			out = append(out, k)
 		}
 	}

@@ -148,10 +148,29 @@ func TestJobsRefuses(t *testing.T) {
 		{simulate.Job{Name: "j", Application: "y", Source: src}, false, `w.csv:2: job "j": no profile of application "y"; there are x`},
 		{simulate.Job{Name: "j", Application: "x", Workers: 1, Batch: 9999, Source: src}, true, "w.csv:2:batch_size: found 1 workers and batch 9999"},
 		{simulate.Job{Name: "j", Application: "x", Workers: 5, Batch: 32, Source: src}, true, "w.csv:2:application"},
+		{simulate.Job{Name: "j", Application: "x", WorkersMin: 5, Workers: 5, Batch: 32, Source: src}, false, "w.csv:2:application"},
+		{simulate.Job{Name: "j", Application: "x", WorkersMin: 2, Workers: 5, Logical: 5, Batch: 32, Source: src}, false,
+			`w.csv:2:logical_workers: found 5 for job "j", want a number that a size of the job on the cluster divides`},
 	} {
 		if _, err := p.Jobs([]simulate.Job{tt.job}, both(), tt.gang, &History{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
+	}
+}
+
+// TestSizesOfLogicalWorkers: a job of three logical workers is offered three GPUs, though
+// a node has two.
+func TestSizesOfLogicalWorkers(t *testing.T) {
+	jobs, err := profiles(t).Jobs([]simulate.Job{{Name: "j", Application: "x", Workers: 3, Logical: 3, Batch: 48}}, both(), false, &History{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range jobs[0].Learner.Options(nil) {
+		got = append(got, o.Config.GPUType+" "+o.Config.Placement.String())
+	}
+	if want := "t4 1, t4 2-1, a100 1"; strings.Join(got, ", ") != want {
+		t.Errorf("offered %q, want %q", got, want)
 	}
 }
 

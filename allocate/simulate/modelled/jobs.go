@@ -49,7 +49,10 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 			}
 			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
 		}
-		if len(tables[k]) == 0 {
+		switch {
+		case len(tables[k]) == 0 && w.Logical > 0:
+			return nil, w.Bad("logical_workers", fmt.Sprint(w.Logical), "a number that a size of the job on the cluster divides")
+		case len(tables[k]) == 0:
 			return nil, w.Bad("workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
 		}
 		if err := a.work(&w, tables[k]); err != nil {
