@@ -126,7 +126,7 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 		}
 		for _, gpuType := range c.Cluster.GPUTypes() {
 			t := app.Tables[gpuType]
-			if t == nil {
+			if t == nil || len(fits[gpuType]) == 0 {
 				continue
 			}
 			k := key{app.Name, min(gpus, t.MaxWorkers, int(app.Max/t.LocalMin))}

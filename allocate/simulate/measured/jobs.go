@@ -72,7 +72,7 @@ func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, 
 		if w.Batch == 0 {
 			w.Batch = app.Initial
 		}
-		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
+		if gang && w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
 			return nil, w.Bad("batch_size", fmt.Sprintf("%d workers and batch %g", w.Workers, w.Batch),
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
 		}
