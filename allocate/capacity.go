@@ -1,54 +1,71 @@
 package allocate
 
 import (
+	"fmt"
 	"math"
 	"slices"
-
-	"knee/data"
 )
 
 // Slack is the relative rounding error allowed when sums of demands (counts, cores
 // and bytes) are compared with a capacity.
 const Slack = 1e-9
 
-// Capacity is the cluster as a vector of limits: for each GPU type the worker
-// slots, and the cores and bytes for their workers; over all nodes the cores and
-// bytes for workers and parameter servers together. Unlimited resources have no
-// dimension.
+// Capacity is what the jobs of a state may use together, as a vector of limits: for
+// each GPU type the worker slots, and the cores and bytes for their workers; over all
+// nodes the cores and bytes for workers and parameter servers together; for each quota
+// of a tenant the worker slots. Unlimited resources have no dimension.
 //
 // It ignores node boundaries: an upper bound computed with it also holds for placed
 // plans.
 type Capacity struct {
-	Limit          []float64 // by dimension
-	names          []string
-	types          []string // of GPUs
-	dims           []Dims   // parallel to types
-	allCPU, allMem int      // dimension, −1 if not limited
+	Limit    []float64 // by dimension
+	Branches []Branch  // those of the GPU types of the cluster come first
+
+	state   *State
+	limited bool     // some tenant has a quota
+	names   []string // of the dimensions
+	tenants []string // of the dimensions, empty if not a quota
 }
 
-// MaxDims is the most dimensions that an option can use: those of
-// [Capacity.Positions], and the quotas of its tenant and of the tenants above.
-const MaxDims = 8
+// Branch has the dimensions that options of a GPU type use, for jobs that have the same
+// quotas.
+type Branch struct {
+	Dims []int // GPUs of the type first, quotas last
+	Own  int   // how many of them are of the nodes of the type: GPUs, cores and bytes
+	of   []int // parallel: which of the amounts of a use is meant
 
-// Dims are the dimensions of a demand: GPUs of its type, cores and bytes on nodes
-// of that type, cores and bytes of all nodes; −1 if not limited.
-type Dims [5]int
+	gpuType, tenant string // the tenant is that of the first quota, empty without one
+}
 
-// amounts are what a demand takes of its dimensions.
+// MaxQuotas is the most quotas of a job for which [Capacity.Shares] has room.
+const MaxQuotas = 3
+
+// Shares are the shares that an option uses, parallel to the dimensions of its branch.
+type Shares [5 + MaxQuotas]float64
+
+// amounts are what a demand takes: GPUs of its type, cores and bytes on nodes of that
+// type, cores and bytes of all nodes.
 func (u *Use) amounts() [5]float64 {
 	return [5]float64{float64(u.GPUs), u.CPUs, float64(u.Memory), u.CPUs + u.PSCPUs, float64(u.Memory) + float64(u.PSMemory)}
 }
 
-// NewCapacity adds up the nodes that are not drained.
-func NewCapacity(cluster *data.Cluster) *Capacity {
+// Capacity adds up the nodes that are not drained.
+func (s *State) Capacity() *Capacity {
+	c := &Capacity{state: s}
+	for _, t := range s.Tenants {
+		c.limited = c.limited || len(t.Quota) > 0
+	}
 	type sums struct{ gpus, cpus, mem float64 }
-	c, all, by, at := &Capacity{}, sums{}, []sums{}, -1
-	for i := range cluster.Nodes {
-		n := &cluster.Nodes[i]
-		if at < 0 || c.types[at] != n.GPUType {
-			if at = slices.Index(c.types, n.GPUType); at < 0 {
-				at = len(by)
-				c.types, by = append(c.types, n.GPUType), append(by, sums{})
+	var types []string
+	var all sums
+	var by []sums
+	at := -1
+	for i := range s.Cluster.Nodes {
+		n := &s.Cluster.Nodes[i]
+		if at < 0 || types[at] != n.GPUType {
+			if at = slices.Index(types, n.GPUType); at < 0 {
+				at = len(types)
+				types, by = append(types, n.GPUType), append(by, sums{})
 			}
 		}
 		if n.Drained {
@@ -61,77 +78,151 @@ func NewCapacity(cluster *data.Cluster) *Capacity {
 		all.cpus += cpus
 		all.mem += mem
 	}
-	c.allCPU = c.dim("cores", all.cpus)
-	c.allMem = c.dim("bytes of memory", all.mem)
-	for i, t := range c.types {
-		c.dims = append(c.dims, Dims{c.dim("GPUs of type "+t, by[i].gpus), c.dim("cores beside GPUs of type "+t, by[i].cpus),
-			c.dim("bytes of memory beside GPUs of type "+t, by[i].mem), c.allCPU, c.allMem})
+	cores, bytes := c.dim("cores", "", all.cpus), c.dim("bytes of memory", "", all.mem)
+	for i, t := range types {
+		c.add(t, c.dim("GPUs of type "+t, "", by[i].gpus), c.dim("cores beside GPUs of type "+t, "", by[i].cpus),
+			c.dim("bytes of memory beside GPUs of type "+t, "", by[i].mem), cores, bytes)
 	}
 	return c
 }
 
-// Dims returns the dimensions of a GPU type. A type that no node has is added, with
-// a limit of zero.
-func (c *Capacity) Dims(gpuType string) Dims {
-	at := slices.Index(c.types, gpuType)
-	if at < 0 {
-		at = len(c.types)
-		c.types, c.dims = append(c.types, gpuType), append(c.dims, Dims{c.dim("GPUs of type "+gpuType, 0), -1, -1, c.allCPU, c.allMem})
-	}
-	return c.dims[at]
-}
-
-func (c *Capacity) dim(name string, limit float64) int {
+// dim adds a dimension, unless the limit is infinite, and returns its number, else −1.
+func (c *Capacity) dim(name, tenant string, limit float64) int {
 	if math.IsInf(limit, 1) {
 		return -1
 	}
-	c.names = append(c.names, name)
-	c.Limit = append(c.Limit, limit)
+	c.names, c.tenants, c.Limit = append(c.names, name), append(c.tenants, tenant), append(c.Limit, limit)
 	return len(c.Limit) - 1
 }
 
-// Add adds sign times the demand u, of a type that has dimensions, to the vector v.
-func (c *Capacity) Add(v []float64, u *Use, sign float64) {
-	amounts := u.amounts()
-	for n, d := range c.Dims(u.GPUType) {
+// add adds the branch of a GPU type with the dimensions of the amounts, −1 if not limited.
+func (c *Capacity) add(gpuType string, dims ...int) int {
+	b := Branch{gpuType: gpuType, Dims: make([]int, 0, len(dims)), of: make([]int, 0, len(dims))}
+	for amount, d := range dims {
 		if d >= 0 {
-			v[d] += sign * amounts[n]
+			b.Dims, b.of = append(b.Dims, d), append(b.of, amount)
 		}
+		if amount < 3 {
+			b.Own = len(b.Dims)
+		}
+	}
+	c.Branches = append(c.Branches, b)
+	return len(c.Branches) - 1
+}
+
+// Branch returns the branch of a GPU type for the jobs of a tenant, without quotas if
+// that is empty. A type that no node has is added, with a limit of zero.
+func (c *Capacity) Branch(gpuType, tenant string) int {
+	var quotas []string
+	first := ""
+	if c.limited && tenant != "" {
+		if quotas = c.state.Quotas(tenant, gpuType); len(quotas) > 0 {
+			first = quotas[0]
+		}
+	}
+	for at := range c.Branches {
+		if b := &c.Branches[at]; b.gpuType == gpuType && b.tenant == first {
+			return at
+		}
+	}
+	if first == "" {
+		return c.add(gpuType, c.dim("GPUs of type "+gpuType, "", 0), -1, -1, slices.Index(c.names, "cores"), slices.Index(c.names, "bytes of memory"))
+	}
+	b := c.Branches[c.Branch(gpuType, "")]
+	b.tenant, b.Dims, b.of = first, slices.Clone(b.Dims), slices.Clone(b.of)
+	for _, tenant := range slices.Backward(quotas) {
+		name := fmt.Sprintf("GPUs of type %s for tenant %q", gpuType, tenant)
+		d := slices.Index(c.names, name)
+		if d < 0 {
+			d = c.dim(name, tenant, float64(c.state.Tenants[tenant].Quota[gpuType]))
+		}
+		b.Dims, b.of = append(b.Dims, d), append(b.of, 0)
+	}
+	c.Branches = append(c.Branches, b)
+	return len(c.Branches) - 1
+}
+
+// Quotas returns the tenants, from one up to its root, that limit the worker slots of a
+// GPU type.
+func (s *State) Quotas(tenant, gpuType string) (out []string) {
+	for range s.Tenants {
+		t, known := s.Tenants[tenant]
+		if !known {
+			break
+		}
+		if _, limited := t.Quota[gpuType]; limited {
+			out = append(out, tenant)
+		}
+		tenant = t.Parent
+	}
+	return out
+}
+
+// Add adds sign times a demand to the vector v.
+func (c *Capacity) Add(v []float64, branch int, u *Use, sign float64) {
+	b, amounts := &c.Branches[branch], u.amounts()
+	for n, d := range b.Dims {
+		v[d] += sign * amounts[b.of[n]]
 	}
 }
 
-// Exceeded returns the first dimension in which the demand v exceeds the
-// capacity, −1 if it fits.
-func (c *Capacity) Exceeded(v []float64) int {
-	for d := range v {
-		if v[d] > c.Limit[d]*(1+Slack)+Slack {
-			return d
+// Shares are those of the limits that a demand takes, and the largest. A demand for a
+// resource whose limit is zero is an infinite share.
+func (c *Capacity) Shares(branch int, u *Use) (v Shares, most float64) {
+	b, amounts := &c.Branches[branch], u.amounts()
+	for n, d := range b.Dims {
+		if x := amounts[b.of[n]]; x > 0 {
+			v[n] = x / c.Limit[d]
 		}
+		most = max(most, v[n])
 	}
-	return -1
+	return v, most
 }
 
-// Positions lists the dimensions that options of a GPU type use, its GPUs first.
-func (c *Capacity) Positions(gpuType string) []int {
-	t := c.Dims(gpuType)
-	return slices.DeleteFunc(t[:], func(d int) bool { return d < 0 })
+// Tally is what jobs of a state use together.
+type Tally struct {
+	*Capacity
+	Used []float64 // by dimension
 }
 
-// Shares writes the demand u to v as shares of the limits, one for each dimension
-// of Positions of its type, t, and returns the largest. A demand for a resource
-// whose limit is zero is an infinite share.
-func (c *Capacity) Shares(v *[MaxDims]float64, t Dims, u *Use) (most float64) {
-	n := 0
-	for k, x := range u.amounts() {
-		if d := t[k]; d >= 0 {
-			if x > 0 {
-				v[n] = x / c.Limit[d]
+// Tally starts without use.
+func (s *State) Tally() *Tally {
+	t := &Tally{Capacity: s.Capacity()}
+	for i := range s.Jobs {
+		j, last := &s.Jobs[i], ""
+		for n := range j.Options {
+			if gpuType := j.Options[n].Use.GPUType; n == 0 || gpuType != last {
+				t.Branch(gpuType, j.History.Tenant)
+				last = gpuType
 			}
-			most = max(most, v[n])
-			n++
 		}
 	}
-	return most
+	t.Used = make([]float64, len(t.Limit))
+	return t
+}
+
+// Add adds sign times the use u of job i, nil for nothing, and returns a dimension of it
+// that is then exceeded, the quota of its tenant first, −1 if there is none.
+func (t *Tally) Add(i int, u *Use, sign float64) (exceeded int) {
+	if exceeded = -1; u == nil {
+		return exceeded
+	}
+	branch := t.Branch(u.GPUType, t.state.Jobs[i].History.Tenant)
+	t.Capacity.Add(t.Used, branch, u, sign)
+	for _, d := range t.Branches[branch].Dims {
+		if t.Used[d] > t.Limit[d]*(1+Slack)+Slack {
+			exceeded = d
+		}
+	}
+	return exceeded
+}
+
+// Tenant is the tenant whose quota a dimension is, empty if it is none.
+func (c *Capacity) Tenant(dim int) string {
+	if dim < 0 {
+		return ""
+	}
+	return c.tenants[dim]
 }
 
 // Unlimited returns +Inf for 0, which in [data.Node] means no limit.

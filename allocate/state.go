@@ -60,34 +60,16 @@ func (a Assignment) Check(s State) error {
 			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
 		}
 	}
-	capacity, quotas := s.Capacity(), s.Quotas()
-	used := make([]float64, len(capacity.Limit))
+	tally := s.Tally()
 	for i, c := range a.Choice {
 		if c < 0 {
 			continue
 		}
-		use := &s.Jobs[i].Options[c].Use
-		capacity.Add(used, use, 1)
-		if tenant := quotas.Add(i, use, 1); tenant != "" {
-			return fmt.Errorf("assignment gives tenant %q more than its quota of %d %s", tenant, s.Tenants[tenant].Quota[use.GPUType], use.GPUType)
+		if d := tally.Add(i, &s.Jobs[i].Options[c].Use, 1); d >= 0 {
+			return fmt.Errorf("assignment uses %g of %s, want at most %g", tally.Used[d], tally.names[d], tally.Limit[d])
 		}
-	}
-	if d := capacity.Exceeded(used); d >= 0 {
-		return fmt.Errorf("assignment uses %g of %s, the cluster has %g", used[d], capacity.names[d], capacity.Limit[d])
 	}
 	return nil
-}
-
-// Capacity returns the capacity of the cluster, with a dimension for every GPU
-// type of an option.
-func (s *State) Capacity() *Capacity {
-	c := NewCapacity(s.Cluster)
-	for i := range s.Jobs {
-		for n := range s.Jobs[i].Options {
-			c.Dims(s.Jobs[i].Options[n].Use.GPUType)
-		}
-	}
-	return c
 }
 
 // History is the past of a job, zero if the scheduler keeps no records.

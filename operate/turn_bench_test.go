@@ -1,3 +1,5 @@
+//go:build unix
+
 package operate_test
 
 import (

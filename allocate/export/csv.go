@@ -67,3 +67,10 @@ func placement(shares []data.NodeShare, between string) string {
 	}
 	return strings.Join(out, between)
 }
+
+// planJSON writes the plan itself, indented.
+func planJSON(p data.Plan) ([]File, error) {
+	var b bytes.Buffer
+	err := data.WritePlan(&b, &p)
+	return []File{{Name: "plan.json", Mode: 0o644, Data: b.Bytes()}}, err
+}

@@ -102,14 +102,14 @@ type placing struct {
 	respeed  Respeed
 	placer   *Placer
 	out      []Placed
-	quotas   *allocate.Quotas
+	tally    *allocate.Tally
 	short    []bool // jobs that fell back and were not repaired
 }
 
 // newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) *placing {
 	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
-	p.quotas = p.state.Quotas()
+	p.tally = p.state.Tally()
 	var who []int
 	var rs []Request
 	for i, c := range a.Choice {
@@ -294,4 +294,32 @@ func (p *placing) better(i int, now Placed, value float64, free map[string]int) 
 	}
 	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(j.Options[b].Value, j.Options[a].Value) })
 	return out
+}
+
+// give sets what job i has.
+func (p *placing) give(i int, at Placed) {
+	p.tally.Add(i, p.use(i), -1)
+	p.out[i] = at
+	p.tally.Add(i, p.use(i), 1)
+}
+
+// use is what job i uses, nil if nothing.
+func (p *placing) use(i int) *allocate.Use {
+	if i == allocate.None || p.out[i].Choice == allocate.None {
+		return nil
+	}
+	return &p.out[i].Option.Use
+}
+
+// permits reports whether quotas permit job i the use u and, if b is a job, job b
+// another.
+func (p *placing) permits(i int, u *allocate.Use, b int, other *allocate.Use) bool {
+	p.tally.Add(i, p.use(i), -1)
+	p.tally.Add(b, p.use(b), -1)
+	first, second := p.tally.Add(i, u, 1), p.tally.Add(b, other, 1)
+	p.tally.Add(b, other, -1)
+	p.tally.Add(i, u, -1)
+	p.tally.Add(b, p.use(b), 1)
+	p.tally.Add(i, p.use(i), 1)
+	return first < 0 && second < 0
 }

@@ -25,15 +25,15 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	p.value(out, best, placed)
 	placer := place.New(p.state.Cluster)
 	out.Utilization.GPUsTotal = p.Cluster.Slots()
-	quotas := p.state.Quotas()
+	tally := p.state.Tally()
 	for i := range placed {
 		if placed[i].Choice != allocate.None {
-			quotas.Add(i, &placed[i].Option.Use, 1)
+			tally.Add(i, &placed[i].Option.Use, 1)
 			placer.Take(placed[i].Nodes, p.Jobs[i].Resources)
 			out.Utilization.GPUsUsed += placed[i].Option.Use.GPUs
 		}
 	}
-	left := left{placer.Free(), quotas}
+	left := left{placer.Free(), tally}
 	out.Prices = p.prices(best)
 	names := map[string]string{} // of the scheduler, by GPU type
 	for _, t := range p.Cluster.GPUTypes() {
@@ -93,8 +93,8 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 
 // left is what a plan leaves.
 type left struct {
-	free   map[string]int // worker slots of each GPU type
-	quotas *allocate.Quotas
+	free  map[string]int // worker slots of each GPU type
+	tally *allocate.Tally
 }
 
 func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
@@ -157,7 +157,7 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 		return data.Grow
 	case next.Workers < now.Workers:
 		return data.Shrink
-	case !sameAllocation(now, next) || !sameNodes(p.standing[i].Current, at.Nodes):
+	case !place.Same(now, next) || !sameNodes(p.standing[i].Current, at.Nodes):
 		return data.Move
 	}
 	return data.Keep
@@ -189,15 +189,47 @@ func finite(x float64) float64 {
 	return x
 }
 
-// sameAllocation reports whether two configurations differ at most in their batch,
-// which changes without a restart.
-func sameAllocation(a, b data.Config) bool {
-	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() &&
-		a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout && samePlacement(a.Placement, b.Placement)
+// prices are the shadow prices of GPU types; with Problem.Resolve also the change of
+// value with one GPU more and one less, which agrees up to the gap.
+func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
+	var out []data.GPUPrice
+	for _, t := range p.state.Cluster.GPUTypes() {
+		price, known := best.Prices[t]
+		if !known {
+			continue
+		}
+		x := data.GPUPrice{GPUType: t, PerGPU: price}
+		if p.Resolve {
+			x.OneMore, x.OneLess = p.resolved(best, t, 1), p.resolved(best, t, -1)
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
-// samePlacement reports whether two shapes are equal up to the order of nodes. An
-// unknown shape equals any.
-func samePlacement(a, b data.Placement) bool {
-	return len(a) == 0 || len(b) == 0 || len(a) == len(b) && slices.Equal(place.Sorted(a), place.Sorted(b))
+// resolved solves again with one GPU of a type more (1) or less (−1) and returns the
+// change of value, nil if that cannot be solved.
+func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float64 {
+	s := p.state
+	nodes := slices.Clone(s.Cluster.Nodes)
+	at := slices.IndexFunc(nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
+	if at < 0 {
+		return nil
+	}
+	nodes[at].GPUs += by
+	s.Cluster = &data.Cluster{Nodes: nodes}
+	again, err := solve.Maximise(s)
+	if err != nil {
+		return nil
+	}
+	change := float64(by) * (again.Value - best.Value)
+	return &change
+}
+
+// worth is nil for a job without options.
+func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
+	if len(p.state.Jobs[i].Options) == 0 {
+		return nil
+	}
+	return &best.Worth[i]
 }

@@ -30,6 +30,7 @@ type prepared struct {
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
+	offered    []*table // of the options of a job; nil if it cannot be planned
 }
 
 // oraclesOf completes the predictors of the jobs, nil for a job without one.
@@ -136,6 +137,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	p.fit.sizes, p.fit.equal = p.Sizes, p.EqualNodes
 	n := len(p.Jobs)
 	asked, kept := make([]*table, n), make([]*table, n)
+	p.offered = make([]*table, n)
 	p.tables = tables{at: map[tableKey]*table{}, cache: p.Cache}
 	for i, job := range p.Jobs {
 		if p.oracles[i] == nil {
@@ -145,6 +147,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 			job.Batch.Adapt = false
 			kept[i] = p.tables.add(n+i, job, p.oracles[i], p.fit)
 		}
+		p.offered[i] = cmp.Or(kept[i], asked[i])
 	}
 	p.tables.fill()
 	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Request, n), make([]func(*predict.Answer) error, n)
@@ -167,7 +170,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 		}
 	})
 	for _, x := range p.tables.list { // the options are copies
-		x.shapes, x.answers, x.errs = nil, nil, nil
+		x.release()
 	}
 	failed := map[int]error{}
 	for i, err := range errs {
@@ -242,6 +245,9 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	s.Fair = fairSpeed(s, options, share)
 	if kept != nil {
 		options = kept.options(kept.job, standing, ask)
+		if _, err := kept.smallest(); err != nil && len(options) == 0 {
+			return fmt.Errorf("no configuration can be planned with its initial batch, the first: %w", err)
+		}
 	}
 	for n := range options {
 		if err := aim(&options[n].Answer); err != nil {

@@ -3,12 +3,16 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 )
 
@@ -32,8 +36,8 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	gain.Next = finite(next.Gain)
 	text += fmt.Sprintf("; %d %s", next.To, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, next.Goodput))
 	more := allocate.Use{GPUType: o.Use.GPUType, GPUs: next.To - o.Use.GPUs}
-	tenant := left.quotas.Add(i, &more, 1)
-	left.quotas.Add(i, &more, -1)
+	tenant := left.tally.Tenant(left.tally.Add(i, &more, 1))
+	left.tally.Add(i, &more, -1)
 	switch n := left.free[o.Use.GPUType]; {
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
@@ -54,7 +58,7 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 // noLarger returns why a job has no more workers of its GPU type.
 func (p *prepared) noLarger(i int, got allocate.Use) string {
 	job := p.Jobs[i]
-	most := p.fit.nodeFit(got.GPUType, job.Resources.Worker).total()
+	most := p.fit.of(got.GPUType, job.Resources.Worker).Total()
 	switch max := job.Workers.Max; {
 	case max > 0 && got.GPUs >= max && job.ID != "" && max == job.Workers.Min:
 		return fmt.Sprintf("its owner asked its scheduler for %d, and said neither knee:elastic nor a range of workers", max)
@@ -64,6 +68,8 @@ func (p *prepared) noLarger(i int, got allocate.Use) string {
 		return fmt.Sprintf("logical_workers is %d", job.LogicalWorkers)
 	case got.GPUs >= most:
 		return fmt.Sprintf("the nodes hold %s of it", english.Plural(most, "worker", ""))
+	case slices.ContainsFunc(p.offered[i].unfit, func(c data.Config) bool { return c.GPUType == got.GPUType && c.Workers > got.GPUs }):
+		return "with more workers it does not fit in the memory of a " + got.GPUType
 	}
 	return "its batch, modes and sizes allow none"
 }
@@ -100,4 +106,64 @@ func change(up, down, what string, from, to float64) string {
 
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// rate formats a speed with three digits, thousands separators and no exponent,
+// such as 10,800 or 0.0123.
+func rate(v float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	return humanize.Commaf(rounded)
+}
+
+// whyInfeasible returns why a job does not fit an empty cluster and what to change, after
+// the name of the job.
+func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
+	room, slots, types := 0, 0, []string{}
+	for _, t := range in.types {
+		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
+			types = append(types, t)
+			room = max(room, in.of(t, job.Resources.Worker).Total())
+			slots = max(slots, in.of(t, data.Need{}).Total())
+		}
+	}
+	least := max(1, job.Workers.Min)
+	if len(types) == 0 {
+		return fmt.Sprintf("may run on %s and its model knows %s, and the cluster has %s; profile it on one of these, or allow another",
+			anyOf(job.GPUTypes), anyOf(o.GPUTypes()), strings.Join(in.types, ", "))
+	}
+	on, workers := strings.Join(types, " or "), english.Plural(least, "worker", "")
+	switch {
+	case room == 0 && slots > 0:
+		return fmt.Sprintf("needs %s for each worker, which no node with %s has; lower resources.worker or add larger nodes",
+			needText(job.Resources.Worker), on)
+	case room == 0:
+		return fmt.Sprintf("wants at least %s on %s, and no node of that type is in use; add nodes or take them out of drain", workers, on)
+	case room < least && slots >= least:
+		return fmt.Sprintf("wants at least %s on %s with %s each, for which no more than %d of %d slots have room; lower workers.min to %d, lower resources.worker or add nodes",
+			workers, on, needText(job.Resources.Worker), room, slots, room)
+	case room < least:
+		return fmt.Sprintf("wants at least %s on %s, where no more than %d fit; lower workers.min to %d or add nodes",
+			workers, on, room, room)
+	}
+	return fmt.Sprintf("has room for %s on %s, but none of its sizes or modes is left to choose from; check workers, modes, ps and the sizes allowed",
+		english.Plural(room, "worker", ""), on)
+}
+
+// anyOf lists GPU types.
+func anyOf(list []string) string {
+	if len(list) == 0 {
+		return "any GPU type"
+	}
+	return strings.Join(slices.Sorted(slices.Values(list)), ", ")
+}
+
+func needText(n data.Need) string {
+	var parts []string
+	if n.CPUs > 0 {
+		parts = append(parts, fmt.Sprintf("%g %s", n.CPUs, english.PluralWord(int(math.Ceil(n.CPUs)), "core", "")))
+	}
+	if n.Memory > 0 {
+		parts = append(parts, data.FormatQuantity(n.Memory)+" of memory")
+	}
+	return strings.Join(parts, " and ")
 }

@@ -1,10 +1,13 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"knee/data"
+	"knee/fit/memory"
+	"knee/predict"
 )
 
 // TestWhyNoLarger: a job that gets all it may have is told what keeps it from
@@ -23,6 +26,49 @@ func TestWhyNoLarger(t *testing.T) {
 		if got := made.Jobs[0].Reason; !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// crowded is a law whose batches fit in memory only on up to most workers, and the initial
+// one of a job never.
+type crowded struct {
+	law
+	most int
+}
+
+func (o crowded) At(c data.Config) (predict.Answer, error) {
+	a, err := o.law.At(c)
+	a.Memory = &memory.Prediction{Peak: data.Estimate{Mean: 20 << 30}, Capacity: 16 << 30, Fits: 1}
+	if c.Workers > o.most || c.LocalBatch != 64 {
+		a.Memory.Fits = 0.1
+	}
+	return a, err
+}
+
+func (o crowded) BestBatch(c data.Config) (predict.Answer, error) {
+	c.LocalBatch = 64
+	return o.At(c)
+}
+
+// TestWhyMemoryAllowsNoMore: memory is named where it is what a job lacks: on more
+// workers, on any number of them, and with the batch that it keeps.
+func TestWhyMemoryAllowsNoMore(t *testing.T) {
+	job := named("j", 1, 4)
+	job.Batch = data.Batch{Initial: 512, Max: 1024, Adapt: true}
+	for most, want := range []string{"no configuration can be planned, the first: 1 × t4, allreduce: batch 64 needs 20 GiB (0 to 0) where t4 has 16",
+		"with more workers it does not fit in the memory of a t4", "with more workers it does not fit in the memory of a t4"} {
+		made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{job}}, []oracle{crowded{t4(0.9, 1e6), most}}, nil)
+		got := fmt.Sprint(err)
+		if made != nil {
+			got = made.Jobs[0].Reason
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("on up to %d workers: %q, want %q", most, got, want)
+		}
+	}
+	_, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{job}, KeepBatch: true}, []oracle{crowded{t4(0.9, 1e6), 4}}, nil)
+	if want := "with its initial batch, the first: 1 × t4"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 

@@ -5,8 +5,39 @@ import (
 	"math"
 	"slices"
 
+	"knee/allocate/place"
 	"knee/data"
 )
+
+// clusterFit is a cluster and what its nodes could hold if it were empty.
+type clusterFit struct {
+	*data.Cluster
+	types  []string
+	fits   map[fitKey]place.Fit
+	sizes  string        // see SizeSets; empty: all
+	equal  bool          // every node of a job holds the same number of its workers
+	shapes []data.Config // memory that the function of this name reuses
+}
+
+type fitKey struct {
+	gpuType string
+	need    data.Need
+}
+
+func newClusterFit(c *data.Cluster) *clusterFit {
+	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]place.Fit{}}
+}
+
+// of returns the fit of a GPU type for workers with a need.
+func (r *clusterFit) of(gpuType string, need data.Need) place.Fit {
+	key := fitKey{gpuType, need}
+	f, known := r.fits[key]
+	if !known {
+		f = place.FitOf(r.Cluster, gpuType, need)
+		r.fits[key] = f
+	}
+	return f
+}
 
 // maxServers is the most counts of parameter servers tried for one number of
 // workers.
@@ -20,7 +51,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	c := currentConfig(job)
 	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
-		in.nodeFit(c.GPUType, job.Resources.Worker).holds(c.Placement)
+		in.of(c.GPUType, job.Resources.Worker).Holds(c.Placement)
 	ok = ok && (job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0)
 	if c.Mode.UsesPS() {
 		ok = ok && c.PS >= max(1, job.PS.Min)
@@ -36,13 +67,13 @@ func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
 		}
-		h := in.nodeFit(t, job.Resources.Worker)
+		h := in.of(t, job.Resources.Worker)
 		counts := in.offered(whole(job, workerCounts(job, h)), h)
 		for _, m := range modes(job, o, t) {
 			for _, w := range counts {
-				shape, ok := h.shape(w)
+				shape, ok := h.Even(w)
 				if in.equal {
-					shape, ok = h.equalShape(w)
+					shape, ok = h.Equal(w)
 				}
 				if !ok {
 					continue
@@ -76,13 +107,13 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 // workerCounts are the numbers of workers to predict: every one up to two full nodes
 // (at least 16), then whole nodes in steps of about an eighth, powers of two, the ends
 // of the range, and the present number.
-func workerCounts(job data.Job, h nodeFit) []int {
-	top := h.total()
+func workerCounts(job data.Job, h place.Fit) []int {
+	top := h.Total()
 	if job.Workers.Max > 0 {
 		top = min(top, job.Workers.Max)
 	}
 	bottom := max(1, job.Workers.Min)
-	dense := max(16, 2*h.widest(), job.LogicalWorkers)
+	dense := max(16, 2*h.Widest(), job.LogicalWorkers)
 	counts := map[int]bool{bottom: true, top: true}
 	if job.Current != nil {
 		counts[job.Current.Placement.Workers()] = true
@@ -90,7 +121,7 @@ func workerCounts(job data.Job, h nodeFit) []int {
 	for w := bottom; w <= min(top, dense); w++ {
 		counts[w] = true
 	}
-	for w := h.widest(); w > 0 && w <= top; w += stride(w, h.widest()) {
+	for w := h.Widest(); w > 0 && w <= top; w += stride(w, h.Widest()) {
 		counts[w] = true
 	}
 	for w := 1; w <= top; w *= 2 {
@@ -157,8 +188,8 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 func SizeSets() []string { return []string{"all", "pow2", "nodes"} }
 
 // offered keeps the sizes of the set.
-func (r *clusterFit) offered(sizes []int, h nodeFit) []int {
-	node := max(1, h.widest())
+func (r *clusterFit) offered(sizes []int, h place.Fit) []int {
+	node := max(1, h.Widest())
 	switch r.sizes {
 	case "pow2":
 		return slices.DeleteFunc(sizes, func(w int) bool { return w&(w-1) != 0 })

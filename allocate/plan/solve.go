@@ -220,7 +220,7 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 			j.Requested = cmp.Or(p.Jobs[i].Requested, stays.Config.Workers)
 		}
 		for n := range old {
-			if at.Choice == allocate.None || !sameAllocation(old[n].Config, at.Option.Config) {
+			if at.Choice == allocate.None || !place.Same(old[n].Config, at.Option.Config) {
 				j.Options = append(j.Options, old[n])
 				j.Options[len(j.Options)-1].Keeps = false
 			}
@@ -248,7 +248,7 @@ func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	for i := range out {
 		if at := &out[i]; at.Choice != allocate.None {
 			cur := p.Jobs[i].Current
-			at.Option.Keeps = cur != nil && sameAllocation(currentConfig(p.Jobs[i]), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
+			at.Option.Keeps = cur != nil && place.Same(currentConfig(p.Jobs[i]), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
 			at.Option.Value = objective.ValueOf(p.objective, p.subjects[i], &at.Option)
 		}
 	}

@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 	"knee/fit"
 	"knee/internal/parallel"
@@ -55,6 +57,7 @@ type table struct {
 	shapes  []data.Config
 	answers []predict.Answer
 	errs    []error
+	unfit   []data.Config // the shapes that may run out of memory
 }
 
 // tableKey says which jobs have the same table.
@@ -185,11 +188,24 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 		}
 	}
 	for n := range x.shapes {
-		if x.errs[n] == nil && (standing.Workers == 0 || !sameAllocation(x.answers[n].Config, standing)) {
+		if x.errs[n] == nil && (standing.Workers == 0 || !place.Same(x.answers[n].Config, standing)) {
 			put(x.answers[n], false)
 		}
 	}
 	return out
+}
+
+// unfitError says why a configuration may run out of memory.
+type unfitError struct{ error }
+
+// release drops all but the shapes that may run out of memory.
+func (x *table) release() {
+	for n, err := range x.errs {
+		if errors.As(err, new(unfitError)) {
+			x.unfit = append(x.unfit, x.shapes[n])
+		}
+	}
+	x.shapes, x.answers, x.errs = nil, nil, nil
 }
 
 // answer predicts a shape at the batch that the job may use there. It fails if that may
@@ -198,8 +214,13 @@ func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 	a, err := answerAt(job, o, c)
 	if why := a.Unfit(); err == nil && why != "" {
 		err = fmt.Errorf("batch %g %s", a.Config.LocalBatch, why)
+	} else if !errors.As(err, new(*predict.NoLayoutError)) {
+		return a, err
 	}
-	return a, err
+	if m, ok := o.(modelled); ok && m.Model.Memory().GPU[c.GPUType] == 0 && !strings.HasSuffix(c.GPUType, "gb") {
+		err = fmt.Errorf("%w; if this %s has more, give gpu_memory_bytes in its measurements", err, c.GPUType)
+	}
+	return a, unfitError{err}
 }
 
 func answerAt(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
@@ -225,4 +246,21 @@ func answerAt(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 		c = m.Accumulated(c)
 	}
 	return o.At(c)
+}
+
+// Options returns every allocation that a job could get alone in the cluster, with
+// predicted speed and without value: each GPU type and mode that the job allows, the
+// model knows and the cluster has, with sizes in the job's range, on few nodes. There
+// are none if nothing fits. It fails if the model can predict none of them.
+func Options(job data.Job, p *predict.Predictor, cluster *data.Cluster) ([]allocate.Option, error) {
+	all := tables{at: map[tableKey]*table{}}
+	x := all.add(0, job, modelled{p}, newClusterFit(cluster))
+	if len(x.shapes) == 0 {
+		return nil, nil
+	}
+	all.fill()
+	if _, err := x.smallest(); err != nil {
+		return nil, fmt.Errorf("options of job %q: %w", job.Name, err)
+	}
+	return x.options(job, data.Config{}, nil), nil
 }

@@ -124,6 +124,32 @@ func TestNoOptionRunsOutOfMemory(t *testing.T) {
 	}
 }
 
+// TestMeasuredMemoryOfACard: a plain a100 is taken to have 40 GiB, and the reason says where
+// to give more; with gpu_memory_bytes in the measurements the job is planned.
+func TestMeasuredMemoryOfACard(t *testing.T) {
+	for _, has := range []float64{0, 80 << 30} {
+		var ms []data.Measurement
+		for batch, peak := range map[float64]float64{8: 8e9, 16: 14e9, 32: 26e9} {
+			c := data.Config{Job: "a", GPUType: "a100", Workers: 8, Nodes: 1, LocalBatch: batch}
+			ms = append(ms, data.Measurement{Config: c, StepTime: batch / 80, PeakMemory: peak, GPUMemory: has, Status: data.OK})
+		}
+		model, err := fit.Fit(ms, fit.Settings{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := named("a", 8, 8)
+		job.Batch, job.LogicalWorkers, job.Remaining.Steps = data.Batch{Initial: 512}, 8, 1000
+		_, err = Solve(Problem{Cluster: testCluster(nodes("a100", 1, 8)...), Jobs: []data.Job{job}, Predictors: map[string]*predict.Predictor{"a": {Model: model}}}, nil)
+		want := "if this a100 has more, give gpu_memory_bytes in its measurements"
+		if has > 0 {
+			want = "<nil>"
+		}
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%g bytes: %v, want %s", has, err, want)
+		}
+	}
+}
+
 // TestWhatRunsFits: a job that runs where the memory model says it cannot may stay there, if a
 // restart takes longer than what is left.
 func TestWhatRunsFits(t *testing.T) {

@@ -27,7 +27,7 @@ const (
 // GPUs that are left.
 func allox(q *queue) {
 	q.keep()
-	waiting, all := q.waiting(submitted), newGangs(q.state)
+	waiting, all := q.waiting(submitted), newGangs(q)
 	machines := all.machines(q, waiting)
 	free := 0
 	for _, m := range machines {

@@ -20,8 +20,8 @@ func TestAlloXIsOptimal(t *testing.T) {
 			jobs = append(jobs, gangOf(string(rune('a'+i)), float64(i), 1, float64(rapid.IntRange(1, 50).Draw(t, "slow")), float64(rapid.IntRange(1, 50).Draw(t, "fast"))))
 		}
 		s := stateOf(10, 1, 1, jobs...)
-		all := newGangs(s)
 		q := newQueue(s)
+		all := newGangs(q)
 		order := make([]int, len(jobs))
 		for i := range order {
 			order[i] = i

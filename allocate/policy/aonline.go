@@ -48,13 +48,13 @@ func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	if w.chosen == nil {
 		w.origin, w.until, w.chosen = s.Now, s.Now+aonlineFirst, map[string]pick{}
-		if err := w.choose(s); err != nil {
+		if err := w.choose(q); err != nil {
 			return allocate.Assignment{}, err
 		}
 	}
 	for s.Now >= w.until {
 		w.until = w.origin + 2*(w.until-w.origin)
-		if err := w.choose(s); err != nil {
+		if err := w.choose(q); err != nil {
 			return allocate.Assignment{}, err
 		}
 	}
@@ -77,8 +77,9 @@ func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
 func (w *AOnline) Wake(allocate.State, allocate.Assignment) float64 { return w.until }
 
 // choose chooses for the window that begins: a knapsack of GPU time by type.
-func (w *AOnline) choose(s allocate.State) error {
-	window, all := math.Max((w.until-w.origin)/2, aonlineFirst), newGangs(s)
+func (w *AOnline) choose(q *queue) error {
+	s := q.state
+	window, all := math.Max((w.until-w.origin)/2, aonlineFirst), newGangs(q)
 	sub := allocate.State{Cluster: &data.Cluster{}}
 	for _, t := range all.types {
 		sub.Cluster.Nodes = append(sub.Cluster.Nodes, data.Node{Name: t, GPUType: t, GPUs: aonlineUnits})

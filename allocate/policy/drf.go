@@ -22,7 +22,7 @@ func drf(q *queue) {
 	for i := range s.Jobs {
 		t := tenant(&s.Jobs[i])
 		weight[t] = math.Max(weight[t], tickets(s, &s.Jobs[i]))
-		held[t] = make([]float64, len(q.used))
+		held[t] = make([]float64, len(q.Limit))
 	}
 	for {
 		next, least := "", math.Inf(1)
@@ -40,14 +40,15 @@ func drf(q *queue) {
 			continue
 		}
 		waiting[next] = waiting[next][1:]
-		q.capacity.Add(held[next], q.use(i), 1)
+		use := q.use(i)
+		q.Capacity.Add(held[next], q.Branch(use.GPUType, ""), use, 1) // a quota is no resource
 	}
 }
 
 // dominant is the largest share of any resource in a demand.
 func (q *queue) dominant(v []float64) float64 {
 	var most float64
-	for d, limit := range q.capacity.Limit {
+	for d, limit := range q.Limit {
 		if limit > 0 {
 			most = math.Max(most, v[d]/limit)
 		}

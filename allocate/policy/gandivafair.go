@@ -43,7 +43,7 @@ type user struct {
 // Allocate implements [allocate.Policy].
 func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	all := newGangs(s)
+	all := newGangs(q)
 	users := g.book(all)
 	entitle(users, all.room)
 	for fast := range all.types {

@@ -17,13 +17,11 @@ type gangs struct {
 	option [][]int   // by job and type: the index in its options, −1 for none
 }
 
-func newGangs(s allocate.State) *gangs {
+func newGangs(q *queue) *gangs {
+	s := q.state
 	g := &gangs{state: s, types: s.Cluster.GPUTypes()}
-	g.room = make([]float64, len(g.types))
-	for _, n := range s.Cluster.Nodes {
-		if !n.Drained {
-			g.room[slices.Index(g.types, n.GPUType)] += float64(n.GPUs)
-		}
+	for b := range g.types {
+		g.room = append(g.room, q.Limit[q.Branches[b].Dims[0]])
 	}
 	for i := range s.Jobs {
 		option := slices.Repeat([]int{-1}, len(g.types))

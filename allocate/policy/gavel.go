@@ -71,7 +71,7 @@ type gavelAccount struct {
 // Allocate implements [allocate.Policy].
 func (g *Gavel) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	all := newGangs(s)
+	all := newGangs(q)
 	p := all.problem()
 	accounts := g.book(all, p)
 	a := g.divide(all, p, accounts)

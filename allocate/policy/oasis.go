@@ -46,7 +46,7 @@ type booking struct {
 // Allocate implements [allocate.Policy].
 func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	all := newGangs(s)
+	all := newGangs(q)
 	now := o.open(all)
 	for _, i := range sorted(s, submitted) {
 		j := &s.Jobs[i]

@@ -9,17 +9,13 @@ import (
 
 // queue is an assignment under construction.
 type queue struct {
-	state    allocate.State
-	capacity *allocate.Capacity
-	choice   []int
-	used     []float64 // by dimension of the capacity
-	quotas   *allocate.Quotas
+	*allocate.Tally
+	state  allocate.State
+	choice []int
 }
 
 func newQueue(s allocate.State) *queue {
-	q := &queue{state: s, capacity: s.Capacity(), choice: slices.Repeat([]int{allocate.None}, len(s.Jobs))}
-	q.used, q.quotas = make([]float64, len(q.capacity.Limit)), q.state.Quotas()
-	return q
+	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs))}
 }
 
 // serving is a policy without records between decisions.
@@ -58,17 +54,9 @@ func (q *queue) use(i int) *allocate.Use {
 
 // set changes the choice of a job, and reports whether that fits.
 func (q *queue) set(i, n int) bool {
-	if use := q.use(i); use != nil {
-		q.capacity.Add(q.used, use, -1)
-		q.quotas.Add(i, use, -1)
-	}
+	q.Add(i, q.use(i), -1)
 	q.choice[i] = n
-	use := q.use(i)
-	if use == nil {
-		return true
-	}
-	q.capacity.Add(q.used, use, 1)
-	return q.quotas.Add(i, use, 1) == "" && q.capacity.Exceeded(q.used) < 0
+	return q.Add(i, q.use(i), 1) < 0
 }
 
 // try changes the choice of a job if the new one fits, and reports whether it does.
@@ -191,4 +179,55 @@ func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
 		}
 	}
 	return best >= 0 && q.try(i, best)
+}
+
+// tenant is the owner of a job, the job itself if none is named.
+func tenant(j *allocate.JobState) string {
+	if j.History.Tenant == "" {
+		return "job " + j.Name
+	}
+	return "tenant " + j.History.Tenant
+}
+
+// tickets is the weight of the tenant of a job if the state lists it, else that of the
+// job; the weight of an unlisted tenant is the largest of its jobs.
+func tickets(s allocate.State, j *allocate.JobState) float64 {
+	if t, listed := s.Tenants[j.History.Tenant]; listed && t.Weight > 0 {
+		return t.Weight
+	}
+	return weightOf(j)
+}
+
+// key orders jobs, lexicographically.
+type key [3]float64
+
+func (k key) compare(other key) int { return slices.Compare(k[:], other[:]) }
+
+func submitted(j *allocate.JobState) key { return key{j.Submitted} }
+
+// sorted returns the jobs by rising key, ties in order of submission.
+func sorted(s allocate.State, of func(*allocate.JobState) key) []int {
+	order, keys := make([]int, len(s.Jobs)), make([]key, len(s.Jobs))
+	for i := range order {
+		order[i], keys[i] = i, of(&s.Jobs[i])
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(keys[a].compare(keys[b]), cmp.Compare(s.Jobs[a].Submitted, s.Jobs[b].Submitted))
+	})
+	return order
+}
+
+// size is the workers of the gang of a job.
+func size(j *allocate.JobState) float64 {
+	if g := gang(j); len(g) > 0 {
+		return float64(j.Options[g[0]].Use.GPUs)
+	}
+	return 1
+}
+
+func weightOf(j *allocate.JobState) float64 {
+	if j.Weight > 0 {
+		return j.Weight
+	}
+	return 1
 }

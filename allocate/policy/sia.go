@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/allocate/solve"
 )
 
@@ -27,10 +28,11 @@ const (
 
 // Allocate implements [allocate.Policy].
 func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
+	fits := place.Fits(s.Cluster)
 	return solve.Best(s, func(i, n int) float64 {
 		j := &s.Jobs[i]
 		o := &j.Options[n]
-		if o.Answer.Goodput.Mean <= 0 || n != j.Current && !siaOffers(s, j, o) {
+		if o.Answer.Goodput.Mean <= 0 || n != j.Current && !siaOffers(fits, j, o) {
 			return 0
 		}
 		v := o.Answer.Goodput.Mean / leastUseful(j) * agedRestart(s, j, n)
@@ -40,8 +42,8 @@ func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
 
 // siaOffers reports whether an option is a configuration. A job that can have
 // none of them, such as a rigid one of three workers, is taken as it is.
-func siaOffers(s allocate.State, j *allocate.JobState, o *allocate.Option) bool {
-	is := func(o *allocate.Option) bool { return siaSize(o.Use.GPUs, widest(s, o.Use.GPUType)) }
+func siaOffers(fits map[string]place.Fit, j *allocate.JobState, o *allocate.Option) bool {
+	is := func(o *allocate.Option) bool { return siaSize(o.Use.GPUs, fits[o.Use.GPUType].Widest()) }
 	return is(o) || !slices.ContainsFunc(j.Options, func(o allocate.Option) bool { return is(&o) })
 }
 
@@ -49,17 +51,6 @@ func siaOffers(s allocate.State, j *allocate.JobState, o *allocate.Option) bool 
 // two within a node, or whole nodes.
 func siaSize(workers, node int) bool {
 	return node > 0 && (workers%node == 0 || workers < node && workers&(workers-1) == 0)
-}
-
-// widest is the most GPUs on a node of a type.
-func widest(s allocate.State, gpuType string) int {
-	w := 0
-	for _, n := range s.Cluster.Nodes {
-		if n.GPUType == gpuType && !n.Drained {
-			w = max(w, n.GPUs)
-		}
-	}
-	return w
 }
 
 // leastUseful is the smallest goodput above zero of any option.

@@ -26,14 +26,12 @@ func (q *queue) pickTetris(waiting []int) int {
 	for n, i := range waiting {
 		j := &q.state.Jobs[i]
 		use, share := &j.Options[gang(j)[0]].Use, 0.0
-		demand := make([]float64, len(q.used))
-		q.capacity.Add(demand, use, 1)
-		dims := q.capacity.Dims(use.GPUType)
-		for _, d := range dims[:3] { // GPUs, cores and memory
-			if d >= 0 && q.capacity.Limit[d] > 0 {
-				limit := q.capacity.Limit[d]
-				align[n] += demand[d] / limit * (limit - q.used[d]) / limit
-				share += demand[d] / limit
+		branch := q.Branch(use.GPUType, "")
+		demand, _ := q.Shares(branch, use)
+		for d, at := range q.Branches[branch].Dims[:q.Branches[branch].Own] {
+			if limit := q.Limit[at]; limit > 0 {
+				align[n] += demand[d] * (limit - q.Used[at]) / limit
+				share += demand[d]
 			}
 		}
 		if t := remaining(j); !math.IsInf(t, 1) {

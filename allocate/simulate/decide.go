@@ -107,7 +107,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	}
 	c.Nodes = len(c.Placement)
 	scaled := r.StopFree && j.nodes != nil && inPlace(j, c, p.Nodes)
-	same := j.nodes != nil && slices.Equal(j.nodes, p.Nodes) && sameProcesses(j.config, c)
+	same := j.nodes != nil && slices.Equal(j.nodes, p.Nodes) && place.Same(j.config, c)
 	j.config, j.nodes = c, p.Nodes
 	switch {
 	case same: // a change of batch restarts nothing
@@ -129,12 +129,6 @@ func (r *replay) apply(j *running, p place.Placed) error {
 		return j.Course.Stand(r.now, p.Nodes)
 	}
 	return r.speed(j)
-}
-
-// sameProcesses reports whether two configurations on the same nodes are the
-// same processes.
-func sameProcesses(a, b data.Config) bool {
-	return a.GPUType == b.GPUType && a.ModeOrDefault() == b.ModeOrDefault() && a.Workers == b.Workers && a.PS == b.PS && a.Layout == b.Layout
 }
 
 // inPlace reports whether a job only grows or shrinks: its other processes stay on
@@ -207,7 +201,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 		o := &j.options[n]
 		o.Keeps = false
 		o.Answer.TimeToTarget = timeLeft(left, o.Answer.Goodput)
-		if nodes != nil && current < 0 && sameProcesses(o.Config, j.config) && samePlaces(o.Config, nodes) {
+		if nodes != nil && current < 0 && place.Same(o.Config, j.config) {
 			o.Keeps, current = true, n
 		}
 	}
@@ -227,12 +221,6 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	objective.SetValues(jct, subject, j.options)
 	s.Idle = jct.Idle(subject)
 	return s
-}
-
-// samePlaces reports whether nodes have the shape of an option. A job on an uneven
-// shape may move to that of the option, at the cost of a restart.
-func samePlaces(c data.Config, nodes []data.NodeShare) bool {
-	return len(c.Placement) == 0 || place.ShapeOf(nodes).String() == c.Placement.String()
 }
 
 // timeLeft is how long left samples take at a predicted goodput.

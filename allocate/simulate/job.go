@@ -5,7 +5,9 @@ import (
 	"strconv"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
+	"knee/predict"
 )
 
 // Job is one job of a workload.
@@ -125,8 +127,9 @@ type Truth func(j *Job, c data.Config, done float64) (float64, error)
 // Predicted is the truth of a world in which every prediction is right: the
 // goodput that the option table says, whatever the progress.
 func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
+	c.Placement = nil
 	for _, o := range j.Options {
-		if sameProcesses(o.Config, c) && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
+		if place.Same(o.Config, c) && o.Config.LocalBatch == c.LocalBatch && o.Config.AccumSteps == c.AccumSteps {
 			return o.Answer.Goodput.Mean, nil
 		}
 	}
@@ -228,4 +231,31 @@ func (r *running) advance(dt, checkpoint float64) error {
 		r.saved = r.done - r.since*r.speed
 	}
 	return nil
+}
+
+// RigidOptions is the option table of a job of known duration, which runs only as its
+// owner asked: every GPU type of the cluster on which the gang fits, at one sample per
+// second, its Work being in seconds. It is empty if the gang fits nowhere.
+func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
+	workers := max(1, j.Workers)
+	fits := place.Fits(cluster)
+	var out []allocate.Option
+	for _, t := range cluster.GPUTypes() {
+		if fits[t].Total() < workers {
+			continue
+		}
+		out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))
+	}
+	return out
+}
+
+// Known is the option of a configuration that runs at a known speed, in samples/s.
+func Known(c data.Config, speed float64) allocate.Option {
+	e := data.Estimate{Mean: speed, Lo: speed, Hi: speed}
+	return OptionOf(predict.Answer{Config: c, Goodput: e, Throughput: e})
+}
+
+// OptionOf is the option of an answer. It uses no resource but GPUs.
+func OptionOf(a predict.Answer) allocate.Option {
+	return allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, data.Resources{})}
 }

@@ -68,14 +68,15 @@ func TestReadBounds(t *testing.T) {
 		t.Errorf("got %+v", jobs)
 	}
 	for _, tt := range []struct{ row, want string }{
-		{"a,1,4,maybe,,", `w.csv:2:elastic: found "maybe", want true or false`},
-		{"a,1,,false,,", `w.csv:2:workers: found ""`},
-		{"a,1,4,,9,8", `w.csv:2:workers_max: found "8", want at least workers_min, 9`},
-		{"a,1,4,,5,8", `w.csv:2:workers: found "4", want workers_min to workers_max, 5 to 8`},
-		{"a,1,4,,0,8", `w.csv:2:workers_min: found "0"`},
-		{"a,1,4,,1,2.5", `w.csv:2:workers_max: found "2.5"`},
+		{"a,1,4,maybe,,,", `w.csv:2:elastic: found "maybe", want true or false`},
+		{"a,1,,false,,,", `w.csv:2:workers: found ""`},
+		{"a,1,4,,9,8,", `w.csv:2:workers_max: found "8", want at least workers_min, 9`},
+		{"a,1,4,,5,8,", `w.csv:2:workers: found "4", want workers_min to workers_max, 5 to 8`},
+		{"a,1,4,,0,8,", `w.csv:2:workers_min: found "0"`},
+		{"a,1,4,,1,2.5,", `w.csv:2:workers_max: found "2.5"`},
+		{"a,1,4,,,,6", `w.csv:2:workers: found "4", want a number that divides logical_workers, 6`},
 	} {
-		_, _, err := ReadWorkload(strings.NewReader("name,time,workers,elastic,workers_min,workers_max\n"+tt.row+"\n"), "w.csv")
+		_, _, err := ReadWorkload(strings.NewReader("name,time,workers,elastic,workers_min,workers_max,logical_workers\n"+tt.row+"\n"), "w.csv")
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.row, err, tt.want)
 		}

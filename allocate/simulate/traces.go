@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,63 +91,111 @@ func readPhilly(r io.Reader, name string) ([]Job, []string, error) {
 	return fromFirst(jobs), leftOut(name, len(all)-len(jobs), "they never ran on a GPU"), nil
 }
 
-// alibabaTask is the number of columns of pai_task_table of the Alibaba PAI
-// traces (Weng et al., NSDI 2022), which has no header: job_name, task_name,
-// inst_num, status, start_time, end_time, plan_cpu, plan_mem, plan_gpu,
-// gpu_type.
-const alibabaTask = 10
+// cells are a line of a table without a header. The first error is kept.
+type cells struct {
+	of      []string // the columns
+	text    []string
+	src     data.Source
+	problem error
+}
+
+func (c *cells) cell(column string) string { return c.text[slices.Index(c.of, column)] }
+
+func (c *cells) number(column string, b data.Bounds) float64 {
+	text := c.cell(column)
+	x, ok := b.Parse(text)
+	if !ok && c.problem == nil {
+		at := c.src
+		at.Column = column
+		c.problem = &data.InputError{Source: at, Found: strconv.Quote(text), Want: b.Instead(text)}
+	}
+	return x
+}
+
+// eachLine calls do with the lines of a table without a header; what names the table.
+func eachLine(r io.Reader, name, what string, separator rune, columns []string, do func(*cells)) error {
+	in := csv.NewReader(r)
+	in.Comma, in.FieldsPerRecord, in.LazyQuotes = separator, -1, true
+	for {
+		text, err := in.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := in.FieldPos(0)
+		c := &cells{of: columns, text: text, src: data.Source{File: name, Line: line}}
+		if len(text) != len(columns) {
+			return &data.InputError{Source: c.src, Found: fmt.Sprintf("%d fields", len(text)), Want: fmt.Sprintf("the %d of %s", len(columns), what)}
+		}
+		if do(c); c.problem != nil {
+			return c.problem
+		}
+	}
+}
+
+// gavelColumns are those of a trace of Gavel (Narayanan et al., OSDI 2020).
+var gavelColumns = []string{"job_type", "command", "working_directory", "steps_argument", "needs_data", "total_steps", "scale_factor",
+	"priority_weight", "slo", "arrival_time"}
+
+// gavelBatch finds the batch in a job type such as "ResNet-18 (batch size 64)".
+var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
+
+// readGavel reads a Gavel trace. Work is steps, at one per second unless the speed
+// on a GPU type is given.
+func readGavel(r io.Reader, name string) (jobs []Job, err error) {
+	err = eachLine(r, name, "a Gavel trace, separated by tabs", '\t', gavelColumns, func(c *cells) {
+		j := Job{Name: strconv.Itoa(len(jobs)), Application: strings.TrimSpace(c.cell("job_type")), Steps: true, Source: c.src,
+			Work: c.number("total_steps", data.Positive("steps")), Workers: int(c.number("scale_factor", workerCount())),
+			Weight: c.number("priority_weight", data.NonNegative("a number")), Submit: c.number("arrival_time", data.Seconds())}
+		if m := gavelBatch.FindStringSubmatch(j.Application); m != nil {
+			j.Batch, _ = data.Samples().Parse(m[1])
+		}
+		jobs = append(jobs, j)
+	})
+	return jobs, err
+}
+
+// alibabaColumns are those of pai_task_table of the Alibaba PAI traces (Weng et al.,
+// NSDI 2022).
+var alibabaColumns = []string{"job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu", "gpu_type"}
 
 // isAlibaba reports whether a line is one of pai_task_table, or its header in copies
 // that have one.
 func isAlibaba(line string) bool {
 	cells := strings.Split(strings.TrimSpace(line), ",")
-	return len(cells) == alibabaTask && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", "status"}, cells[3])
+	return len(cells) == len(alibabaColumns) && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", "status"}, cells[3])
 }
 
 // readAlibaba reads pai_task_table. A job is its tasks together: on as many
 // GPUs as their instances hold (100 of plan_gpu is one; parts are rounded up),
 // from the first start to the last end. Jobs without GPUs, and those that had
 // not ended, are left out, with a warning.
-func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
-	c := csv.NewReader(r)
-	c.FieldsPerRecord = alibabaTask
+func readAlibaba(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	at, names, types, ends := map[string]int{}, map[string]bool{}, map[string]bool{}, []float64{}
-	var jobs []Job
-	for {
-		f, err := c.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	err = eachLine(r, name, "pai_task_table", ',', alibabaColumns, func(c *cells) {
+		job, status := c.cell("job_name"), c.cell("status")
+		if c.src.Line == 1 && status == "status" { // a header
+			return
 		}
-		if err != nil {
-			return nil, nil, &data.InputError{Source: data.Source{File: name}, Found: err.Error(), Want: "the 10 columns of pai_task_table"}
-		}
-		line, _ := c.FieldPos(0)
-		if line == 1 && f[3] == "status" { // a header
-			continue
-		}
-		names[f[0]], types[f[9]] = true, true
-		src := data.Source{File: name, Line: line}
-		num := func(i int, column string, most float64) float64 {
-			x, ok := data.Bounds{What: "a number", Max: most}.Parse(f[i])
-			if !ok && f[i] != "" && err == nil {
-				src.Column = column
-				err = &data.InputError{Source: src, Found: strconv.Quote(f[i]), Want: fmt.Sprintf("a number from 0 to %g, or nothing", most)}
+		names[job], types[c.cell("gpu_type")] = true, true
+		num := func(column string, most float64) float64 {
+			if c.cell(column) == "" {
+				return 0
 			}
-			return x
+			return c.number(column, data.Bounds{Max: most, Want: fmt.Sprintf("a number from 0 to %g, or nothing", most)})
 		}
-		instances, from, to, gpus := num(2, "inst_num", 1e6), num(4, "start_time", 1e12), num(5, "end_time", 1e12), num(8, "plan_gpu", 1e5)
-		if err != nil {
-			return nil, nil, err
-		}
-		fate, ended := fates[strings.ToLower(f[3])]
+		instances, from, to, gpus := num("inst_num", 1e6), num("start_time", 1e12), num("end_time", 1e12), num("plan_gpu", 1e5)
+		fate, ended := fates[strings.ToLower(status)]
 		if !ended || gpus == 0 || from == 0 || to <= from {
-			continue
+			return
 		}
-		n, known := at[f[0]]
+		n, known := at[job]
 		if !known {
 			n = len(jobs)
-			at[f[0]] = n
-			jobs, ends = append(jobs, Job{Name: cmp.Or(f[0], strconv.Itoa(n)), Application: f[1], Submit: from, Seconds: true, Source: src, Fate: Completes}), append(ends, to)
+			at[job], ends = n, append(ends, to)
+			jobs = append(jobs, Job{Name: cmp.Or(job, strconv.Itoa(n)), Application: c.cell("task_name"), Submit: from, Seconds: true, Source: c.src, Fate: Completes})
 		}
 		j := &jobs[n]
 		j.Workers += int(math.Ceil(instances * gpus / 100))
@@ -154,15 +203,15 @@ func readAlibaba(r io.Reader, name string) ([]Job, []string, error) {
 		if fate != Completes {
 			j.Fate = fate
 		}
-	}
+	})
 	for i := range jobs {
 		jobs[i].Work = ends[i] - jobs[i].Submit
 	}
-	warnings := leftOut(name, len(names)-len(jobs), "they have no GPU, or had not ended")
+	warnings = leftOut(name, len(names)-len(jobs), "they have no GPU, or had not ended")
 	if len(types) > 1 {
 		warnings = append(warnings, name+": gpu_type is not used: a job takes as long on any type as it did on its own")
 	}
-	return fromFirst(jobs), warnings, nil
+	return fromFirst(jobs), warnings, err
 }
 
 // fromFirst makes submissions count from the first.

@@ -55,7 +55,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	head, _ := b.Peek(4096) // a shorter text will do
 	line, _, _ := strings.Cut(string(head), "\n")
 	switch {
-	case strings.Count(line, "\t") >= gavelFields/2:
+	case strings.Count(line, "\t") >= len(gavelColumns)/2:
 		jobs, err = readGavel(b, name)
 		return jobs, nil, err
 	case strings.HasPrefix(strings.TrimSpace(string(head)), "["):
@@ -143,4 +143,143 @@ func parseJob(row *data.Row, n int) Job {
 	parseBounds(&j, row)
 	parseFate(&j, row)
 	return j
+}
+
+// LoadWorkload reads the workload at path, as [ReadWorkload] does; see
+// [data.Open] for "-" and compressed files.
+func LoadWorkload(path string) (jobs []Job, warnings []string, err error) {
+	return data.LoadTable(path, ReadWorkload)
+}
+
+// LoadServiceTimes reads the column duration of a CSV file: a sample of the
+// GPU-seconds that jobs need. Fractions are dropped.
+func LoadServiceTimes(path string) (out []int64, err error) {
+	err = EachRow(path, []string{"duration"}, func(row *data.Row) error {
+		out = append(out, int64(row.Required("duration", data.Bounds{What: "GPU-seconds", Min: 1, Max: 1e15, Want: "GPU-seconds ≥ 1"})))
+		return nil
+	})
+	return out, err
+}
+
+// EachRow is [data.EachRow] on the file at path.
+func EachRow(path string, columns []string, do func(*data.Row) error) error {
+	f, err := data.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return data.EachRow(f, path, columns, do)
+}
+
+// parsePlan reads the layout a job asks for, in the words of the workloads of
+// Rubick (Zhang et al., MLSys 2025): ga (data parallelism), gc (with
+// recomputation), zero-dp, zero-offload, or three digits, of pipeline stages,
+// tensor- and data-parallel degree.
+func parsePlan(j *Job, row *data.Row) {
+	plan := row.Cell("exec_plan")
+	var l data.Layout
+	switch plan {
+	case "":
+	case "ga":
+	case "gc":
+		l.Recompute = "full"
+	case "zero-dp":
+		l.Sharding = "zero2"
+	case "zero-offload":
+		l.Sharding, l.Offload = "zero2", "optimizer"
+	default:
+		var pp, tp, dp int
+		if n, err := fmt.Sscanf(plan, "%1d%1d%1d", &pp, &tp, &dp); err != nil || n != 3 || len(plan) != 3 || min(pp, tp, dp) < 1 {
+			row.Bad("exec_plan", "ga, gc, zero-dp, zero-offload, or the digits of pipeline stages, tensor- and data-parallel degree")
+			return
+		}
+		if pp*tp*dp != j.Workers {
+			row.Bad("exec_plan", fmt.Sprintf("degrees whose product is the %d GPUs of the job", j.Workers))
+		}
+		if tp > 1 {
+			l.TP = tp
+		}
+		if pp > 1 {
+			l.PP = pp
+		}
+	}
+	if plan != "" {
+		j.Layout = &l
+	}
+	if j.FixedLayout = yes(row, "fixed_layout", false); j.FixedLayout && j.Layout == nil {
+		row.Bad("fixed_layout", "false where exec_plan names no layout")
+	}
+}
+
+// workerCount are the numbers of workers that a workload may ask for.
+func workerCount() data.Bounds {
+	return data.Bounds{What: "a whole number of workers", Min: 1, Max: 1e6, Whole: true}
+}
+
+// parseBounds reads the columns elastic, opportunistic, workers_min and
+// workers_max.
+func parseBounds(j *Job, row *data.Row) {
+	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
+	j.WorkersMin = int(row.Number("workers_min", 0, workerCount()))
+	j.WorkersMax = int(row.Number("workers_max", 0, workerCount()))
+	j.Logical = int(row.Number("logical_workers", 0, workerCount()))
+	switch {
+	case j.WorkersMax > 0 && j.WorkersMin > j.WorkersMax:
+		row.Bad("workers_max", fmt.Sprintf("at least workers_min, %d", j.WorkersMin))
+	case j.Rigid && j.Workers == 0:
+		row.Bad("workers", "the workers of a job that is not elastic")
+	case j.Workers > 0 && !j.Divides(j.Workers):
+		row.Bad("workers", fmt.Sprintf("a number that divides logical_workers, %d", j.Logical))
+	case j.Workers > 0 && (j.Workers < j.WorkersMin || j.WorkersMax > 0 && j.Workers > j.WorkersMax):
+		row.Bad("workers", fmt.Sprintf("workers_min to workers_max, %d to %d", j.WorkersMin, j.WorkersMax))
+	}
+}
+
+// yes reads a column of true or false; empty is the value of an empty cell.
+func yes(row *data.Row, column string, empty bool) bool {
+	switch strings.ToLower(row.Cell(column)) {
+	case "":
+		return empty
+	case "true", "yes", "1":
+		return true
+	case "false", "no", "0":
+		return false
+	}
+	row.Bad(column, "true or false")
+	return empty
+}
+
+// Bounded reports whether the owner of a job limits its size.
+func (j *Job) Bounded() bool {
+	return j.Rigid || j.Opportunistic || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0
+}
+
+// Divides reports whether a job may run on so many GPUs for its logical workers.
+func (j *Job) Divides(gpus int) bool { return j.Logical == 0 || gpus > 0 && j.Logical%gpus == 0 }
+
+// fates are the words of published traces for how a job ended.
+var fates = map[string]Fate{
+	"": Completes, "completed": Completes, "done": Completes, "pass": Completes, "passed": Completes, "terminated": Completes,
+	"failed": Fails, "killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "unconverged": Unconverged,
+}
+
+// parseFate reads how a job ends: status, declared, ends_at, cancel_after_s.
+func parseFate(j *Job, row *data.Row) {
+	var known bool
+	if j.Fate, known = fates[strings.ToLower(row.Cell("status"))]; !known {
+		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
+	}
+	j.Declared = row.Number("declared", 0, data.NonNegative("the unit of the work"))
+	j.CancelAfter = row.Number("cancel_after_s", 0, data.Seconds())
+	share := data.Bounds{What: "a share", Min: 0, Max: 1, Want: "a share of the declared work, above 0 and up to 1"}
+	if j.EndsAt = row.Number("ends_at", 0, share); j.EndsAt > 0 {
+		j.Declared = j.Work
+		j.Work *= j.EndsAt
+	}
+}
+
+// Unfinished reports whether a job may end without completing, or at other work
+// than declared.
+func (j *Job) Unfinished() bool {
+	return j.Declared > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
 }

@@ -38,25 +38,28 @@ type item struct {
 	branch int // GPU type
 	size   int // workers
 	value  float64
-	share  float64                   // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
-	use    [allocate.MaxDims]float64 // shares, parallel to knapsack.dims[branch]
+	share  float64         // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
+	use    allocate.Shares // parallel to knapsack.dims[branch]
 }
 
 // newKnapsack keeps the options that a best assignment can have: they fit an empty
 // cluster, have a finite value and are not dominated by another option of the job.
 func newKnapsack(s allocate.State, v Values) *knapsack {
 	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
-	t := newTranslation(&s, k)
+	c := s.Capacity()
 	var pool []item
 	for i := range s.Jobs {
 		value, idle := func(n int) float64 { return s.Jobs[i].Options[n].Value }, s.Jobs[i].Idle
 		if v != nil {
 			value, idle = func(n int) float64 { return v(i, n) }, 0
 		}
-		pool = t.fitting(pool[:0], &s.Jobs[i], value)
+		pool = fitting(pool[:0], c, &s.Jobs[i], value)
 		k.jobs[i] = kjob{items: slices.Clone(undominated(pool, s.Jobs[i].Current)), idle: idle}
 	}
-	k.limit = append(slices.Clone(t.capacity.Limit), t.quotas...)
+	k.limit = c.Limit
+	for _, b := range c.Branches {
+		k.dims = append(k.dims, b.Dims)
+	}
 	less := k.dropImplied()
 	for i := range k.jobs {
 		j := &k.jobs[i]
@@ -67,6 +70,23 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 		j.hull, j.runs = convexHull(j.items)
 	}
 	return k
+}
+
+// fitting appends the options of a job that fit an empty cluster and have a finite
+// value. Option tables are large, so the solver reads them only here.
+func fitting(items []item, c *allocate.Capacity, j *allocate.JobState, value func(n int) float64) []item {
+	branch := 0
+	for n := range j.Options {
+		o := &j.Options[n]
+		if n == 0 || o.Use.GPUType != j.Options[n-1].Use.GPUType {
+			branch = c.Branch(o.Use.GPUType, j.History.Tenant)
+		}
+		it := item{option: n, value: value(n), branch: branch, size: o.Use.GPUs}
+		if it.use, it.share = c.Shares(branch, &o.Use); it.share <= 1+allocate.Slack && !math.IsNaN(it.value) && !math.IsInf(it.value, 0) {
+			items = append(items, it)
+		}
+	}
+	return items
 }
 
 // dropImplied sets the use of resources that cannot run out before GPUs do to 0, and

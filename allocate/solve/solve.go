@@ -96,11 +96,10 @@ func Maximise(s allocate.State) (Solution, error) {
 
 // prices are the dual prices of one GPU of each type.
 func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
-	capacity := allocate.NewCapacity(c)
 	out := map[string]float64{}
-	for _, t := range c.GPUTypes() {
-		if at := capacity.Dims(t)[0]; at >= 0 && capacity.Limit[at] > 0 {
-			out[t] = d.price[at] / capacity.Limit[at]
+	for b, t := range c.GPUTypes() {
+		if at := k.dims[b][0]; k.limit[at] > 0 {
+			out[t] = d.price[at] / k.limit[at]
 		}
 	}
 	return out
@@ -130,10 +129,9 @@ func checkState(s allocate.State) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
-		owned := allocate.JobState{History: allocate.History{Tenant: name}}
 		for gpuType := range s.Tenants[name].Quota {
-			if n := len(s.QuotasOf(&owned, gpuType)); n > maxQuotas {
-				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d; leave out one that another implies", name, n, gpuType, maxQuotas)
+			if n := len(s.Quotas(name, gpuType)); n > allocate.MaxQuotas {
+				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d; leave out one that another implies", name, n, gpuType, allocate.MaxQuotas)
 			}
 		}
 	}

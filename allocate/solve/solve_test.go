@@ -62,8 +62,8 @@ func drawState(t *rapid.T) allocate.State {
 // bruteForce returns the best value over all assignments, and over those
 // that run every job which has an option that fits alone.
 func bruteForce(s allocate.State) (free, all float64) {
-	c := allocate.NewCapacity(s.Cluster)
-	c.Dims("b") // options ask for it, whether there are such nodes or not
+	c := s.Capacity()
+	c.Branch("b", "") // options ask for it, whether there are such nodes or not
 	k := newKnapsack(s, nil)
 	left := append([]float64(nil), c.Limit...)
 	free, all = math.Inf(-1), math.Inf(-1)
@@ -79,7 +79,7 @@ func bruteForce(s allocate.State) (free, all float64) {
 		walk(i+1, v+s.Jobs[i].Idle, everyone && len(k.jobs[i].items) == 0)
 		for _, o := range s.Jobs[i].Options {
 			use := make([]float64, len(left))
-			c.Add(use, &o.Use, 1)
+			c.Add(use, c.Branch(o.Use.GPUType, ""), &o.Use, 1)
 			ok := true
 			for d := range use {
 				ok = ok && use[d] <= left[d]+1e-9
@@ -87,9 +87,9 @@ func bruteForce(s allocate.State) (free, all float64) {
 			if !ok {
 				continue
 			}
-			c.Add(left, &o.Use, -1)
+			c.Add(left, c.Branch(o.Use.GPUType, ""), &o.Use, -1)
 			walk(i+1, v+o.Value, everyone)
-			c.Add(left, &o.Use, 1)
+			c.Add(left, c.Branch(o.Use.GPUType, ""), &o.Use, 1)
 		}
 	}
 	walk(0, 0, true)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -107,9 +108,17 @@ func (a *Agent) goodput(p *form.Point, c Choice) float64 {
 	return batch / (math.Exp(step) + float64(c.Accum)*math.Exp(compute)) * ((g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale)
 }
 
+// unseen is the power of the number of workers with which the speed of a job grows
+// before it was observed: enough to use an otherwise idle node.
+const unseen = 0.2
+
 // Best is the batch of the highest goodput on an allocation, and that goodput; 0 if no
-// batch is allowed there. The agent must be [Agent.Ready].
+// batch is allowed there. The goodput of a job that is not [Agent.Ready] is 1 on one
+// worker and grows slowly; it cannot be compared with that of other jobs.
 func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
+	if !a.Ready() {
+		return a.First(workers), math.Pow(float64(workers), unseen)
+	}
 	at := Key{nodes, workers, 0}.size()
 	if a.best == nil || a.fits != len(a.Observations) {
 		a.best, a.fits = map[size]answer{}, len(a.Observations)
@@ -117,12 +126,12 @@ func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
 	if b, ok := a.best[at]; ok {
 		return b.choice, b.goodput
 	}
-	top, p := answer{}, Key{nodes, workers, 0}.point()
-	for i, c := range a.Choices(workers) {
+	top, p := answer{choice: a.First(workers)}, Key{nodes, workers, 0}.point()
+	for _, c := range a.Choices(workers) {
 		if c.Local < a.LocalMin || c.Local > a.LocalMax {
 			continue
 		}
-		if g := a.goodput(p, c); i == 0 || g > top.goodput {
+		if g := a.goodput(p, c); g > top.goodput {
 			top.choice, top.goodput = c, g
 		}
 	}
@@ -165,6 +174,12 @@ func (l Limits) Choices(k int) []Choice {
 		total *= ratio
 	}
 	return out
+}
+
+// First is the batch of a job without observations on k workers: the initial one, or the
+// smallest that they can share.
+func (l Limits) First(k int) Choice {
+	return Divide(cmp.Or(l.Fixed, math.Max(l.Initial, l.LocalMin*float64(k))), k, l.LocalMax, l.Initial)
 }
 
 // Divide spreads a total batch over k workers: as few micro-steps as the

@@ -15,7 +15,6 @@ import (
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/allocate/simulate/modelled"
 	"knee/allocate/simulate/pollux"
@@ -74,7 +73,7 @@ type Settings struct {
 	Models    *modelled.Models   // fitted models of jobs, native rules only; nil for none
 	Packed    *simulate.Pairs    // speeds of jobs beside each other, native rules only; nil for none
 	Survival  bool               // see [simulate.Settings]
-	Alone     bool               // see [elastic.History]
+	Alone     bool               // see [measured.History]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
 	Seed      int64
 	Parallel  int // runs at a time; default 1
@@ -214,7 +213,7 @@ func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simula
 	case Native:
 		return s.native(c, name)
 	case Pollux:
-		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, History: &elastic.History{Alone: s.Alone}})
+		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Alone: s.Alone})
 	}
 	if set.Policy, err = tiresias.New(name, s.Service); err != nil {
 		return nil, set, err

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"knee/allocate/simulate"
+	"knee/allocate/simulate/measured"
 	"knee/data"
 	"knee/fit/interference"
 )
@@ -181,5 +184,31 @@ func TestFinishTimeFairness(t *testing.T) {
 	// On average there are 2 and 1.5 jobs: shares of 2 and 3 GPUs.
 	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || shares[1] != 3 {
 		t.Errorf("fairness %v on shares %v", f, shares)
+	}
+}
+
+// TestFairnessLeavesOutDrainedNodes: alone a job runs on the GPUs in use, also where those
+// of the first type are all drained.
+func TestFairnessLeavesOutDrainedNodes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"allreduce/x-a100-placements.csv": "job,gpu_type,mode,placement,local_batch,step_time_s,sync_time_s,status\nx,a100,allreduce,1,16,0.1,0,ok\nx,a100,allreduce,1,32,0.2,0,ok\n",
+		"allreduce/x-t4-placements.csv":   "job,gpu_type,mode,placement,local_batch,step_time_s,sync_time_s,status\nx,t4,allreduce,1,16,0.3,0,ok\nx,t4,allreduce,1,32,0.6,0,ok\n",
+		"training/x-batch16.csv":          "progress,iteration,grad_sqr,grad_var\n1000,1000,1,4\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := measured.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := &data.Cluster{Nodes: []data.Node{{Name: "a", GPUType: "t4", GPUs: 1, Drained: true}, {Name: "b", GPUType: "a100", GPUs: 1}}}
+	jobs := []simulate.Job{{Name: "j", Application: "x", Workers: 1}}
+	rows, err := Run(t.Context(), Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: cluster}}, Policies: []string{"fifo"}, Profiles: p, Restart: 10})
+	if err != nil || math.Abs(rows[0].FTFMean-1.1) > 1e-9 {
+		t.Errorf("%+v, %v: want the 100 s alone on the a100, and the 10 s of the start", rows, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/internal/quantile"
 )
@@ -117,20 +118,20 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 		app  string
 		gpus int
 	}
-	known, slots := map[key]float64{}, simulate.NewSlots(c.Cluster)
+	known, fits := map[key]float64{}, place.Fits(c.Cluster)
 	return func(i, gpus int) (float64, error) {
 		app, err := s.Profiles.App(c.Jobs[i].Application)
 		if err != nil {
 			return 0, err
 		}
-		for _, gpuType := range slots.Types {
+		for _, gpuType := range c.Cluster.GPUTypes() {
 			t := app.Tables[gpuType]
-			if t == nil {
+			if t == nil || len(fits[gpuType]) == 0 {
 				continue
 			}
 			k := key{app.Name, min(gpus, t.MaxWorkers, int(app.Max/t.LocalMin))}
 			if _, ok := known[k]; !ok {
-				if known[k], err = app.Alone(t, simulate.Packed(slots.GPUs[gpuType], min(k.gpus, slots.Total[gpuType]))); err != nil {
+				if known[k], err = app.Alone(t, fits[gpuType].Packed(min(k.gpus, fits[gpuType].Total()))); err != nil {
 					return 0, err
 				}
 			}

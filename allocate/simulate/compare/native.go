@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/elastic"
+	"knee/allocate/simulate/measured"
 )
 
 // Defaults where models are fitted as jobs run: those of the simulator published with
@@ -24,20 +25,23 @@ func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulat
 	if set.Policy, err = policy.New(name); err != nil {
 		return nil, set, err
 	}
-	if jobs, err = s.jobs(c, policy.Gang(name)); err != nil {
+	switch {
+	case s.Models != nil:
+		set.Truth = s.Models.Truth
+		jobs, err = s.Models.Jobs(c.Jobs, c.Cluster, policy.Gang(name), s.Alone)
+	case s.measured(c):
+		set.Truth, set.Interval = s.Profiles.Truth, cmp.Or(set.Interval, roundSeconds)
+		jobs, err = s.Profiles.Jobs(c.Jobs, c.Cluster, policy.Gang(name), &measured.History{Alone: s.Alone})
+	default:
+		jobs, err = s.rigid(c)
+	}
+	if err != nil {
 		return nil, set, err
 	}
 	if s.Restart > 0 {
 		for i := range jobs {
 			jobs[i].RestartSeconds = 0
 		}
-	}
-	switch {
-	case s.Models != nil:
-		set.Truth = s.Models.Truth
-	case s.measured(c):
-		set.Truth = elastic.Truth(s.Profiles)
-		set.Interval = cmp.Or(set.Interval, roundSeconds)
 	}
 	if set.Truth != nil && set.RestartSeconds == 0 {
 		set.RestartSeconds = restartSeconds
@@ -49,18 +53,6 @@ func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulat
 		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, span(jobs), s.Seed)
 	}
 	return jobs, set, nil
-}
-
-// jobs are those of a case with their options; with gang, only the size that their
-// owners asked for.
-func (s *Settings) jobs(c Case, gang bool) ([]simulate.Job, error) {
-	switch {
-	case s.Models != nil:
-		return s.Models.Jobs(c.Jobs, c.Cluster, gang, s.Alone)
-	case s.measured(c):
-		return elastic.Jobs(c.Jobs, s.Profiles, c.Cluster, gang, &elastic.History{Alone: s.Alone})
-	}
-	return s.rigid(c)
 }
 
 // mostFailures bounds the failures of a replay: each is an event with a decision.
@@ -89,4 +81,36 @@ func span(jobs []simulate.Job) float64 {
 		last = max(last, j.Submit)
 	}
 	return 2 * last
+}
+
+// rigid gives the jobs of a trace their options: the size they ask for, at the measured
+// steps/s if the profiles have them, else at the speed that the trace implies.
+func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
+	jobs := slices.Clone(c.Jobs)
+	var rates *measured.Rates // of a workload whose work is in steps
+	if s.Profiles != nil && s.Profiles.Rates != nil &&
+		slices.ContainsFunc(jobs, func(j simulate.Job) bool { return j.Steps && s.Profiles.Rates.Knows(j.Application) }) {
+		rates = s.Profiles.Rates
+	}
+	offers := map[string][]allocate.Option{} // jobs of a kind share their table
+	for i := range jobs {
+		j := &jobs[i]
+		w := max(1, j.Workers)
+		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
+			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")
+		}
+		key := fmt.Sprint(w, " ", j.Application)
+		if _, known := offers[key]; !known {
+			offer := simulate.RigidOptions(*j, c.Cluster)
+			if rates != nil {
+				var err error
+				if offer, err = rates.Options(*j, offer); err != nil {
+					return nil, err
+				}
+			}
+			offers[key] = offer
+		}
+		j.Options = offers[key]
+	}
+	return jobs, nil
 }

@@ -113,6 +113,10 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job "j", want an application with a model: x`) {
 		t.Errorf("error %v", err)
 	}
+	w[0].Application, w[0].WorkersMin, w[0].Logical = "x", 2, 11
+	if _, err := m.Jobs(w, nodes(), false, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:logical_workers: found 11 for job "j"`) {
+		t.Errorf("error %v", err)
+	}
 }
 
 // TestStepsAreOfTheBatchAskedFor: a job has the same work under every policy,

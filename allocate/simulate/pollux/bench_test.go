@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 	"knee/internal/bench"
@@ -73,8 +72,8 @@ func TestPublishedAverages(t *testing.T) {
 			t.Fatal(err)
 		}
 		jobs, p := load(t, n)
-		alone := &elastic.History{Alone: true} // as the published program models jobs
-		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy, History: alone})
+		// As the published program models jobs: alone.
+		got, err := run(jobs, Settings{Cluster: published(), Profiles: p, Policy: policy, Alone: true})
 		if err != nil {
 			t.Fatal(err)
 		}

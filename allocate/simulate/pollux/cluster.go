@@ -8,7 +8,6 @@ import (
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
-	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 )
@@ -17,8 +16,8 @@ import (
 type Settings struct {
 	Cluster  *data.Cluster // nodes of one GPU type
 	Profiles *measured.Profiles
-	Policy   string           // one of [Policies]
-	History  *elastic.History // of earlier jobs; nil for none
+	Policy   string // one of [Policies]
+	Alone    bool   // see [measured.History]
 }
 
 // slots is the cluster as the published simulator has it: nodes by number.
@@ -64,10 +63,8 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 		if set.Policy, err = policy.New(s.Policy); err != nil {
 			return nil, set, &data.UnknownError{What: "policy", Name: s.Policy, Known: Policies()}
 		}
-		if s.History == nil {
-			s.History = &elastic.History{}
-		}
 	}
+	history := &measured.History{Alone: s.Alone}
 	for _, w := range workload {
 		app, err := s.Profiles.App(w.Application)
 		if err != nil {
@@ -78,7 +75,7 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 			return nil, set, err
 		}
 		if set.Stand == nil {
-			j.learner, err = s.History.Learner(w, app, simulate.NewSlots(h.Cluster), policy.Gang(s.Policy), func(*measured.Table) agent.Limits { return j.limits })
+			j.learner, err = history.Learner(w, app, h.Cluster, policy.Gang(s.Policy), func(*measured.Table) agent.Limits { return j.limits })
 			if err != nil {
 				return nil, set, err
 			}

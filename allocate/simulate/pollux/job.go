@@ -6,7 +6,6 @@ import (
 
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
-	"knee/allocate/simulate/elastic"
 	"knee/allocate/simulate/measured"
 	"knee/data"
 )
@@ -28,8 +27,8 @@ type job struct {
 	table *measured.Table
 
 	limits  agent.Limits
-	agent   *agent.Agent     // nil under the published policies
-	learner *elastic.Learner // of the agent
+	agent   *agent.Agent      // nil under the published policies
+	learner *measured.Learner // of the agent
 
 	nodes     []int // of every worker, in order of being taken, where a published policy chose them
 	placement data.Placement
@@ -75,12 +74,7 @@ func (j *job) split() error {
 	k := j.placement.Workers()
 	c := agent.Divide(j.Batch, k, j.limits.LocalMax, j.limits.Initial)
 	if j.agent != nil {
-		c = elastic.First(j.agent.Limits, k)
-		if j.agent.Ready() {
-			if best, g := j.agent.Best(len(j.placement), k); g > 0 {
-				c = best
-			}
-		}
+		c, _ = j.agent.Best(len(j.placement), k)
 	}
 	c = j.bound(c, k)
 	if c.Local < 1 {

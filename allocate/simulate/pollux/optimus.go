@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"knee/allocate/simulate"
+	"knee/allocate/place"
 	"knee/allocate/simulate/agent"
+	"knee/data"
 )
 
 // optimus is Optimus (Peng et al., EuroSys 2018) as the Pollux simulator has
@@ -83,7 +84,7 @@ func (o *optimus) stepTime(j *job, n int, h *slots) (float64, error) {
 	}
 	// A lone worker accumulates even at the initial batch, unlike when it runs.
 	c := j.bound(agent.Divide(j.Batch, n, j.limits.LocalMax, 0), n)
-	step, sync, err := j.table.Times(simulate.Packed(h.gpus, n), c.Local)
+	step, sync, err := j.table.Times(place.FitOf(h.Cluster, h.gpuType, data.Need{}).Packed(n), c.Local)
 	if err != nil {
 		return 0, err
 	}

@@ -1,14 +1,15 @@
-package elastic
+package measured
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/allocate/simulate"
 	"knee/allocate/simulate/agent"
-	"knee/allocate/simulate/measured"
 	"knee/data"
 )
 
@@ -16,15 +17,14 @@ import (
 // work from the recorded training of its application, and a Learner, which learns from
 // the jobs of h. With gang, and if it is rigid, a job is offered only the workers and
 // the batch that its owner asked for, by default the initial batch.
-func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
-	slots := simulate.NewSlots(c)
+func (p *Profiles) Jobs(workload []simulate.Job, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
 		app, err := p.App(w.Application)
 		if err != nil {
 			return nil, fmt.Errorf("%s: job %q: %w", w.Source, w.Name, err)
 		}
-		l, err := h.Learner(w, app, slots, gang, app.Limits)
+		l, err := h.Learner(w, app, c, gang, app.Limits)
 		if err != nil {
 			return nil, err
 		}
@@ -38,25 +38,24 @@ func Jobs(workload []simulate.Job, p *measured.Profiles, c *data.Cluster, gang b
 	return out, nil
 }
 
-// Truth is the true goodput of jobs made by [Jobs] from the same profiles.
-func Truth(p *measured.Profiles) simulate.Truth {
-	return func(j *simulate.Job, c data.Config, done float64) (float64, error) {
-		app, err := p.App(j.Application)
-		if err != nil {
-			return 0, err
-		}
-		t := app.Tables[c.GPUType]
-		if t == nil {
-			return 0, fmt.Errorf("%s was not measured on %s", app.Name, c.GPUType)
-		}
-		return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.EpochAt(done/app.Initial))
+// Truth is the true goodput of jobs made by [Profiles.Jobs].
+func (p *Profiles) Truth(j *simulate.Job, c data.Config, done float64) (float64, error) {
+	app, err := p.App(j.Application)
+	if err != nil {
+		return 0, err
 	}
+	t := app.Tables[c.GPUType]
+	if t == nil {
+		return 0, fmt.Errorf("%s was not measured on %s", app.Name, c.GPUType)
+	}
+	return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.EpochAt(done/app.Initial))
 }
 
 // Learner implements [simulate.Learner] with an agent per GPU type.
 type Learner struct {
-	app    *measured.App
-	slots  *simulate.Slots
+	app    *App
+	types  []string
+	gpus   map[string]place.Fit
 	agents map[string]*agent.Agent
 	job    simulate.Job
 	gang   bool // it only gets the workers asked for
@@ -65,22 +64,23 @@ type Learner struct {
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
-func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, gang bool, within func(*measured.Table) agent.Limits) (*Learner, error) {
+func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, within func(*Table) agent.Limits) (*Learner, error) {
 	gang = gang || w.Rigid
-	l := &Learner{app: app, slots: s, agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
+	l := &Learner{app: app, types: c.GPUTypes(), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		if w.Batch == 0 {
 			w.Batch = app.Initial
 		}
-		if w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
+		if gang && w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
 			return nil, w.Bad("batch_size", fmt.Sprintf("%d workers and batch %g", w.Workers, w.Batch),
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
 		}
 	}
-	for _, t := range s.Types {
-		table := app.Tables[t]
-		if table == nil || s.Total[t] == 0 || gang && s.Total[t] < w.Workers || min(s.Total[t], table.MaxWorkers, int(app.Max/table.LocalMin)) < w.WorkersMin {
+	none := false // a measured type on which no size is possible
+	for _, t := range l.types {
+		table, all := app.Tables[t], l.gpus[t].Total()
+		if table == nil || all == 0 || gang && all < w.Workers {
 			continue
 		}
 		limits := within(table)
@@ -89,12 +89,18 @@ func (h *History) Learner(w simulate.Job, app *measured.App, s *simulate.Slots, 
 			// Its own batch may be smaller on each worker than was measured.
 			limits.LocalMin = math.Min(limits.LocalMin, math.Ceil(w.Batch/float64(max(w.Workers, w.Logical))))
 		}
-		l.agents[t] = &agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}
+		if l.agents[t] = (&agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}); len(l.counts(t)) == 0 {
+			none = true
+			delete(l.agents, t)
+		}
 	}
-	if len(l.agents) == 0 {
-		return nil, w.Bad("application", app.Name, "an application measured on a GPU type of which the cluster has enough")
+	switch {
+	case len(l.agents) > 0:
+		return l, nil
+	case none && w.Logical > 0:
+		return nil, w.Bad("logical_workers", strconv.Itoa(w.Logical), "a number that a size of the job on the cluster divides")
 	}
-	return l, nil
+	return nil, w.Bad("application", app.Name, "an application measured on a GPU type of which the cluster has enough")
 }
 
 // Agent learns the speed of the job on a GPU type; nil if it cannot run there.
@@ -150,14 +156,14 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
 	seen, held := false, ""
 	if current != nil {
-		held = current.GPUType + " " + simulate.Packed(current.Placement, current.Workers).String()
+		held = current.GPUType + " " + place.Sorted(current.Placement).String()
 	}
-	for _, t := range l.slots.Types {
+	for _, t := range l.types {
 		if l.agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
-			p := simulate.Packed(l.slots.GPUs[t], k)
+			p := l.gpus[t].Packed(k)
 			if p == nil {
 				continue
 			}
@@ -171,17 +177,31 @@ func (l *Learner) Options(current *data.Config) []allocate.Option {
 	return out
 }
 
-// counts are the numbers of workers a job is offered on a type.
-func (l *Learner) counts(gpuType string) []int {
+// counts are the numbers of workers that are worth offering a job on a type: divisors of
+// the GPUs of a node, then whole nodes, of which each count is a third to a half more
+// than the one before, as less does not pay for a restart; and the least that it can
+// have. Of a job with logical workers they are all that divide these.
+func (l *Learner) counts(gpuType string) (out []int) {
 	if l.gang {
 		return []int{l.job.Workers}
 	}
-	a := l.agents[gpuType]
-	most := min(l.slots.Total[gpuType], int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
+	a, node, least := l.agents[gpuType], l.gpus[gpuType].Widest(), max(1, l.job.WorkersMin)
+	most := min(l.gpus[gpuType].Total(), int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
 	if l.job.WorkersMax > 0 {
 		most = min(most, l.job.WorkersMax)
 	}
-	return slices.DeleteFunc(sizes(l.job.WorkersMin, most, l.slots.Widest[gpuType]), func(k int) bool { return !l.job.Divides(k) })
+	powerOfTwo := func(n int) bool { return n&(n-1) == 0 }
+	for k := least; k <= most; k++ {
+		n := k / node
+		offered := k == least || k < node && node%k == 0 || k%node == 0 && (powerOfTwo(n) || n%3 == 0 && powerOfTwo(n/3))
+		if l.job.Logical > 0 {
+			offered = l.job.Divides(k)
+		}
+		if offered {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
@@ -198,15 +218,14 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 func (l *Learner) expect(gpuType string, nodes, k int) (c agent.Choice, goodput float64) {
 	a := l.agents[gpuType]
 	if a.Ready() {
-		return Expect(a, nodes, k)
+		return a.Best(nodes, k)
 	}
-	types := l.slots.Types
-	from := slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
+	from := slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
 	if from < 0 {
-		from = slices.IndexFunc(types, func(t string) bool { return l.agents[t] != nil })
+		from = slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil })
 	}
-	_, goodput = Expect(l.agents[types[from]], nodes, k)
-	return First(a.Limits, k), goodput * (l.lone(gpuType) / l.lone(types[from]))
+	_, goodput = l.agents[l.types[from]].Best(nodes, k)
+	return a.First(k), goodput * (l.lone(gpuType) / l.lone(l.types[from]))
 }
 
 // lone is the samples/s of one GPU with its largest batch.
@@ -217,4 +236,26 @@ func (l *Learner) lone(gpuType string) float64 {
 		return 1
 	}
 	return t.LocalMax / step
+}
+
+// History has the observations of jobs by application and GPU type, so that a job begins
+// with those of earlier jobs of its application: most jobs of production clusters recur
+// (Weng et al., NSDI 2022). It begins empty.
+type History struct {
+	Alone bool // every job begins from nothing
+
+	speeds map[[2]string]*agent.Speeds
+	work   map[string]float64 // samples of the last job of an application that completed
+}
+
+// of are the observations of an application on a GPU type.
+func (h *History) of(application, gpuType string) *agent.Speeds {
+	key := [2]string{application, gpuType}
+	if h.speeds == nil {
+		h.speeds, h.work = map[[2]string]*agent.Speeds{}, map[string]float64{}
+	}
+	if h.Alone || h.speeds[key] == nil {
+		h.speeds[key] = &agent.Speeds{}
+	}
+	return h.speeds[key]
 }

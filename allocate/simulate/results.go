@@ -1,11 +1,46 @@
 package simulate
 
 import (
+	"encoding/csv"
+	"fmt"
 	"io"
 	"strconv"
 
 	"knee/data"
 )
+
+var outcomeColumns = []string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}
+
+// Replayed holds the outcomes of the jobs of one workload under one policy.
+type Replayed struct {
+	Policy, Workload string
+	Outcomes         []Outcome
+}
+
+// WriteJobs writes a CSV row for each job of every run.
+func WriteJobs(w io.Writer, runs []Replayed) error {
+	var rows [][]string
+	for _, r := range runs {
+		for _, o := range r.Outcomes {
+			rows = append(rows, []string{r.Policy, r.Workload, o.Job, Exact(o.Submit), Exact(o.Start), Exact(o.End), Exact(o.JCT()), strconv.Itoa(o.Restarts)})
+		}
+	}
+	return WriteRows(w, "simulated jobs", outcomeColumns, rows)
+}
+
+// ReadOutcomes reads what [WriteJobs] wrote. GPU-seconds are not recorded. name
+// is the file, for errors.
+func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
+	begin := func(policy, workload string) Replayed { return Replayed{Policy: policy, Workload: workload} }
+	return readRuns(r, name, outcomeColumns, begin, func(run *Replayed, row *data.Row) {
+		o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
+			End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0)))}
+		if o.End < o.Submit {
+			row.Bad("end_s", "a time after submit_s, "+Exact(o.Submit))
+		}
+		run.Outcomes = append(run.Outcomes, o)
+	})
+}
 
 // Usage is the use of a cluster from At until the next Usage.
 type Usage struct {
@@ -90,3 +125,34 @@ func (u *Used) parse(row *data.Row) {
 	u.GPUs = gpus
 	u.History = append(u.History, x)
 }
+
+// WriteRows writes CSV; what is written is named in errors.
+func WriteRows(w io.Writer, what string, header []string, rows [][]string) error {
+	if err := csv.NewWriter(w).WriteAll(append([][]string{header}, rows...)); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
+}
+
+// readRuns reads rows that begin with policy and workload into a T for each run,
+// in order of appearance.
+func readRuns[T any](r io.Reader, name string, columns []string, begin func(policy, workload string) T, add func(*T, *data.Row)) ([]T, error) {
+	var out []T
+	at := map[[2]string]int{}
+	err := data.EachRow(r, name, columns, func(row *data.Row) error {
+		run := [2]string{row.Text("policy"), row.Text("workload")}
+		if _, known := at[run]; !known {
+			at[run] = len(out)
+			out = append(out, begin(run[0], run[1]))
+		}
+		add(&out[at[run]], row)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Exact writes a number with all of its digits.
+func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

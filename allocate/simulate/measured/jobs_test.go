@@ -1,4 +1,4 @@
-package elastic
+package measured
 
 import (
 	"fmt"
@@ -10,13 +10,12 @@ import (
 	"knee/allocate"
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
-	"knee/allocate/simulate/measured"
 	"knee/data"
 )
 
 // profiles has one application, measured on two types of which one is three
 // times as fast.
-func profiles(t *testing.T) *measured.Profiles {
+func profiles(t *testing.T) *Profiles {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name string, rows []string) {
@@ -41,7 +40,7 @@ func profiles(t *testing.T) *measured.Profiles {
 	for _, b := range []int{16, 32, 64} {
 		write(fmt.Sprintf("training/x-batch%d.csv", b), []string{"progress,iteration,grad_sqr,grad_var", "1000,900,1,4", "2000,1800,0.5,8"})
 	}
-	p, err := measured.Load(dir)
+	p, err := Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 	p, c := profiles(t), both()
 	work := p.Apps["x"].Progress(2) * p.Apps["x"].Initial
 	for _, name := range policy.Names() {
-		jobs, err := Jobs(workload(), p, c, policy.Gang(name), &History{})
+		jobs, err := p.Jobs(workload(), c, policy.Gang(name), &History{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +75,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: pol, Truth: Truth(p), Interval: 60, RestartSeconds: 30, Unvalued: policy.Gang(name)})
+		r, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: pol, Truth: p.Truth, Interval: 60, RestartSeconds: 30, Unvalued: policy.Gang(name)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -95,7 +94,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 // TestBorrowsFromTheOtherType: a job seen on the slow type only is told that
 // the fast one is faster.
 func TestBorrowsFromTheOtherType(t *testing.T) {
-	jobs, err := Jobs(workload()[:1], profiles(t), both(), false, &History{})
+	jobs, err := profiles(t).Jobs(workload()[:1], both(), false, &History{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +124,7 @@ func TestSmallBatchRuns(t *testing.T) {
 	p, c := profiles(t), both()
 	w := simulate.Job{Name: "j", Application: "x", Workers: 6, Batch: 16} // 3 each, of at least 4 measured
 	c.Nodes[2].GPUType = "t4"
-	jobs, err := Jobs([]simulate.Job{w}, p, c, true, &History{})
+	jobs, err := p.Jobs([]simulate.Job{w}, c, true, &History{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +132,7 @@ func TestSmallBatchRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: srtf, Truth: Truth(p), Interval: 60}); err != nil {
+	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: srtf, Truth: p.Truth, Interval: 60}); err != nil {
 		t.Error(err)
 	}
 }
@@ -149,10 +148,29 @@ func TestJobsRefuses(t *testing.T) {
 		{simulate.Job{Name: "j", Application: "y", Source: src}, false, `w.csv:2: job "j": no profile of application "y"; there are x`},
 		{simulate.Job{Name: "j", Application: "x", Workers: 1, Batch: 9999, Source: src}, true, "w.csv:2:batch_size: found 1 workers and batch 9999"},
 		{simulate.Job{Name: "j", Application: "x", Workers: 5, Batch: 32, Source: src}, true, "w.csv:2:application"},
+		{simulate.Job{Name: "j", Application: "x", WorkersMin: 5, Workers: 5, Batch: 32, Source: src}, false, "w.csv:2:application"},
+		{simulate.Job{Name: "j", Application: "x", WorkersMin: 2, Workers: 5, Logical: 5, Batch: 32, Source: src}, false,
+			`w.csv:2:logical_workers: found 5 for job "j", want a number that a size of the job on the cluster divides`},
 	} {
-		if _, err := Jobs([]simulate.Job{tt.job}, p, both(), tt.gang, &History{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := p.Jobs([]simulate.Job{tt.job}, both(), tt.gang, &History{}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
 		}
+	}
+}
+
+// TestSizesOfLogicalWorkers: a job of three logical workers is offered three GPUs, though
+// a node has two.
+func TestSizesOfLogicalWorkers(t *testing.T) {
+	jobs, err := profiles(t).Jobs([]simulate.Job{{Name: "j", Application: "x", Workers: 3, Logical: 3, Batch: 48}}, both(), false, &History{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range jobs[0].Learner.Options(nil) {
+		got = append(got, o.Config.GPUType+" "+o.Config.Placement.String())
+	}
+	if want := "t4 1, t4 2-1, a100 1"; strings.Join(got, ", ") != want {
+		t.Errorf("offered %q, want %q", got, want)
 	}
 }
 
@@ -183,7 +201,7 @@ func TestBoundsHold(t *testing.T) {
 	w[1].WorkersMin, w[1].WorkersMax, w[1].Workers = 2, 3, 2
 	w[2].Logical, w[2].Workers, w[2].Batch = 2, 2, 32
 	for _, name := range policy.Names() {
-		jobs, err := Jobs(w, p, c, policy.Gang(name), &History{})
+		jobs, err := p.Jobs(w, c, policy.Gang(name), &History{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +215,7 @@ func TestBoundsHold(t *testing.T) {
 				t.Errorf("%s: job %s gets %s", name, job, c)
 			}
 		}
-		_, err = simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: mixed{pol, saw}, Truth: Truth(p), Interval: 60, RestartSeconds: 30,
+		_, err = simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: mixed{pol, saw}, Truth: p.Truth, Interval: 60, RestartSeconds: 30,
 			StopFree: true, RescaleSeconds: 1, Unvalued: policy.Gang(name)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -211,7 +229,7 @@ func TestHistoryIsShared(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		h := &History{}
 		h.Alone = alone
-		jobs, err := Jobs(workload()[:2], profiles(t), both(), false, h)
+		jobs, err := profiles(t).Jobs(workload()[:2], both(), false, h)
 		if err != nil {
 			t.Fatal(err)
 		}
