@@ -49,9 +49,6 @@ type Speed struct {
 	// from, which may then limit them; that the workers of a node do is twice
 	// as likely.
 	Shared float64 `json:"shared"`
-	// Caution is a factor on the width of intervals of ln step time, for jobs
-	// unlike those of the learning.
-	Caution float64 `json:"caution"`
 	// Tail is the number of degrees of freedom of a new run's t distribution.
 	Tail float64 `json:"tail"`
 }

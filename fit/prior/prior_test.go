@@ -14,7 +14,7 @@ func TestDefault(t *testing.T) {
 	}
 	k := p.Kernel
 	if !(min(k.Process, k.Length, k.Knobs, k.Layouts, k.KnobLength, k.Noise, p.Scatter) > 0) ||
-		!(p.Own > 0 && p.Own < 1) || !(p.Tail > 1) || !(p.Caution > 0) || len(p.Provenance) == 0 {
+		!(p.Own > 0 && p.Own < 1) || !(p.Tail > 1) || len(p.Provenance) == 0 {
 		t.Errorf("%+v", p)
 	}
 	if _, err := Decode([]byte("{")); err == nil {

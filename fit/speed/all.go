@@ -72,11 +72,12 @@ func (a *answering) answer(p *piece, out []Prediction) {
 }
 
 // spread is [posterior.spread] with the cache.
-func (a *answering) spread(post *posterior, p *form.Point, of []float64) float64 {
+func (a *answering) spread(post *posterior, p *form.Point, of, process []float64) {
 	if s := a.slices[post]; s != nil {
-		return s.spread(p, a.memos[post], of)
+		s.spread(p, a.memos[post], of, process)
+	} else {
+		post.spread(p, a.memos[post], of, process)
 	}
-	return post.spread(p, a.memos[post], of)
 }
 
 // memo caches the compute and synchronisation times of all posterior draws, by

@@ -7,7 +7,6 @@ import (
 
 	"knee/data"
 	"knee/fit/speed/form"
-	"knee/internal/gp"
 )
 
 // assumption is what a model takes for granted of what is not recorded.
@@ -57,25 +56,23 @@ func (g *group) nowhere() bool {
 }
 
 // begin settles the group under its likeliest assumption.
-func (g *group) begin(ctx context.Context) (*gp.Factor, error) {
-	w, err := g.settle(ctx)
-	if err != nil {
-		return nil, err
+func (g *group) begin(ctx context.Context) error {
+	if err := g.settle(ctx); err != nil {
+		return err
 	}
 	for _, a := range g.assumptions()[1:] {
 		other, err := g.like(a, nil)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = other.settle(ctx)
 		}
-		v, err := other.settle(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if other.evidence > g.evidence {
-			*g, w = *other, v
+			*g = *other
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // like returns an unfitted model of the same measurements under another

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"knee/fit/prior"
-	"knee/internal/gp"
 )
 
 // member is another model of the same measurements, with its posterior
@@ -19,31 +18,29 @@ type member struct {
 // average prepares predictions: draws from the posteriors of the group and of
 // other models of the same measurements, in proportion to their probabilities
 // (Hoeting et al., "Bayesian model averaging: a tutorial", 1999).
-func (g *group) average(ctx context.Context, w *gp.Factor, seed int64) error {
+func (g *group) average(ctx context.Context, seed int64) error {
 	g.members = nil
-	whitened := map[*group]*gp.Factor{g: w}
 	if g.learned() {
 		others, err := g.others()
 		if err != nil {
 			return err
 		}
 		for _, m := range others {
-			w, err := m.settle(ctx)
-			if err != nil {
+			if err := m.settle(ctx); err != nil {
 				return err
 			}
-			g.members, whitened[m.group] = append(g.members, m), w
+			g.members = append(g.members, m)
 		}
-		g.weigh()
 	}
 	weights := map[*group][]float64{}
-	for at, w := range whitened {
+	for _, at := range g.all() {
 		var err error
-		if at.post, err = newPosterior(at, w, g.seed(seed)); err != nil {
+		if at.post, err = newPosterior(at, g.seed(seed)); err != nil {
 			return err
 		}
-		weights[at] = at.post.weights(at, g.seed(seed))
+		weights[at], at.evidence = at.post.weigh(g.seed(seed))
 	}
+	g.weigh()
 	n := g.post.drawsFor(g, weights[g])
 	dealt := g.deal(n)
 	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // members too unlikely for a draw are left out
@@ -122,29 +119,32 @@ func (g *group) posteriors() []*posterior {
 	return all
 }
 
-// sampled holds ln step time in every draw and its variance without that of a
-// run.
+// sampled holds ln step time in every draw, its variance without that of a run,
+// and the standard deviation of a run.
 type sampled struct {
-	ln, variance, buffer []float64
+	ln, variance, fresh, buffer, process []float64
 }
 
 // resize makes room for n draws.
 func (s *sampled) resize(n int) {
 	if cap(s.ln) < n {
-		s.ln, s.variance, s.buffer = make([]float64, n), make([]float64, n), make([]float64, n)
+		s.ln, s.variance, s.fresh, s.buffer = make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		s.process = make([]float64, mostNodes)
 	}
-	s.ln, s.variance = s.ln[:n], s.variance[:n]
+	s.ln, s.variance, s.fresh = s.ln[:n], s.variance[:n], s.fresh[:n]
 }
 
 // sample fills s with the draws for a question, using the cache of a.
 func (s *sampled) sample(q *question, a *answering) {
 	s.resize(len(q.g.post.from))
 	for _, post := range q.g.posteriors() {
-		of := s.buffer[:len(post.curves)]
-		process := a.spread(post, &q.p, of)
+		of, process := s.buffer[:len(post.curves)], s.process[:len(post.nodes)]
+		a.spread(post, &q.p, of, process)
 		for i, d := range post.mine {
+			at := post.nodeOf(post.from[d])
 			s.ln[d] = of[post.which[i]]
-			s.variance[d] = sq(post.scales[d])*process + q.further
+			s.variance[d] = process[at] + q.further
+			s.fresh[d] = post.nodes[at].fresh
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (s *sampled) sample(q *question, a *answering) {
 func (s *sampled) noisy(g *group) []float64 {
 	for _, post := range g.posteriors() {
 		for _, d := range post.mine {
-			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + post.fresh*post.noise[d]
+			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + s.fresh[d]*post.noise[d]
 		}
 	}
 	return s.ln

@@ -12,12 +12,12 @@
 // over jobs of θ and the slopes, and the scales of process and noise. GPU types
 // of one job share the effects of the job.
 //
-// A fit finds the mode of the posterior by least squares, infers the scales of
-// process and noise from their marginal likelihood, and draws from the Laplace
-// approximation of the posterior with importance resampling. A prediction
-// minimises the expected relative error, capped at one. Its interval is from
-// the 5 % to the 95 % quantile of a new run, widened by a factor calibrated on
-// held-out datasets.
+// A fit finds the mode of the posterior by least squares, draws the scales of
+// process and noise by their marginal likelihood with the form linearised there,
+// and the parameters given each of these draws from the Laplace approximation,
+// with importance resampling. A prediction minimises the expected relative
+// error, capped at one. Its interval is from the 5 % to the 95 % quantile of a
+// new run.
 //
 // The published families are fitted in the same way, with weak priors and
 // without a process, for comparison.

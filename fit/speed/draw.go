@@ -11,27 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// importance returns the weights of proposals: posterior density over proposal
-// density, whose negative logarithm is length, truncated at √n times their mean
-// (Ionides, "Truncated Importance Sampling", 2008).
-func importance(density func(z []float64) float64, z func(proposal int) []float64, length []float64) []float64 {
-	w := make([]float64, len(length))
-	for i := range w {
-		if w[i] = length[i] + density(z(i)); math.IsNaN(w[i]) {
-			w[i] = math.Inf(-1)
-		}
-	}
-	top := slices.Max(w)
-	for i := range w {
-		w[i] = math.Exp(w[i] - top)
-	}
-	most := blas64.Asum(vec(w)) / math.Sqrt(float64(len(w)))
-	for i := range w {
-		w[i] = min(w[i], most)
-	}
-	return w
-}
-
 // systematic returns n indices, ascending, in proportion to weights (Kitagawa,
 // "Monte Carlo Filter and Smoother", 1996, appendix).
 func systematic(weights []float64, n int) (from []int) {
@@ -106,9 +85,10 @@ type design struct {
 func (d *design) at(k, i int) float64 { return d.u[k][i/2] * float64(1-i%2*2) }
 
 type designKey struct {
-	seed uint64
-	n    int // axes
-	tail float64
+	seed      uint64
+	proposals int
+	n         int // axes
+	tail      float64
 }
 
 // designs and variates cache what is random: it costs more than the rest of a
@@ -120,13 +100,13 @@ func designOf(key designKey) *design {
 		return d.(*design)
 	}
 	rng := rand.New(rand.NewPCG(key.seed, 0x6b6e6565))
-	d := &design{u: make([][]float64, key.n), length: make([]float64, proposals)}
-	sizes := upper(distuv.UnitNormal, proposals/2)
+	d := &design{u: make([][]float64, key.n), length: make([]float64, key.proposals)}
+	sizes := upper(distuv.UnitNormal, key.proposals/2)
 	for k := range d.u {
 		d.u[k] = stratifiedHalf(sizes, rng)
 		decorrelate(d.u[k], d.u[:k])
 	}
-	for pair, chi := range stratified(distuv.ChiSquared{K: key.tail}, proposals/2, rng) {
+	for pair, chi := range stratified(distuv.ChiSquared{K: key.tail}, key.proposals/2, rng) {
 		var square float64
 		for k := range d.u {
 			d.u[k][pair] *= math.Sqrt(key.tail / chi)
@@ -143,7 +123,6 @@ func designOf(key designKey) *design {
 type variate struct {
 	gauss []float64 // standard normal, for the process
 	noise []float64 // standard t, for a new run
-	order []int     // order of the process scales
 }
 
 type variateKey struct {
@@ -157,7 +136,7 @@ func variatesOf(key variateKey) *variate {
 		return v.(*variate)
 	}
 	rng := rand.New(rand.NewPCG(key.seed, 0x64726177))
-	v := &variate{gauss: stratified(distuv.UnitNormal, key.n, rng), order: rng.Perm(key.n)}
+	v := &variate{gauss: stratified(distuv.UnitNormal, key.n, rng)}
 	v.noise = stratifiedHalf(upper(distuv.StudentsT{Sigma: 1, Nu: key.tail}, key.n/2), rng)
 	mirror := slices.Clone(v.noise)
 	blas64.Scal(-1, vec(mirror))

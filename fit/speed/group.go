@@ -13,36 +13,36 @@ import (
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
-	"knee/internal/gp"
 	"knee/internal/leastsq"
 )
 
 // group is the fit of all measurements of one mode; under published families of
 // one GPU type.
 type group struct {
-	mode     data.Mode
-	family   string
-	plain    bool // layouts are left out
-	types    []string
-	rows     []row // merged repetitions, at most maxRows
-	counts   []int // measurements before merging, by GPU type
-	pts      []form.Point
-	knobs    []knob
-	ranges   []measuredRange // by GPU type
-	borrowed []borrowed      // by GPU type
-	scale    form.Scale
-	arch     data.Architecture // of the job; zero if unknown
-	prior    *prior.Speed
-	task     *task
-	z        []float64
-	status   string   // solver status, empty if converged
-	outliers []string // messages
-	without  int      // rows without a batch
-	size     sizes
-	evidence float64 // log evidence of the sizes
-	post     *posterior
-	absent   []string // coordinates of parts of the form that take no time
-	members  []member // further models in the average
+	mode      data.Mode
+	family    string
+	plain     bool // layouts are left out
+	types     []string
+	rows      []row // merged repetitions, at most maxRows
+	counts    []int // measurements before merging, by GPU type
+	pts       []form.Point
+	knobs     []knob
+	ranges    []measuredRange // by GPU type
+	borrowed  []borrowed      // by GPU type
+	scale     form.Scale
+	arch      data.Architecture // of the job; zero if unknown
+	prior     *prior.Speed
+	task      *task
+	z         []float64
+	status    string   // solver status, empty if converged
+	outliers  []string // messages
+	without   int      // rows without a batch
+	size      sizes
+	likeliest node    // of the sizes
+	evidence  float64 // log evidence
+	post      *posterior
+	absent    []string // coordinates of parts of the form that take no time
+	members   []member // further models in the average
 }
 
 // newGroup prepares the fit of measurements of one mode.
@@ -303,16 +303,16 @@ func (g *group) coordinateWeights(of []float64) []float64 {
 
 // fit finds the posterior.
 func (g *group) fit(ctx context.Context, s Settings) error {
-	w, err := g.begin(ctx)
+	err := g.begin(ctx)
 	if err == nil && !s.Screened && g.learned() {
-		w, err = g.screen(ctx, w)
+		err = g.screen(ctx)
 	}
 	switch {
 	case err != nil:
 	case s.FormOnly:
-		g.post, err = newPosterior(g, w, g.seed(s.Seed))
+		g.post = &posterior{task: g.task, scaled: &g.scale, best: g.task.form.Bind(g.task.coords.theta(g.z))}
 	default:
-		err = g.average(ctx, w, s.Seed)
+		err = g.average(ctx, s.Seed)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.kind(), err)
@@ -322,28 +322,28 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 
 // settle finds the mode of the parameters, infers the sizes of process and
 // noise, and finds the mode again.
-func (g *group) settle(ctx context.Context) (*gp.Factor, error) {
+func (g *group) settle(ctx context.Context) error {
 	w, err := g.task.whiten(1, 1)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	best := g.task.mode(w, nil)
 	if math.IsNaN(best.Cost) || math.IsInf(best.Cost, 0) {
-		return nil, fmt.Errorf("fit of family %s: %v", g.family, best.Status)
+		return fmt.Errorf("fit of family %s: %v", g.family, best.Status)
 	}
 	g.z = best.X
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	if w, err = g.infer(); err != nil {
-		return nil, err
+	if err = g.infer(); err != nil {
+		return err
 	}
-	best = g.task.mode(w, g.z)
+	best = g.task.mode(g.likeliest.lower, g.z)
 	g.z, g.status = best.X, ""
 	if best.Status != leastsq.Converged {
 		g.status = best.Status.String()
 	}
-	return w, ctx.Err()
+	return ctx.Err()
 }
 
 // seed derives the group's seed, independent of the order of groups.

@@ -195,11 +195,10 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 		return g, nil
 	}
 	ctx := context.Background()
-	w, err := g.begin(ctx)
-	if err == nil {
-		err = g.average(ctx, w, seed)
+	if err := g.begin(ctx); err != nil {
+		return nil, err
 	}
-	return g, err
+	return g, g.average(ctx, seed)
 }
 
 func (g *group) checkBorrowed() error {

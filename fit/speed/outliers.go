@@ -33,11 +33,11 @@ const leftOut = 1e4
 // screen leaves out outliers, the worst first, at most a fifth of the rows: with
 // more, the form is more likely wrong. A suspect is judged by a fit without it,
 // since it increases the noise.
-func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
+func (g *group) screen(ctx context.Context) error {
 	for left := len(g.rows) / minScreen; left > 0; left-- {
 		worst := g.worst()
 		if worst < 0 {
-			return w, nil
+			return nil
 		}
 		before := *g
 		g.rows = slices.Clone(g.rows)
@@ -45,14 +45,14 @@ func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
 		g.measure()
 		err := g.prepare()
 		if err == nil {
-			w, err = g.begin(ctx)
+			err = g.begin(ctx)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		misses, sds, err := g.leaveOneOut()
 		if err != nil {
-			return w, nil
+			return nil
 		}
 		miss := misses[worst]
 		sd := math.Sqrt(max(sq(sds[worst])-leftOut, 0))
@@ -62,12 +62,12 @@ func (g *group) screen(ctx context.Context, w *gp.Factor) (*gp.Factor, error) {
 			if off > outlierDeviations*sd && off > math.Log(warnFactor) {
 				g.outliers = append(g.outliers, says+": measure it again, or remove it if the run was disturbed")
 			}
-			return g.task.whiten(g.size.Scale, g.size.Noise)
+			return nil
 		}
 		g.outliers = append(g.outliers, says+": left out"+unlessKnobs(g.knobs))
 		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
 	}
-	return w, nil
+	return nil
 }
 
 // worst returns the row with the largest standardised leave-one-out residual
@@ -141,7 +141,7 @@ func (g *group) leaveOneOut() (miss, sd []float64, err error) {
 	blas64.Scal(-1, vec(l.e)) // observed minus predicted
 	cov := mat.NewSymDense(len(l.e), nil)
 	cov.SymOuterK(1, l.j)
-	cov.AddSym(cov, g.task.covariance(g.size.Scale, g.size.Noise))
+	cov.AddSym(cov, g.task.covariance(g.likeliest.scale, g.likeliest.noise))
 	f, err := gp.Factorize(cov)
 	if err != nil {
 		return nil, nil, err

@@ -16,72 +16,101 @@ import (
 	"knee/internal/quantile"
 )
 
-// proposals is the number of proposals around the mode, of which few become
-// draws of the posterior, or many where predictions spread widely.
-const few, many, proposals = 128, 256, 512
+// few is the number of draws of the posterior, many that where predictions
+// spread widely.
+const few, many = 128, 256
+
+// proposals is the number of proposals for a number of parameters, of which few
+// or many become draws.
+func proposals(axes int) int { return 64 * max(axes, 8) }
+
+// proposalTail is the number of degrees of freedom of the proposals' t
+// distribution. As many as parameters keep it near a normal one in all of them
+// together; at least eight.
+func proposalTail(axes int) float64 { return float64(max(axes, 8)) }
 
 // posterior is the posterior of a group without its members: draws of the
-// parameters, and the process on the residual of each.
+// parameters and of the sizes, and the process on the residual of each.
 type posterior struct {
-	task   *task
-	scaled *form.Scale            // with the assumptions on unknown batches and nodes
-	lower  *gp.Factor             // of the covariance of the step times
-	scale  float64                // scale of the process in lower
-	best   form.Curve             // at the mode
-	atMode []float64              // K⁻¹·residual of best
-	around func(at int) []float64 // z of a proposal around the mode
-	from   []int                  // proposal of each draw
-	mine   []int                  // draws used by the average
-	curves []form.Curve           // curves of mine, without repetitions
-	which  []int                  // index in curves of each of mine
-	weight blas64.General         // K⁻¹·residual of curves, one row per measurement
-	scales []float64              // process scale of each draw
-	noise  []float64              // standard t variates, one per draw: for a new run
-	gauss  []float64              // standard normal variates, one per draw: for the process
-	fresh  float64                // sd of a new run
-	tail   float64                // degrees of freedom of noise
+	task    *task
+	scaled  *form.Scale            // with the assumptions on unknown batches and nodes
+	best    form.Curve             // at the mode
+	mode    *node                  // at the mode
+	atMode  []float64              // scale²·K⁻¹·residual of best
+	nodes   []node                 // values of the sizes
+	axes    []*gp.Factor           // of the precision of each node's proposals
+	centers [][]float64            // of each node's proposals
+	around  func(at int) []float64 // z of a proposal
+	from    []int                  // proposal of each draw
+	mine    []int                  // draws used by the average
+	curves  []form.Curve           // curves of mine by node, without repetitions
+	ends    []int                  // of each node, in curves
+	which   []int                  // index in curves of each of mine
+	weight  blas64.General         // scale²·K⁻¹·residual of curves, one row per measurement
+	noise   []float64              // standard t variates, one per draw: for a new run
+	gauss   []float64              // standard normal variates, one per draw: for the process
+	tail    float64                // degrees of freedom of noise
 }
 
 // newPosterior returns the posterior of a group at its mode, without draws: its
-// proposals are from a t distribution around the mode, with the inverse
-// Gauss-Newton Hessian as scale.
-func newPosterior(g *group, w *gp.Factor, seed uint64) (*posterior, error) {
+// proposals are from t distributions, one for each node. Their centers and
+// scales are the means and covariances of the form linearised at the mode.
+func newPosterior(g *group, seed uint64) (*posterior, error) {
 	t, n := g.task, len(g.z)
-	q := &posterior{task: t, scaled: &g.scale, lower: w, scale: g.size.Scale, tail: g.prior.Tail}
+	q := &posterior{task: t, scaled: &g.scale, mode: &g.likeliest, tail: g.prior.Tail}
 	q.best = t.form.Bind(t.coords.theta(g.z))
-	q.fresh = g.size.Noise * math.Sqrt(sq(t.kernel.Noise)+t.runVariance(&row{}))
-	precision := mat.NewSymDense(n, nil)
-	precision.SymOuterK(1, leastsq.Jacobian(t.problem(w), g.z).T())
-	// Unlike principal axes those of the Cholesky factor L are unique, where
-	// nothing was measured of several parameters too: z = mode + L⁻ᵀu.
-	axes, err := gp.Factorize(precision)
-	if err != nil {
+	var err error
+	if q.nodes, err = g.nodes(seed); err != nil {
 		return nil, err
 	}
-	d := designOf(designKey{seed, n, g.prior.Tail})
+	problem := t.problem(g.likeliest.lower)
+	j, r := leastsq.Jacobian(problem, g.z), make([]float64, problem.Rows)
+	problem.Residuals(g.z, r)
+	steps, at := mat.NewDense(len(t.ln), n, nil), make([]float64, len(t.ln))
+	t.jacobian(g.z, steps)
+	t.residuals(g.z, at)
+	for _, node := range q.nodes { // of the rows only those of the step times depend on it
+		top := j.Slice(0, len(t.pts), 0, n).(*mat.Dense)
+		top.Copy(steps)
+		node.lower.WhitenRows(top.RawMatrix())
+		node.lower.Whiten(r[:copy(r, at[:len(t.pts)])])
+		precision := mat.NewSymDense(n, nil)
+		precision.SymOuterK(1, j.T())
+		// Unlike principal axes those of the Cholesky factor L are unique, where
+		// nothing was measured of several parameters too: z = center + L⁻ᵀu.
+		axes, err := gp.Factorize(precision)
+		if err != nil {
+			return nil, err
+		}
+		center := make([]float64, n)
+		blas64.Gemv(blas.Trans, -1, j.RawMatrix(), vec(r), 0, vec(center))
+		axes.Whiten(center)
+		axes.WhitenTransposed(center)
+		blas64.Axpy(1, vec(g.z), vec(center))
+		q.axes, q.centers = append(q.axes, axes), append(q.centers, center)
+	}
+	d := designOf(designKey{seed, proposals(n), n, proposalTail(n)})
 	q.around = func(at int) []float64 {
 		x := make([]float64, n)
 		for k := range x {
 			x[k] = d.at(k, at)
 		}
-		axes.WhitenTransposed(x)
-		blas64.Axpy(1, vec(g.z), vec(x))
+		j := q.nodeOf(at)
+		q.axes[j].WhitenTransposed(x)
+		blas64.Axpy(1, vec(q.centers[j]), vec(x))
 		return x
 	}
 	return q, nil
 }
 
-// weights returns the importance weights of the proposals: with few
-// measurements the posterior is asymmetric with heavy tails.
-func (q *posterior) weights(g *group, seed uint64) []float64 {
-	return importance(g.density(q.lower), q.around, designOf(designKey{seed, len(g.z), g.prior.Tail}).length)
-}
+// nodeOf returns the node of a proposal; pairs take turns.
+func (q *posterior) nodeOf(at int) int { return at / 2 % len(q.nodes) }
 
 // draw makes the draws from proposals, and prepares those that are mine.
 func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 	t := q.task
 	q.from, q.mine = from, mine
-	d := designOf(designKey{seed, len(g.z), g.prior.Tail})
+	d := designOf(designKey{seed, proposals(len(g.z)), len(g.z), proposalTail(len(g.z))})
 	along := make([][]float64, len(g.z), len(g.z)+1)
 	for k := range along {
 		for _, at := range from {
@@ -92,21 +121,40 @@ func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 	q.gauss, q.noise = slices.Clone(v.gauss), slices.Clone(v.noise)
 	decorrelate(q.gauss, along)
 	decorrelate(q.noise, append(along, q.gauss))
-	q.scales = make([]float64, len(from))
-	for i, at := range v.order {
-		q.scales[i] = quantile.Weighted(g.size.Scales, g.size.Chance, (float64(at)+.5)/float64(len(from)))
-	}
-	for i, d := range mine {
-		if i == 0 || from[d] != from[mine[i-1]] {
-			q.curves = append(q.curves, t.form.Bind(q.theta(from[d])))
+	at := map[int]int{} // index in curves of a proposal
+	for j := range q.nodes {
+		for _, d := range mine {
+			if _, known := at[from[d]]; q.nodeOf(from[d]) == j && !known {
+				at[from[d]] = len(q.curves)
+				q.curves = append(q.curves, t.form.Bind(q.theta(from[d])))
+			}
 		}
-		q.which = append(q.which, len(q.curves)-1)
+		q.ends = append(q.ends, len(q.curves))
 	}
-	if t.kernel.smooth {
-		q.atMode = t.residualWeights(q.lower, []form.Curve{q.best}).Data
-		if len(mine) > 0 {
-			q.weight = t.residualWeights(q.lower, q.curves)
+	for _, d := range mine {
+		q.which = append(q.which, at[from[d]])
+	}
+	if !t.kernel.smooth {
+		return
+	}
+	q.atMode = t.residualWeights(q.mode, []form.Curve{q.best}).Data
+	q.weight = general(len(t.pts), len(q.curves))
+	q.eachNode(func(j, first, end int) {
+		w := t.residualWeights(&q.nodes[j], q.curves[first:end])
+		for i := range t.pts {
+			copy(q.weight.Data[i*q.weight.Stride+first:], w.Data[i*w.Stride:(i+1)*w.Stride])
 		}
+	})
+}
+
+// eachNode calls f for every node with curves, those from first to before end.
+func (q *posterior) eachNode(f func(j, first, end int)) {
+	first := 0
+	for j, end := range q.ends {
+		if end > first {
+			f(j, first, end)
+		}
+		first = end
 	}
 }
 
@@ -143,46 +191,6 @@ func (g *group) beyond(t int) form.Point {
 	return p
 }
 
-// density returns the log posterior density of the parameters, up to a
-// constant, summed over the probable scales of the process.
-func (g *group) density(likeliest *gp.Factor) func(z []float64) float64 {
-	t := g.task
-	type scaled struct {
-		w  *gp.Factor
-		ln float64 // prior, and the constant of the likelihood
-	}
-	scales := []scaled{{likeliest, 0}}
-	if t.kernel.smooth {
-		scales = nil
-	}
-	for i, s := range g.size.Scales {
-		if !t.kernel.smooth || g.size.Chance[i]*few < 1 {
-			continue
-		}
-		if w, err := t.whiten(s, g.size.Noise); err == nil {
-			scales = append(scales, scaled{w, -sq(math.Log(s)/g.prior.Scatter)/2 - w.LogDet()/2})
-		}
-	}
-	n := len(t.rows)
-	r, step := make([]float64, len(t.ln)+len(g.z)+len(t.links)), make([]float64, n)
-	return func(z []float64) float64 {
-		t.residuals(z, r)
-		t.beliefs(z, r[len(t.ln):])
-		sum := math.Inf(-1)
-		for _, s := range scales {
-			copy(step, r)
-			s.w.Whiten(step)
-			ln := s.ln - blas64.Dot(vec(step), vec(step))/2
-			top := max(sum, ln)
-			sum = top + math.Log(math.Exp(sum-top)+math.Exp(ln-top))
-		}
-		if t.micro != nil {
-			t.micro.Whiten(r[n:len(t.ln)])
-		}
-		return sum - blas64.Dot(vec(r[n:]), vec(r[n:]))/2
-	}
-}
-
 // theta returns the parameters of a proposal.
 func (q *posterior) theta(at int) []float64 { return q.task.coords.theta(q.around(at)) }
 
@@ -195,17 +203,17 @@ func (q *posterior) moments(at int) (mean, variance float64) {
 	return stat.PopMeanVariance(v, nil)
 }
 
-// residualWeights solves K·w = residual for every curve, one column each.
-func (t *task) residualWeights(w *gp.Factor, curves []form.Curve) blas64.General {
+// residualWeights returns scale²·K⁻¹·residual of every curve, one column each.
+func (t *task) residualWeights(n *node, curves []form.Curve) blas64.General {
 	r, shared := general(len(t.pts), len(curves)), newMemo()
 	for i := range t.pts {
 		row := r.Data[i*r.Stride : (i+1)*r.Stride]
 		shared.addSteps(curves, &t.pts[i], row)
 		for d, step := range row {
-			row[d] = t.ln[i] - step
+			row[d] = n.scale * n.scale * (t.ln[i] - step)
 		}
 	}
-	w.Solve(r)
+	n.lower.Solve(r)
 	return r
 }
 
@@ -218,22 +226,38 @@ func (q *posterior) at(p *form.Point) *form.Point {
 	return &assumed
 }
 
-// spread fills of with ln step time by each of curves, and returns the process
-// variance at scale 1. A nil memo caches nothing.
-func (q *posterior) spread(p *form.Point, shared *memo, of []float64) (process float64) {
+// spread fills of with ln step time by each of curves, and process with the
+// variance of the process of each node. A nil memo caches nothing.
+func (q *posterior) spread(p *form.Point, shared *memo, of, process []float64) {
 	p = q.at(p)
 	clear(of)
-	if kern := q.task.kernel; kern.smooth {
-		k := make([]float64, len(q.task.pts))
-		for i := range k {
-			k[i] = q.scale * q.scale * kern.cov(p, &q.task.pts[i])
-		}
-		blas64.Gemv(blas.Trans, 1, q.weight, vec(k), 0, vec(of))
-		q.lower.Whiten(k)
-		process = max(kern.cov(p, p)-blas64.Dot(vec(k), vec(k))/(q.scale*q.scale), 0)
+	clear(process)
+	if q.task.kernel.smooth {
+		k, white := make([]float64, len(q.task.pts)), make([]float64, len(q.task.pts))
+		var before *kernel
+		var at float64
+		q.eachNode(func(j, first, end int) {
+			n := &q.nodes[j]
+			if n.task.kernel != before {
+				for i := range k {
+					k[i] = n.task.kernel.cov(p, &q.task.pts[i])
+				}
+				before, at = n.task.kernel, n.task.kernel.cov(p, p)
+			}
+			w := blas64.General{Rows: len(k), Cols: end - first, Stride: q.weight.Stride, Data: q.weight.Data[first:]}
+			blas64.Gemv(blas.Trans, 1, w, vec(k), 0, vec(of[first:end]))
+			copy(white, k)
+			n.lower.Whiten(white)
+			process[j] = n.process(at, blas64.Dot(vec(white), vec(white)))
+		})
 	}
 	shared.addSteps(q.curves, p, of)
-	return process
+}
+
+// process returns the variance of the process at a point, given its variance at
+// scale 1 without measurements, of which kᵀK⁻¹k is explained.
+func (n *node) process(at, explained float64) float64 {
+	return n.scale * n.scale * max(at-n.scale*n.scale*explained, 0)
 }
 
 // centralMemo caches terms of [posterior.central] between similar points.
@@ -257,32 +281,22 @@ func (q *posterior) central(p *form.Point, m *centralMemo) float64 {
 	if m.before = p; !sameBatch {
 		m.process = 0
 		for i, w := range q.atMode {
-			m.process += w * q.scale * q.scale * k.covGiven(p, &q.task.pts[i], m.places[i])
+			m.process += w * k.covGiven(p, &q.task.pts[i], m.places[i])
 		}
 	}
 	ln, _ := q.best.LogTimes(p)
 	return ln + m.process
 }
 
-// estimate returns the step time in seconds from draws of its logarithm, with
-// the interval widened by the factor caution, and its median. It changes of.
-func estimate(of []float64, caution float64) (e data.Estimate, median float64) {
-	e = quantiles(of)
-	median = quantile.Sorted(of, .5)
-	e.Lo = min(median*math.Pow(e.Lo/median, caution), e.Mean)
-	e.Hi = max(median*math.Pow(e.Hi/median, caution), e.Mean)
-	return e, median
-}
-
-// quantiles summarises draws of a logarithm; it sorts and exponentiates them in
-// place.
-func quantiles(of []float64) data.Estimate {
+// estimate returns the step time in seconds from draws of its logarithm, and its
+// median. It sorts and exponentiates them in place.
+func estimate(of []float64) (e data.Estimate, median float64) {
 	slices.Sort(of)
 	for d, v := range of {
 		of[d] = math.Exp(v)
 	}
 	lo, hi := quantile.Sorted(of, .05), quantile.Sorted(of, .95)
-	return data.Estimate{Mean: min(max(cappedMedian(of), lo), hi), Lo: lo, Hi: hi}
+	return data.Estimate{Mean: min(max(cappedMedian(of), lo), hi), Lo: lo, Hi: hi}, quantile.Sorted(of, .5)
 }
 
 // cappedMedian returns the value v that minimises the expected relative error

@@ -43,7 +43,7 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 		for _, d := range post.mine {
 			// A t distribution approximates the sum of a normal and a t
 			// variate.
-			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + sq(post.fresh)), Nu: post.tail}
+			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + sq(s.fresh[d])), Nu: post.tail}
 			density += t.Prob(math.Log(r.StepTime)) / float64(len(s.ln))
 		}
 	}
@@ -120,13 +120,9 @@ func (m *Model) ask(c data.Config) (question, error) {
 
 // prediction returns the prediction, with the cache of a goroutine.
 func (q *question) prediction(s *sampled, a *answering) Prediction {
-	caution := 1.
-	if q.g.learned() {
-		caution = q.g.prior.Caution
-	}
 	s.sample(q, a)
 	expected := s.expected()
-	e, median := estimate(s.noisy(q.g), caution)
+	e, median := estimate(s.noisy(q.g))
 	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 

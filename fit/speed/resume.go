@@ -23,11 +23,8 @@ type modeFile struct {
 }
 
 func (g *group) toFile(share float64) modeFile {
-	f := modeFile{Share: share, Absent: g.absent, assumption: g.assumed(), Size: g.size, Z: g.z, Status: g.status, From: g.post.from}
-	if w, err := g.task.whiten(g.size.Scale, g.size.Noise); err == nil {
-		f.Misfit = g.task.misfit(w, g.z)
-	}
-	return f
+	return modeFile{Share: share, Absent: g.absent, assumption: g.assumed(), Size: g.size, Z: g.z, Status: g.status,
+		From: g.post.from, Misfit: g.task.misfit(g.likeliest.lower, g.z)}
 }
 
 // misfit is the squared length of the residuals at z, prior included.
@@ -42,15 +39,12 @@ func (t *task) misfit(w *gp.Factor, z []float64) float64 {
 // file has none, or one of other measurements or another prior.
 func (g *group) resume(modes []modeFile, seed int64) bool {
 	at := *g
-	var whitened []*gp.Factor
 	rest := 1.
 	for i, f := range modes {
 		m := *g
-		w := m.resumeMode(f)
-		if w == nil {
+		if !m.resumeMode(f) {
 			return false
 		}
-		whitened = append(whitened, w)
 		if i == 0 {
 			at = m
 			continue
@@ -70,11 +64,11 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 	dealt := at.deal(n)
 	for i, m := range at.all() {
 		from := modes[i].From
-		if len(from) != n || i > 0 && dealt[i] == nil || slices.Min(from) < 0 || slices.Max(from) >= proposals {
+		if len(from) != n || i > 0 && dealt[i] == nil || slices.Min(from) < 0 || slices.Max(from) >= proposals(len(m.z)) {
 			return false
 		}
 		var err error
-		if m.post, err = newPosterior(m, whitened[i], g.seed(seed)); err != nil {
+		if m.post, err = newPosterior(m, g.seed(seed)); err != nil {
 			return false
 		}
 		m.post.draw(m, g.seed(seed), from, dealt[i])
@@ -83,41 +77,24 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 	return true
 }
 
-// resumeMode restores sizes and mode; nil if they do not belong to the
+// resumeMode restores sizes and mode; false if they do not belong to the
 // measurements.
-func (g *group) resumeMode(f modeFile) *gp.Factor {
-	if !f.Size.sound() {
-		return nil
-	}
+func (g *group) resumeMode(f modeFile) bool {
 	if f.Absent != nil || f.assumption != g.assumed() {
 		m, err := g.like(f.assumption, f.Absent)
 		if err != nil {
-			return nil
+			return false
 		}
 		*g = *m
 	}
-	weights := g.task.kernel.weights != nil
-	if len(f.Z) != g.task.coords.len() || weights && len(f.Size.Weights) != len(g.knobs)+baseDims {
-		return nil
+	n := len(g.unmeasured())
+	if len(f.Z) != g.task.coords.len() || len(f.Size.Mode) != n || len(f.Size.SD) != n {
+		return false
 	}
 	g.size, g.z, g.status = f.Size, f.Z, f.Status
-	if weights {
-		g.task = g.weighted(g.size.Weights)
-	}
-	w, err := g.task.whiten(g.size.Scale, g.size.Noise)
-	if err != nil {
-		return nil
+	if g.toMode() != nil {
+		return false
 	}
 	const rounding = 1e-9 // rounding of sums on other processors
-	if m := g.task.misfit(w, g.z); !(math.Abs(m-f.Misfit) <= rounding*(1+f.Misfit)) {
-		return nil
-	}
-	return w
-}
-
-// sound reports whether sizes read from a file are valid.
-func (s *sizes) sound() bool {
-	bad := func(v float64) bool { return !(v > 0 && v < math.MaxFloat32) }
-	return !slices.ContainsFunc(slices.Concat(s.Weights, s.Scales, []float64{s.Scale, s.Noise}), bad) &&
-		len(s.Scales) > 0 && len(s.Scales) == len(s.Chance) && !slices.ContainsFunc(s.Chance, func(v float64) bool { return !(v >= 0 && v <= 1) })
+	return math.Abs(g.task.misfit(g.likeliest.lower, g.z)-f.Misfit) <= rounding*(1+f.Misfit)
 }

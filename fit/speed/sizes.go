@@ -4,162 +4,168 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas64"
+
 	"knee/internal/gp"
 )
 
-// sizes are the factors on the kernel's amplitudes, inferred for the job.
+// sizes are the posterior of the factors on the kernel's amplitudes and
+// influences, each described by its logarithm in prior standard deviations:
+// of the noise; then, unless the family is published, of the process; with
+// varied knobs, of the influence of each knob and each of baseDims.
 type sizes struct {
-	Scale   float64   `json:"scale"`             // of the process
-	Noise   float64   `json:"noise"`             // of the noise
-	Weights []float64 `json:"weights,omitempty"` // influence of each knob, and of each of baseDims
-	Scales  []float64 `json:"scales"`            // grid of scales of the process
-	Chance  []float64 `json:"chance"`            // their posterior probabilities
-}
-
-// Range of the grid of process scales, in prior standard deviations.
-const leastScale, mostScale = -2, 3
-
-// infer chooses the sizes by the evidence at the current parameters: the
-// process scale on a grid, noise and weights by coordinate search from 1.
-func (g *group) infer() (*gp.Factor, error) {
-	c := climb{g: g, top: math.Inf(-1), task: g.task, size: sizes{Scale: 1, Noise: 1, Weights: slices.Repeat([]float64{1}, len(g.knobs)+baseDims)}}
-	var err error
-	if c.linear, err = g.task.linearize(g.z); err != nil {
-		return nil, err
-	}
-	c.grid()
-	for range 2 {
-		if !c.search() {
-			break // the grid is of these sizes
-		}
-		c.grid()
-	}
-	g.size, g.task, g.evidence = c.size, c.task, c.top
-	return g.task.whiten(g.size.Scale, g.size.Noise)
+	Mode []float64 `json:"mode"`
+	SD   []float64 `json:"sd"` // at the mode; 0 where the factor has no effect
 }
 
 // plainScatter is the sd of ln noise of published families, whose errors vary
 // widely.
 const plainScatter = 2
 
-// climb is the state of the search for the sizes of largest density.
-type climb struct {
-	g      *group
-	task   *task
-	linear linearized // at the current parameters
-	top    float64
-	size   sizes
+// node is the covariance at one value of the sizes.
+type node struct {
+	task         *task
+	lower        *gp.Factor // of the covariance of the step times
+	scale, noise float64    // factors on process and noise
+	fresh        float64    // sd of ln step time of a new run
+	ln           float64    // ln of prior density over the density of being drawn, up to a constant
 }
 
-// search moves noise and weights to larger density and reports whether any
-// moved.
-func (c *climb) search() (moved bool) {
-	step := math.Sqrt2
-	if !c.task.kernel.smooth {
-		step *= plainScatter
+// nodeAt returns the node of sizes h.
+func (g *group) nodeAt(h []float64) (n node, err error) {
+	n = node{task: g.task, scale: 1}
+	if len(h) == 1 {
+		n.noise = math.Exp(plainScatter * h[0])
+	} else {
+		n.noise, n.scale = math.Exp(g.prior.Scatter*h[0]), math.Exp(g.prior.Scatter*h[1])
 	}
-	moved = c.along(step, func(f float64) bool {
-		s := c.size
-		s.Noise *= f
-		return c.try(s)
-	})
-	for i := range c.size.Weights {
-		if c.task.kernel.weights == nil || i < len(c.g.knobs) && !c.g.knobs[i].varied() {
-			continue
-		}
-		moved = c.along(2, func(f float64) bool {
-			s := c.size
-			s.Weights = slices.Clone(s.Weights)
-			s.Weights[i] *= f
-			return c.try(s)
-		}) || moved
+	if len(h) > 2 {
+		n.task = g.weighted(h[2:])
 	}
-	return moved
+	n.fresh = n.noise * math.Sqrt(sq(n.task.kernel.Noise)+n.task.runVariance(&row{}))
+	n.lower, err = n.task.whiten(n.scale, n.noise)
+	return n, err
 }
 
-// grid computes the probabilities of all process scales given the other sizes,
-// and sets the likeliest.
-func (c *climb) grid() {
-	c.size.Scales, c.size.Chance = []float64{1}, []float64{1}
-	if c.task.kernel.smooth {
-		c.size.Scales, c.size.Chance = nil, nil
-		for u := leastScale; u <= mostScale; u++ {
-			c.size.Scales = append(c.size.Scales, math.Exp(c.g.prior.Scatter*float64(u)))
-		}
-	}
-	top, best := math.Inf(-1), 0
-	values := make([]float64, len(c.size.Scales))
-	for i, scale := range c.size.Scales {
-		s := c.size
-		s.Scale = scale
-		if values[i] = c.value(c.task, s); values[i] > top {
-			top, best = values[i], i
-		}
-	}
-	c.size.Scale, c.top = c.size.Scales[best], top
-	var sum float64
-	for _, v := range values {
-		sum += math.Exp(v - top)
-	}
-	if c.size.Chance == nil {
-		for _, v := range values {
-			c.size.Chance = append(c.size.Chance, math.Exp(v-top)/sum)
-		}
-	}
-}
-
-// along multiplies by factor up to three times while the density increases; if
-// it never does, it divides. It reports whether anything moved.
-func (c *climb) along(factor float64, step func(f float64) bool) bool {
-	for _, f := range []float64{factor, 1 / factor} {
-		n := 0
-		for n < 3 && step(f) {
-			n++
-		}
-		if n > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// try keeps sizes of larger density and reports whether it did.
-func (c *climb) try(s sizes) bool {
-	t := c.task
-	if !slices.Equal(s.Weights, c.size.Weights) {
-		t = c.g.weighted(s.Weights)
-	}
-	v := c.value(t, s)
-	if !(v > c.top) {
-		return false
-	}
-	c.top, c.task, c.size = v, t, s
-	return true
-}
-
-// value is the log density of sizes: the evidence and log-normal priors.
-func (c *climb) value(t *task, s sizes) float64 {
-	w, err := t.whiten(s.Scale, s.Noise)
-	if err != nil {
-		return math.Inf(-1)
-	}
-	p := c.g.prior
-	noise := p.Scatter
-	if !t.kernel.smooth {
-		noise = plainScatter
-	}
-	v := c.linear.evidence(w) - sq(math.Log(s.Scale)/p.Scatter)/2 - sq(math.Log(s.Noise)/noise)/2
-	for _, x := range s.Weights {
-		v -= sq(math.Log(x)/p.Scatter) / 2
-	}
-	return v
-}
-
-// weighted returns the task with new knob weights.
-func (g *group) weighted(weights []float64) *task {
+// weighted returns the task with the influences of sizes.
+func (g *group) weighted(sizes []float64) *task {
 	t, o, k := *g.task, *g.task.observed, *g.task.kernel
+	weights := make([]float64, len(sizes))
+	for i, h := range sizes {
+		weights[i] = math.Exp(g.prior.Scatter * h)
+	}
 	k.weights = g.coordinateWeights(weights)
 	o.kernel, o.step = &k, covariance(o.pts, k.cov)
 	t.observed = &o
 	return &t
+}
+
+// unmeasured returns the sizes of the prior mean.
+func (g *group) unmeasured() []float64 {
+	switch k := g.task.kernel; {
+	case !k.smooth:
+		return make([]float64, 1)
+	case k.weights == nil:
+		return make([]float64, 2)
+	}
+	return make([]float64, 2+len(g.knobs)+baseDims)
+}
+
+// infer finds the mode and the widths of the sizes at the current parameters:
+// in two rounds, each is moved to the top of a parabola through three values.
+func (g *group) infer() error {
+	linear, err := g.task.linearize(g.z)
+	if err != nil {
+		return err
+	}
+	value := func(h []float64) float64 { // log density: the evidence and normal priors
+		n, err := g.nodeAt(h)
+		if err != nil {
+			return math.Inf(-1)
+		}
+		return linear.evidence(n.lower) - blas64.Dot(vec(h), vec(h))/2
+	}
+	h := g.unmeasured()
+	sd, top := make([]float64, len(h)), value(h)
+	for range 2 {
+		for i := range h {
+			if at := i - 2; at >= 0 && at < len(g.knobs) && !g.knobs[at].varied() {
+				continue
+			}
+			at := func(by float64) float64 {
+				moved := slices.Clone(h)
+				moved[i] += by
+				return value(moved)
+			}
+			const near, far = 1, 2 // prior standard deviations
+			up, down := at(near), at(-near)
+			slope, bend := (up-down)/(2*near), (2*top-up-down)/(near*near)
+			sd[i] = 1 / math.Sqrt(max(bend, 1)) // the prior alone bends by 1
+			to := math.Copysign(far, slope)
+			if bend > 0 {
+				to = max(-far, min(far, slope/bend))
+			}
+			best := 0.
+			for _, c := range [][2]float64{{near, up}, {-near, down}, {to, at(to)}} {
+				if c[1] > top {
+					best, top = c[0], c[1]
+				}
+			}
+			h[i] += best
+		}
+	}
+	if math.IsInf(top, -1) {
+		return gp.ErrIndefinite
+	}
+	g.size, g.evidence = sizes{h, sd}, top
+	return g.toMode()
+}
+
+// toMode sets the covariance at the mode of the sizes.
+func (g *group) toMode() (err error) {
+	if g.likeliest, err = g.nodeAt(g.size.Mode); err == nil {
+		g.task = g.likeliest.task
+	}
+	return err
+}
+
+// mostNodes is the largest number of nodes.
+const mostNodes = 32
+
+// nodes draws values of the sizes from their posterior with the form linearised
+// at the mode, fewer with more rows, which leave less to know: by importance
+// resampling from a t distribution around the mode.
+func (g *group) nodes(seed uint64) ([]node, error) {
+	linear, err := g.task.linearize(g.z)
+	if err != nil {
+		return nil, err
+	}
+	const work, candidates = 256, 4 // pairs of nodes × rows: bounds the time of a prediction; for each node
+	n := 2 * max(1, min(mostNodes/2, work/len(g.rows)))
+	d := designOf(designKey{seed, candidates * n, len(g.size.Mode), g.prior.Tail})
+	all, ln := make([]node, candidates*n), slices.Clone(d.length)
+	for i := range all {
+		h := slices.Clone(g.size.Mode)
+		for k, sd := range g.size.SD {
+			h[k] += sd * d.at(k, i)
+			ln[i] -= h[k] * h[k] / 2
+			if sd > 0 {
+				ln[i] += math.Log(sd)
+			}
+		}
+		if all[i], err = g.nodeAt(h); err != nil {
+			ln[i] = math.Inf(-1)
+			continue
+		}
+		all[i].ln = linear.evidence(all[i].lower)
+		ln[i] += all[i].ln
+	}
+	weights, total := importance(ln)
+	var chosen []node
+	for _, at := range systematic(weights, n) {
+		at := all[at]
+		at.ln = total - at.ln
+		chosen = append(chosen, at)
+	}
+	return chosen, nil
 }

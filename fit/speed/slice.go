@@ -20,7 +20,7 @@ type batchSlice struct {
 	q        *posterior
 	places   []*form.Point  // one measurement of each distinct placement
 	drawn    blas64.General // weightsᵀ·G, one row per curve
-	explain  blas64.General // GᵀK⁻¹G
+	explain  blas64.General // GᵀK⁻¹G of every node, one below the other
 	v, spare []float64
 }
 
@@ -69,13 +69,17 @@ func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 			blas64.Scal(k.shared, vec(row))
 		}
 	}
-	blas64.Scal(q.scale*q.scale, vec(g.Data))
-	s.v, s.spare = make([]float64, c), make([]float64, c)
+	s.v, s.spare = make([]float64, c), make([]float64, c*len(q.nodes))
 	s.drawn = general(len(q.curves), c)
 	blas64.Gemm(blas.Trans, blas.NoTrans, 1, q.weight, g, 0, s.drawn)
-	q.lower.WhitenRows(g)
-	s.explain = general(c, c)
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, g, g, 0, s.explain)
+	s.explain = general(c*len(q.nodes), c)
+	q.eachNode(func(j, _, _ int) {
+		white := general(n, c)
+		copy(white.Data, g.Data)
+		q.nodes[j].lower.WhitenRows(white)
+		of := blas64.General{Rows: c, Cols: c, Stride: c, Data: s.explain.Data[j*c*c:]}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, white, white, 0, of)
+	})
 	return s
 }
 
@@ -84,7 +88,7 @@ func general(rows, cols int) blas64.General {
 }
 
 // spread is [posterior.spread] for a point with the batch of the slice.
-func (s *batchSlice) spread(p *form.Point, shared *memo, of []float64) (process float64) {
+func (s *batchSlice) spread(p *form.Point, shared *memo, of, process []float64) {
 	k := s.q.task.kernel
 	u := k.slopes(p)
 	s.v[0] = 1
@@ -94,6 +98,9 @@ func (s *batchSlice) spread(p *form.Point, shared *memo, of []float64) (process 
 	}
 	blas64.Gemv(blas.NoTrans, 1, s.drawn, vec(s.v), 0, vec(of))
 	blas64.Gemv(blas.NoTrans, 1, s.explain, vec(s.v), 0, vec(s.spare))
+	at := k.cov(p, p)
+	for j := range s.q.nodes {
+		process[j] = s.q.nodes[j].process(at, blas64.Dot(vec(s.v), vec(s.spare[j*len(s.v):(j+1)*len(s.v)])))
+	}
 	shared.addSteps(s.q.curves, p, of)
-	return max(k.cov(p, p)-blas64.Dot(vec(s.v), vec(s.spare))/(s.q.scale*s.q.scale), 0)
 }

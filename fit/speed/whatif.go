@@ -82,7 +82,8 @@ func (m *Model) Speedup(changed *Model, c data.Config) (data.Estimate, error) {
 	for d := range before.ln {
 		before.ln[d] -= after.ln[d]
 	}
-	return quantiles(before.ln), nil
+	e, _ := estimate(before.ln)
+	return e, nil
 }
 
 // Only returns the model of one GPU type and mode, for a change that other

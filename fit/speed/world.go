@@ -29,9 +29,9 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 			if !ok {
 				continue
 			}
-			of := make([]float64, len(post.curves))
-			process := post.spread(&q.p, nil, of)
-			return math.Exp(of[post.which[i]] + math.Sqrt(sq(post.scales[d])*process+q.further)*post.gauss[d]), nil
+			of, process := make([]float64, len(post.curves)), make([]float64, len(post.nodes))
+			post.spread(&q.p, nil, of, process)
+			return math.Exp(of[post.which[i]] + math.Sqrt(process[post.nodeOf(post.from[d])]+q.further)*post.gauss[d]), nil
 		}
 		return 0, fmt.Errorf("draw %d of %d is missing", d, len(q.g.post.from))
 	}
@@ -58,10 +58,8 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error
 			for range most / len(s.ln) {
 				ln[i] = append(ln[i], s.ln...)
 			}
-			for _, post := range q.g.posteriors() {
-				for _, d := range post.mine {
-					sd[i] += (s.variance[d] + sq(post.fresh)) / float64(len(s.ln))
-				}
+			for d, v := range s.variance {
+				sd[i] += (v + sq(s.fresh[d])) / float64(len(s.ln))
 			}
 			sd[i] = math.Sqrt(sd[i])
 			return nil

@@ -6,7 +6,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/operate/check"
 )
 
 // fit refits the speed of a job. The measurements of its old model are multiplied
@@ -47,7 +46,7 @@ func drifted(row data.Measurement, predicted data.Estimate) bool {
 	if math.IsInf(off, 1) {
 		off = 0
 	}
-	return check.Compare(row.StepTime+off, predicted).Refit && check.Compare(math.Max(0, row.StepTime-off), predicted).Refit
+	return row.StepTime-off > predicted.Hi || row.StepTime+off < predicted.Lo
 }
 
 // drift is the geometric mean of measured ÷ predicted step times, 1 if the model

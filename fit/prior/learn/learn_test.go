@@ -80,28 +80,6 @@ func TestLeastMove(t *testing.T) {
 	}
 }
 
-// Intervals are widened as most tables require.
-func TestCaution(t *testing.T) {
-	of := func(source string, width float64) score {
-		w := make([]float64, 10) // nine rows are inside at width, all at ten
-		for i := range w {
-			w[i] = width * float64(i+1) / 9
-		}
-		w[9] = 10
-		return score{split: &split{job: &job{dataset: source}, protocol: "p"}, widths: w}
-	}
-	alike := []score{of("a", 1.5), of("b", 1.5), of("c", 1.5)}
-	if got := caution(alike, ""); math.Abs(got-1.5) > 1e-9 {
-		t.Errorf("sources that all ask for 1.5 get %g", got)
-	}
-	if got := caution(append(alike, of("d", 3)), ""); !(got > 2 && got <= 10) {
-		t.Errorf("beside one that asks for 3 they get %g, want what covers that one too", got)
-	}
-	if got := caution(append(alike, of("d", 3)), "d"); math.Abs(got-1.5) > 1e-9 {
-		t.Errorf("without that one they get %g, want 1.5", got)
-	}
-}
-
 // Rows that are likelier under another noise change it.
 func TestGains(t *testing.T) {
 	var splits []split

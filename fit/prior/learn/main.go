@@ -8,8 +8,7 @@
 // prior separately, as far as the sources agree that held-out rows get
 // likelier. This is repeated without each source. If the held-out sources' rows
 // get likelier by more than a standard error, the prior learned from all is
-// written, else the starting values. Intervals are widened until they cover
-// held-out sources.
+// written, else the starting values.
 //
 // Scores are compared with two baselines on the same rows: linear scaling from
 // the largest size measured, and a power law; with knobs, also with a Gaussian
@@ -111,9 +110,7 @@ func learnAll(w io.Writer, from *prior.Speed, splits []split, verbose bool) (*pr
 	}
 	report(w, scores, verbose)
 	c := *p
-	c.Caution = caution(scores, "")
-	c.Provenance = append(provenance(examples), verdict, "moved from the starting values (start.go): "+strings.Join(moves, ", "),
-		"caution: at this factor intervals hold nine in ten rows of a table of a source left out, and in five tables of six more than 85 %")
+	c.Provenance = append(provenance(examples), verdict, "moved from the starting values (start.go): "+strings.Join(moves, ", "))
 	fmt.Fprintf(w, "\n%s\n", strings.Join(c.Provenance, "\n"))
 	return &c, nil
 }

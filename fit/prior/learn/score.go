@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -22,9 +21,7 @@ import (
 type score struct {
 	*split
 	errors map[string][]float64 // by predictor
-	// widths are the factors by which each interval of ln step time would have
-	// to be wider, from the median, to include the row.
-	widths []float64
+	inside []float64            // 1 for each row inside its interval, else 0
 	// choices are the numbers of GPUs with several layouts, near those where
 	// the predictor's choice is within 3 % of the best, by predictor.
 	choices, near map[string]float64
@@ -41,17 +38,14 @@ const (
 	ratio   = "ratio"
 )
 
-// scoreOf predicts the held-out rows of a split, with intervals of the
-// posterior (caution 1).
+// scoreOf predicts the held-out rows of a split.
 func scoreOf(s *split, p *prior.Speed) score {
-	uncorrected := *p
-	uncorrected.Caution = 1
 	r := score{split: s, errors: map[string][]float64{}, choices: map[string]float64{}, near: map[string]float64{}}
-	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: &uncorrected})
+	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: p})
 	if err != nil {
 		return score{split: s, err: err}
 	}
-	rivals, err := s.rivals(&uncorrected)
+	rivals, err := s.rivals(p)
 	if err != nil {
 		return score{split: s, err: err}
 	}
@@ -62,11 +56,11 @@ func scoreOf(s *split, p *prior.Speed) score {
 	for i, t := range s.test {
 		e := predicted[i]
 		r.errors[ours] = append(r.errors[ours], math.Abs(e.StepTime.Mean/t.StepTime-1))
-		off, to := math.Log(t.StepTime/e.Median), e.StepTime.Hi
-		if off < 0 {
-			to = e.StepTime.Lo
+		in := 0.
+		if e.StepTime.Lo <= t.StepTime && t.StepTime <= e.StepTime.Hi {
+			in = 1
 		}
-		r.widths = append(r.widths, off/math.Log(to/e.Median))
+		r.inside = append(r.inside, in)
 		for name, f := range rivals {
 			r.errors[name] = append(r.errors[name], math.Abs(f(t)/t.StepTime-1))
 		}
@@ -158,60 +152,9 @@ func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, err
 	return results, nil
 }
 
-// caution returns the factor on the width of intervals at which nine in ten
-// rows of a table of a new source are expected inside, and more than 85 % at
-// one standard deviation below the mean (five tables in six). A table is a
-// dataset and protocol. One source may be left out. It is 1 for fewer than two
-// sources.
-func caution(scores []score, without string) float64 {
-	tables := map[string][]float64{}
-	sources := map[string]bool{}
-	var all []float64
-	for _, s := range scores {
-		if s.source() != without {
-			table := s.dataset + "|" + s.protocol
-			tables[table] = append(tables[table], s.widths...)
-			all = append(all, s.widths...)
-			sources[s.source()] = true
-		}
-	}
-	if len(sources) < 2 {
-		return 1
-	}
-	covers := func(factor float64) bool {
-		var shares []float64
-		for _, widths := range tables {
-			shares = append(shares, share(widths, factor))
-		}
-		const rounding = 1e-9
-		m, sd := stat.PopMeanStdDev(shares, nil)
-		return m >= .9-rounding && m-sd >= .85-rounding
-	}
-	slices.Sort(all)
-	return all[sort.Search(len(all)-1, func(i int) bool { return covers(all[i]) })]
-}
-
-// share returns the share of widths up to a factor.
-func share(widths []float64, factor float64) float64 {
-	n := 0
-	for _, w := range widths {
-		if w <= factor {
-			n++
-		}
-	}
-	return float64(n) / float64(len(widths))
-}
-
-// report writes a line for every dataset and protocol, with the caution learned
-// from the other sources.
+// report writes a line for every dataset and protocol.
 func report(w io.Writer, scores []score, verbose bool) {
-	factor := map[string]float64{}
-	for _, r := range scores {
-		if _, known := factor[r.source()]; !known {
-			factor[r.source()] = caution(scores, r.source())
-		}
-	}
-	fmt.Fprintf(w, "%-22s %-13s %6s %6s %6s %7s %7s  %s\n", "dataset", "protocol", "rows", "mean", "median", "inside", "caution", "rivals' means")
+	fmt.Fprintf(w, "%-22s %-13s %6s %6s %6s %7s  %s\n", "dataset", "protocol", "rows", "mean", "median", "inside", "rivals' means")
 	for len(scores) > 0 {
 		n := 1
 		for n < len(scores) && scores[n].dataset == scores[0].dataset && scores[n].protocol == scores[0].protocol {
@@ -220,31 +163,31 @@ func report(w io.Writer, scores []score, verbose bool) {
 		if verbose {
 			for _, r := range scores[:n] {
 				fmt.Fprintf(w, "  %s, %s: %.1f %%, linear %.1f, power %.1f; %.0f %% inside\n", r.name, r.protocol,
-					100*mean(r.errors[ours]), 100*mean(r.errors[linear]), 100*mean(r.errors[power]), 100*share(r.widths, factor[r.source()]))
+					100*mean(r.errors[ours]), 100*mean(r.errors[linear]), 100*mean(r.errors[power]), 100*mean(r.inside))
 			}
 		}
-		fmt.Fprintln(w, summary(scores[:n], factor[scores[0].source()]))
+		fmt.Fprintln(w, summary(scores[:n]))
 		scores = scores[n:]
 	}
 }
 
 // summary is the line of one protocol.
-func summary(of []score, factor float64) string {
+func summary(of []score) string {
 	all := map[string][]float64{}
-	var widths []float64
+	var inside []float64
 	near, choices := map[string]float64{}, map[string]float64{}
 	for _, r := range of {
 		for name, e := range r.errors {
 			all[name] = append(all[name], e...)
 		}
-		widths = append(widths, r.widths...)
+		inside = append(inside, r.inside...)
 		for name := range r.choices {
 			near[name] += r.near[name]
 			choices[name] += r.choices[name]
 		}
 	}
-	line := fmt.Sprintf("%-22s %-13s %6d %6.1f %6.1f %7.1f %7.2f  ", of[0].dataset, of[0].protocol, len(widths),
-		100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*share(widths, factor), factor)
+	line := fmt.Sprintf("%-22s %-13s %6d %6.1f %6.1f %7.1f  ", of[0].dataset, of[0].protocol, len(inside),
+		100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*mean(inside))
 	for _, name := range []string{linear, power, logGP, optimus, ratio} {
 		if e := all[name]; e != nil {
 			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))

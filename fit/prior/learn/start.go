@@ -79,6 +79,6 @@ func start() *prior.Speed {
 		// within a thirtieth; unknown knobs matter within a fifth. Storage of
 		// all workers limits one job in ten.
 		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Noise: .03},
-		Scatter: within, Own: .5, Shared: .1, Caution: 1, Tail: 5,
+		Scatter: within, Own: .5, Shared: .1, Tail: 5,
 	}
 }
