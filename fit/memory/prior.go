@@ -45,7 +45,7 @@ func Learn(sources [][]data.Measurement) Prior {
 		var o, n float64
 		names, jobs := byJob(ms)
 		for _, name := range names {
-			m := fitUnder(open(), jobs[name], data.Architecture{}, 1)
+			m := fitUnder(open().of, jobs[name], data.Architecture{}, 1)
 			for _, x := range m.Draws {
 				o += x[overhead] / float64(len(m.Draws)*len(jobs))
 				n += x[noise] / float64(len(m.Draws)*len(jobs))

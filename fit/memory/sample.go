@@ -35,11 +35,11 @@ func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
 	sd := math.Exp(x[noise])
 	for i := range rows {
 		o := &rows[i]
-		if peak := o.point.ln(x); o.ran == 0 {
-			z := (o.ln - peak) / sd
+		if o.ran == 0 {
+			z := (o.ln - o.point.lnReported(x)) / sd
 			v -= x[noise] + 2.5*math.Log1p(z*z/4)
 		} else {
-			v += math.Log(student(o.ran*(o.capacity+x[headroom]-peak)/sd) + surprise)
+			v += math.Log(student(o.ran*(o.capacity+x[headroom]-o.point.ln(x))/sd) + surprise)
 		}
 	}
 	return v
