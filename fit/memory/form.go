@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -174,7 +175,7 @@ type point struct {
 	first, last   stage
 	logits        float64 // tokens × vocabulary of a micro-batch on a device of the last stage
 	selective     bool    // selective recomputation
-	offload       string
+	offload       int     // index of factors.state
 }
 
 // stage is what a device of a pipeline stage keeps of the forward pass, in
@@ -187,7 +188,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
 	n, vocab := float64(a.Layers), float64(a.Vocab)
 	share := math.Ceil(n/stages) / n // of the layers, on a stage
-	p := point{stages: c.PP, selective: c.Recompute == "selective", offload: c.Offload}
+	p := point{stages: c.PP, selective: c.Recompute == "selective", offload: max(slices.Index(offloads, c.Offload), 0)}
 
 	// Embeddings are on the first and last stage. Ranks of a context share their
 	// state; experts are divided among replicas.
@@ -224,21 +225,51 @@ func pointOf(c data.Config, a data.Architecture) point {
 	return p
 }
 
+// offloads are the words of which [factors] keep the state on a device; others
+// leave all of it there.
+var offloads = []string{"", "optimizer", "cpu"}
+
+// factors are the quantities that coordinates stand for.
+type factors struct {
+	state                          [3]held // bytes per parameter, by offload
+	experts, selective, reported   float64 // shares
+	activations, scores, again     float64 // of stage's bytes
+	logits, constant, headroom, sd float64
+}
+
+func factorsOf(x *[coordinates]float64) factors {
+	over := math.Exp(x[overhead])
+	f := factors{
+		experts: share(x[experts]), reported: share(x[reported]), selective: everySecond + (1-everySecond)*share(x[selective]),
+		activations: over * math.Exp(x[activation]), logits: over * math.Exp(x[logits]),
+		constant: math.Exp(x[constant]), headroom: x[headroom], sd: math.Exp(x[noise]),
+	}
+	f.scores = f.activations * share(x[scores]) * math.Exp(x[scoreBytes])
+	f.again = f.scores * share(x[recomputed])
+	all := stateBytes
+	all[1] *= (1 + share(x[gradients])) / 2
+	for i := range all {
+		all[i] *= over * math.Exp(x[state])
+	}
+	kept := share(x[offloaded])
+	f.state = [3]held{all, {all[0], all[1], 0}, {all[0] * kept, all[1] * kept, 0}}
+	return f
+}
+
 // ln returns ln of the peak memory in bytes, of the fuller of the first and
 // last stage.
-func (p *point) ln(x *[coordinates]float64) float64 {
-	first, last := p.parts(x)
+func (p *point) ln(f *factors) float64 {
+	first, last := p.parts(f)
 	return math.Log(math.Max(first.total(), last.total()))
 }
 
 // lnReported returns ln of the bytes that a record of the peak shows.
-func (p *point) lnReported(x *[coordinates]float64) float64 {
-	first, last := p.parts(x)
-	seen := 1.
+func (p *point) lnReported(f *factors) float64 {
+	first, last := p.parts(f)
 	if p.stages > 1 {
-		seen = share(x[reported])
+		return math.Log(math.Max(first.total(), f.reported*last.total()))
 	}
-	return math.Log(math.Max(first.total(), seen*last.total()))
+	return math.Log(math.Max(first.total(), last.total()))
 }
 
 // parts are bytes on one device.
@@ -247,31 +278,17 @@ type parts struct{ state, activations, logits, constant float64 }
 func (p parts) total() float64 { return p.state + p.activations + p.logits + p.constant }
 
 // parts returns the bytes on a device of the first and of the last stage.
-func (p *point) parts(x *[coordinates]float64) (first, last parts) {
-	bytes := stateBytes
-	bytes[1] *= (1 + share(x[gradients])) / 2
-	switch p.offload {
-	case "cpu":
-		kept := share(x[offloaded])
-		bytes = held{bytes[0] * kept, bytes[1] * kept, 0}
-	case "optimizer":
-		bytes[2] = 0
-	}
+func (p *point) parts(f *factors) (first, last parts) {
 	var sum float64
-	for i, f := 0, share(x[experts]); i < len(bytes); i++ {
-		sum += bytes[i] * (p.dense[i] + f*(p.expert[i]-p.dense[i]))
+	for i, bytes := range f.state[p.offload] {
+		sum += bytes * (p.dense[i] + f.experts*(p.expert[i]-p.dense[i]))
 	}
-	kept := 1.
+	kept := f.activations
 	if p.selective {
-		kept = everySecond + (1-everySecond)*share(x[selective])
+		kept *= f.selective
 	}
-	whole, again := share(x[scores])*math.Exp(x[scoreBytes]), share(x[recomputed])
-	of := func(s stage, logitBytes float64) parts {
-		return parts{
-			math.Exp(x[state]+x[overhead]) * sum,
-			math.Exp(x[activation]+x[overhead]) * (s.activations*kept + whole*(s.scores+s.recomputed*again)),
-			math.Exp(x[logits]+x[overhead]) * logitBytes, math.Exp(x[constant]),
-		}
+	of := func(s stage, logits float64) parts {
+		return parts{sum, s.activations*kept + s.scores*f.scores + s.recomputed*f.again, f.logits * logits, f.constant}
 	}
 	return of(p.first, 0), of(p.last, p.logits)
 }

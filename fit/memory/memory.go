@@ -29,6 +29,8 @@ type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most maxDraws
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
+
+	factors []factors // of the draws
 }
 
 // maxDraws bounds what a file may hold; a fit returns [walkers].
@@ -58,7 +60,16 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 		measured[data.GPUTypeOf(t)] = b // earlier versions kept more of its spelling
 	}
 	m.GPU = measured
+	m.count()
 	return nil
+}
+
+// count computes the factors of the draws.
+func (m *Model) count() {
+	m.factors = make([]factors, len(m.Draws))
+	for i, d := range m.Draws {
+		m.factors[i] = factorsOf((*[coordinates]float64)(d))
+	}
 }
 
 // Fit fits the memory model to measurements of one job: recorded peaks, or
@@ -112,12 +123,13 @@ func fitUnder(prior func(data.Architecture) [coordinates]Gaussian, ms []data.Mea
 		}
 		rows = rows[:maxRows]
 	}
-	for _, x := range sample(rows, prior(m.Architecture), seed) {
-		for i := range x {
-			x[i] = scalar.Round(x[i], 6) // as written to a file
+	for _, w := range sample(rows, prior(m.Architecture), seed) {
+		for i := range w.x {
+			w.x[i] = scalar.Round(w.x[i], 6) // as written to a file
 		}
-		m.Draws = append(m.Draws, x[:])
+		m.Draws = append(m.Draws, w.x[:])
 	}
+	m.count()
 	return m
 }
 
@@ -158,20 +170,20 @@ func (m *Model) Predict(c data.Config) Prediction {
 		c.LocalBatch = 1
 	}
 	p := pointOf(c, m.Architecture)
-	for _, d := range m.Draws {
-		x := (*[coordinates]float64)(d)
-		out.Fits += fits(x, p.ln(x), out.Capacity) / float64(len(m.Draws))
+	for i := range m.factors {
+		f := &m.factors[i]
+		out.Fits += f.fits(p.ln(f), out.Capacity) / float64(len(m.factors))
 	}
 	out.Peak = m.interval(p.ln)
 	return out
 }
 
 // interval predicts bytes whose mean logarithm is given.
-func (m *Model) interval(ln func(*[coordinates]float64) float64) data.Estimate {
-	lns := make([]float64, len(m.Draws))
-	for i, d := range m.Draws {
-		x := (*[coordinates]float64)(d)
-		lns[i] = ln(x) + math.Exp(x[noise])*scatter()[i*53%walkers] // one value each, in a fixed order
+func (m *Model) interval(ln func(*factors) float64) data.Estimate {
+	lns := make([]float64, len(m.factors))
+	for i := range m.factors {
+		f := &m.factors[i]
+		lns[i] = ln(f) + f.sd*scatter()[i*53%walkers] // one value each, in a fixed order
 	}
 	slices.Sort(lns)
 	at := func(p float64) float64 { return math.Exp(quantile.Sorted(lns, p)) }
@@ -179,22 +191,22 @@ func (m *Model) interval(ln func(*[coordinates]float64) float64) data.Estimate {
 }
 
 // fits is the probability that a peak of known mean logarithm fits in a capacity.
-func fits(x *[coordinates]float64, ln, capacity float64) float64 {
+func (f *factors) fits(ln, capacity float64) float64 {
 	if math.IsInf(capacity, 1) {
 		return 1
 	}
-	return student((math.Log(capacity) + x[headroom] - ln) / math.Exp(x[noise]))
+	return student((math.Log(capacity) + f.headroom - ln) / f.sd)
 }
 
 // FitsGiven predicts the probability that c fits, given that ran does.
 func (m *Model) FitsGiven(c, ran data.Config) float64 {
 	p, before := pointOf(c, m.Architecture), pointOf(ran, m.Architecture)
 	var both, sum float64
-	for _, d := range m.Draws {
-		x := (*[coordinates]float64)(d)
-		f := fits(x, before.ln(x), m.Capacity(ran.GPUType))
-		sum += f
-		both += f * fits(x, p.ln(x), m.Capacity(c.GPUType))
+	for i := range m.factors {
+		f := &m.factors[i]
+		first := f.fits(before.ln(f), m.Capacity(ran.GPUType))
+		sum += first
+		both += first * f.fits(p.ln(f), m.Capacity(c.GPUType))
 	}
 	if sum == 0 {
 		return 0

@@ -2,9 +2,11 @@ package memory
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -32,14 +34,14 @@ func logPrior(x *[coordinates]float64, prior *[coordinates]Gaussian) (v float64)
 // scatter as Student's t with four degrees of freedom, as single runs allocate
 // differently.
 func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
-	sd := math.Exp(x[noise])
+	f := factorsOf(x)
 	for i := range rows {
 		o := &rows[i]
 		if o.ran == 0 {
-			z := (o.ln - o.point.lnReported(x)) / sd
+			z := (o.ln - o.point.lnReported(&f)) / f.sd
 			v -= x[noise] + 2.5*math.Log1p(z*z/4)
 		} else {
-			v += math.Log(student(o.ran*(o.capacity+x[headroom]-o.point.ln(x))/sd) + surprise)
+			v += math.Log(student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise)
 		}
 	}
 	return v
@@ -66,69 +68,104 @@ var scatter = sync.OnceValue(func() []float64 {
 // outside the form, such as another process on the device.
 const surprise = .01
 
-// Size of the sampler: draws returned, steps per draw, and prior draws tried
-// for each start.
-const (
-	walkers = 128
-	steps   = 250
-	tries   = 64
-)
+// walkers is the number of draws, moves that of the steps each takes at a power
+// of the likelihood.
+const walkers, moves = 128, 32
 
-// sample draws from the posterior with the affine-invariant ensemble sampler
-// (Goodman and Weare, "Ensemble samplers with affine invariance", 2010), which
-// needs neither derivatives nor scales. Without rows it draws from the prior.
-func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
+// walker is a draw and its log likelihood.
+type walker struct {
+	x          [coordinates]float64
+	likelihood float64
+}
+
+// sample draws from the posterior. Draws of the prior are weighted by a power of
+// the likelihood that leaves half of them effective, resampled and moved, until
+// the power is 1 (Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers",
+// 2006). Without rows it draws from the prior.
+func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
-	draw := func() (x [coordinates]float64) {
-		for i, p := range prior {
-			x[i] = p.Mean + p.SD*rng.NormFloat64()
-		}
-		return x
-	}
-	x := make([][coordinates]float64, walkers)
+	all := make([]walker, walkers)
 	for i, p := range prior { // a Latin hypercube
 		for w, at := range rng.Perm(walkers) {
-			x[w][i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/walkers)
+			all[w].x[i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/walkers)
 		}
 	}
 	if len(rows) == 0 {
-		return x
+		return all
 	}
-	density := make([]float64, walkers)
-	for w := range x {
-		// Each walker starts at its likeliest draw, so that none starts where
-		// the density vanishes.
-		likelihood := logLikelihood(&x[w], rows)
-		for range tries {
-			y := draw()
-			if v := logLikelihood(&y, rows); v > likelihood {
-				x[w], likelihood = y, v
+	for w := range all {
+		all[w].likelihood = logLikelihood(&all[w].x, rows)
+	}
+	for power := 0.; power < 1; {
+		rise, step := 0., 1-power // bisection
+		for range 30 {
+			if _, effective := weigh(all, rise+step); effective >= walkers/2 && power+rise+step <= 1 {
+				rise += step
 			}
+			step /= 2
 		}
-		density[w] = likelihood + logPrior(&x[w], &prior)
-	}
-	for range steps {
-		for half := range 2 {
-			for w := half; w < walkers; w += 2 {
-				other := &x[(rng.IntN(walkers/2)*2+1-half)%walkers]
-				z := stretch(rng.Float64())
-				var y [coordinates]float64
-				for i := range y {
-					y[i] = other[i] + z*(x[w][i]-other[i])
-				}
-				v := logLikelihood(&y, rows) + logPrior(&y, &prior)
-				if math.Log(rng.Float64()) < float64(coordinates-1)*math.Log(z)+v-density[w] {
-					x[w], density[w] = y, v
-				}
+		weights, _ := weigh(all, rise)
+		power += rise
+		all = resample(all, weights, rng)
+		for range moves {
+			for w := range all {
+				all[w].move(all, power, rows, &prior, rng)
 			}
 		}
 	}
-	return x
+	return all
 }
 
-// stretch turns a uniform variate into a draw of density ∝ 1/√z on [½, 2].
-func stretch(u float64) float64 {
-	const a = 2.
-	root := u*(math.Sqrt(a)-1/math.Sqrt(a)) + 1/math.Sqrt(a)
-	return root * root
+// weigh returns the weights of walkers by a power of the likelihood, which sum to
+// one, and their effective number.
+func weigh(all []walker, power float64) (weights []float64, effective float64) {
+	weights = make([]float64, len(all))
+	for i, w := range all {
+		weights[i] = power * w.likelihood
+	}
+	floats.AddConst(-floats.LogSumExp(weights), weights)
+	for i, w := range weights {
+		weights[i] = math.Exp(w)
+	}
+	return weights, 1 / floats.Dot(weights, weights)
+}
+
+// resample draws as many walkers by their weights, evenly spaced, in random order.
+func resample(all []walker, weights []float64, rng *rand.Rand) []walker {
+	out := make([]walker, len(all))
+	at, sum, start := 0, weights[0], rng.Float64()
+	for i, to := range rng.Perm(len(all)) {
+		for sum < (float64(i)+start)/float64(len(all)) && at < len(all)-1 {
+			at++
+			sum += weights[at]
+		}
+		out[to] = all[at]
+	}
+	return out
+}
+
+// move proposes the difference of two other walkers, in coordinates of which each is
+// in or out with probability one half, scaled as is best for a normal posterior, or
+// in one step of ten in full (differential evolution, ter Braak, Statistics and
+// Computing, 2006; Vrugt et al., 2009). It needs neither derivatives nor scales.
+func (w *walker) move(all []walker, power float64, rows []observation, prior *[coordinates]Gaussian, rng *rand.Rand) {
+	a, b := &all[rng.IntN(len(all))], &all[rng.IntN(len(all))]
+	if a == b || a == w || b == w {
+		return
+	}
+	in := rng.Uint64()
+	scale := 2.38 / math.Sqrt(2*float64(max(bits.OnesCount64(in<<(64-coordinates)), 1)))
+	if rng.IntN(10) == 0 {
+		scale = 1
+	}
+	y := w.x
+	for i := range y {
+		if in>>i&1 == 1 {
+			y[i] += scale*(a.x[i]-b.x[i]) + 1e-4*prior[i].SD*rng.NormFloat64() // as copies of a walker do not differ
+		}
+	}
+	v := logLikelihood(&y, rows)
+	if math.Log(rng.Float64()) < power*(v-w.likelihood)+logPrior(&y, prior)-logPrior(&w.x, prior) {
+		w.x, w.likelihood = y, v
+	}
 }
