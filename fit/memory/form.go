@@ -170,17 +170,16 @@ func heldOf(parameters float64, c data.Config, n, layers float64) (h held) {
 
 // point is a configuration in the quantities of the form.
 type point struct {
-	dense, expert held // outside experts and in them, if all parameters were there
-	stages        int
-	first, last   stage
-	logits        float64 // tokens × vocabulary of a micro-batch on a device of the last stage
-	selective     bool    // selective recomputation
-	offload       int     // index of factors.state
+	dense, expert held  // outside experts and in them, if all parameters were there
+	first, last   stage // of the pipeline; the same without one
+	selective     bool  // selective recomputation
+	offload       int   // index of factors.state
 }
 
-// stage is what a device of a pipeline stage keeps of the forward pass, in
-// bytes: activations, attention scores, and those of a layer that is recomputed.
-type stage struct{ activations, scores, recomputed float64 }
+// stage is what a device of a pipeline stage keeps of the forward pass: bytes of
+// activations, attention scores, and those of a layer that is recomputed; and
+// tokens × vocabulary of a micro-batch.
+type stage struct{ activations, scores, recomputed, logits float64 }
 
 // pointOf returns the point of a configuration.
 func pointOf(c data.Config, a data.Architecture) point {
@@ -188,7 +187,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
 	n, vocab := float64(a.Layers), float64(a.Vocab)
 	share := math.Ceil(n/stages) / n // of the layers, on a stage
-	p := point{stages: c.PP, selective: c.Recompute == "selective", offload: max(slices.Index(offloads, c.Offload), 0)}
+	p := point{selective: c.Recompute == "selective", offload: max(slices.Index(offloads, c.Offload), 0)}
 
 	// Embeddings are on the first and last stage. Ranks of a context share their
 	// state; experts are divided among replicas.
@@ -212,16 +211,18 @@ func pointOf(c data.Config, a data.Architecture) point {
 	keep := func(layers float64) stage {
 		switch {
 		case c.Offload == "activations":
-			return stage{kept, scores, 0}
+			return stage{kept, scores, 0, 0}
 		case c.Recompute == "full": // the input of each layer, and one layer in full
-			return stage{layer*layers*2/34 + kept, 0, scores}
+			return stage{layer*layers*2/34 + kept, 0, scores, 0}
 		case c.Recompute == "selective":
-			return stage{kept * layers, 0, scores}
+			return stage{kept * layers, 0, scores, 0}
 		}
-		return stage{kept * layers, scores * layers, 0}
+		return stage{kept * layers, scores * layers, 0, 0}
 	}
 	p.first, p.last = keep(n*share*math.Min(float64(c.AccumSteps+1), stages)), keep(n*share)
-	p.logits = samples * float64(a.SeqLen) * vocab / t
+	if p.last.logits = samples * float64(a.SeqLen) * vocab / t; stages == 1 {
+		p.first = p.last
+	}
 	return p
 }
 
@@ -266,10 +267,7 @@ func (p *point) ln(f *factors) float64 {
 // lnReported returns ln of the bytes that a record of the peak shows.
 func (p *point) lnReported(f *factors) float64 {
 	first, last := p.parts(f)
-	if p.stages > 1 {
-		return math.Log(math.Max(first.total(), f.reported*last.total()))
-	}
-	return math.Log(math.Max(first.total(), last.total()))
+	return math.Log(math.Max(first.total(), f.reported*last.total()))
 }
 
 // parts are bytes on one device.
@@ -287,10 +285,10 @@ func (p *point) parts(f *factors) (first, last parts) {
 	if p.selective {
 		kept *= f.selective
 	}
-	of := func(s stage, logits float64) parts {
-		return parts{sum, s.activations*kept + s.scores*f.scores + s.recomputed*f.again, f.logits * logits, f.constant}
+	of := func(s stage) parts {
+		return parts{sum, s.activations*kept + s.scores*f.scores + s.recomputed*f.again, f.logits * s.logits, f.constant}
 	}
-	return of(p.first, 0), of(p.last, p.logits)
+	return of(p.first), of(p.last)
 }
 
 // everySecond is the share of activations that remains if every second layer is
