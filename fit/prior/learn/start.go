@@ -30,7 +30,7 @@ func start() *prior.Speed {
 				"fixed_share":      about(small, orders),
 				"overlap":          about(0, uniform),
 				"intra":            nvlink(about(small, math.Ln10)), // within a factor of ten: models compute little or much with every parameter
-				"inter_over_intra": {Mean: 0, SD: orders, NVLink: -faster},
+				"inter_over_intra": {Mean: 0, SD: math.Ln10, NVLink: -faster},
 				"tree":             about(0, within/2.), // algorithms for more nodes send twice or half as much
 				"power":            about(beyond, beyond),
 				"crowding":         about(tiny, orders),
