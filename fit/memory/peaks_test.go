@@ -21,11 +21,11 @@ type source struct {
 	prior Prior
 }
 
-func sources(t *testing.T) (all []source) {
+func sources(tb testing.TB) (all []source) {
 	for _, file := range []string{"sailor.csv", "bigscience.csv"} {
-		ms, _, err := data.LoadMeasurements(filepath.Join(bench.Dir(t), "scaling", file))
+		ms, _, err := data.LoadMeasurements(filepath.Join(bench.Dir(tb), "scaling", file))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		all = append(all, source{file: file, ms: ms})
 	}
@@ -109,8 +109,8 @@ func TestMeasuredPeaks(t *testing.T) {
 }
 
 // The width of a prior that is not learned hardly changes the score.
-func TestWidths(t *testing.T) {
-	for _, s := range sources(t) {
+func BenchmarkWidths(b *testing.B) {
+	for _, s := range sources(b) {
 		as := s.scoreOf(4, false, s.prior.of)
 		for name, at := range map[string]int{"state": state, "activation": activation, "scores": scoreBytes, "logits": logits, "constant": constant} {
 			for _, factor := range []float64{.5, 2} {
@@ -120,10 +120,10 @@ func TestWidths(t *testing.T) {
 					return p
 				})
 				worse := stat.Mean(other.errors, nil) - stat.Mean(as.errors, nil)
-				t.Logf("%s, width of %s × %g: mean error %+.1f points, mean log density %+.2f", s.file, name, factor,
+				b.Logf("%s, width of %s × %g: mean error %+.1f points, mean log density %+.2f", s.file, name, factor,
 					worse, stat.Mean(other.density, nil)-stat.Mean(as.density, nil))
 				if math.Abs(worse) > 2 {
-					t.Errorf("%s: the width of %s matters, and could be learned", s.file, name)
+					b.Errorf("%s: the width of %s matters, and could be learned", s.file, name)
 				}
 			}
 		}
