@@ -180,7 +180,7 @@ func TestWordsUnmeasured(t *testing.T) {
 		"offload, from none":                        {[]data.Layout{full}, data.Layout{Offload: "cpu", Recompute: "full"}},
 	} {
 		inside, n := 0, 0
-		for seed := range uint64(16) {
+		for seed := range uint64(64) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			var x [coordinates]float64
 			for i, p := range learned().of(gpt) {
@@ -216,6 +216,17 @@ func TestWordsUnmeasured(t *testing.T) {
 		if inside < n*85/100 {
 			t.Errorf("%s: %d of %d peaks inside their 90 %% intervals", name, inside, n)
 		}
+	}
+}
+
+// A batch that no memory holds ends a fit like any other.
+func TestBeyondNumbers(t *testing.T) {
+	ms := []data.Measurement{
+		{Config: config(8, 1e306, data.Layout{PP: 2}), Status: data.OK, StepTime: 1, PeakMemory: 1e10},
+		{Config: config(8, 1e306, data.Layout{PP: 2}), Status: data.OOM},
+	}
+	if p := Fit(ms, gpt, 1).Predict(config(8, 1, data.Layout{PP: 2})); !(p.Peak.Mean > 0) {
+		t.Errorf("peak %v", p.Peak)
 	}
 }
 

@@ -44,8 +44,14 @@ func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
 			v += math.Log(student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise)
 		}
 	}
+	if !(v > leastLikely) { // also of bytes beyond all numbers
+		return leastLikely
+	}
 	return v
 }
+
+// leastLikely is below the log likelihood of any record.
+const leastLikely = -1e9
 
 // student is the distribution function of Student's t with four degrees of
 // freedom, in closed form.
@@ -79,15 +85,20 @@ type walker struct {
 }
 
 // sample draws from the posterior. Draws of the prior are weighted by a power of
-// the likelihood that leaves half of them effective, resampled and moved, until
-// the power is 1 (Del Moral, Doucet and Jasra, "Sequential Monte Carlo samplers",
-// 2006). Without rows it draws from the prior.
+// the likelihood that leaves half as many effective as are wanted, resampled and
+// moved, until the power is 1 (Del Moral, Doucet and Jasra, "Sequential Monte Carlo
+// samplers", 2006). It begins with many more, so that few are resampled often.
+// Without rows it draws from the prior.
 func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
-	all := make([]walker, walkers)
+	n := walkers
+	if len(rows) > 0 {
+		n *= moves
+	}
+	all := make([]walker, n)
 	for i, p := range prior { // a Latin hypercube
-		for w, at := range rng.Perm(walkers) {
-			all[w].x[i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/walkers)
+		for w, at := range rng.Perm(n) {
+			all[w].x[i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/float64(n))
 		}
 	}
 	if len(rows) == 0 {
@@ -106,7 +117,14 @@ func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walke
 		}
 		weights, _ := weigh(all, rise)
 		power += rise
-		all = resample(all, weights, rng)
+		chosen, at, sum, start := make([]walker, walkers), 0, weights[0], rng.Float64()
+		for w := range chosen { // evenly spaced in probability
+			for ; sum < (float64(w)+start)/walkers && at < len(all)-1; at++ {
+				sum += weights[at+1]
+			}
+			chosen[w] = all[at]
+		}
+		all = chosen
 		for range moves {
 			for w := range all {
 				all[w].move(all, power, rows, &prior, rng)
@@ -130,42 +148,29 @@ func weigh(all []walker, power float64) (weights []float64, effective float64) {
 	return weights, 1 / floats.Dot(weights, weights)
 }
 
-// resample draws as many walkers by their weights, evenly spaced, in random order.
-func resample(all []walker, weights []float64, rng *rand.Rand) []walker {
-	out := make([]walker, len(all))
-	at, sum, start := 0, weights[0], rng.Float64()
-	for i, to := range rng.Perm(len(all)) {
-		for sum < (float64(i)+start)/float64(len(all)) && at < len(all)-1 {
-			at++
-			sum += weights[at]
-		}
-		out[to] = all[at]
-	}
-	return out
-}
-
-// move proposes the difference of two other walkers, in coordinates of which each is
-// in or out with probability one half, scaled as is best for a normal posterior, or
-// in one step of ten in full (differential evolution, ter Braak, Statistics and
-// Computing, 2006; Vrugt et al., 2009). It needs neither derivatives nor scales.
+// move proposes, with equal chance, a value of one coordinate from its prior, or
+// the difference of two other walkers in coordinates of which each is in or out with
+// equal chance, scaled as is best for a normal posterior (differential evolution,
+// ter Braak, Statistics and Computing, 2006; Vrugt et al., 2009). This needs neither
+// derivatives nor scales.
 func (w *walker) move(all []walker, power float64, rows []observation, prior *[coordinates]Gaussian, rng *rand.Rand) {
-	a, b := &all[rng.IntN(len(all))], &all[rng.IntN(len(all))]
-	if a == b || a == w || b == w {
-		return
-	}
-	in := rng.Uint64()
-	scale := 2.38 / math.Sqrt(2*float64(max(bits.OnesCount64(in<<(64-coordinates)), 1)))
-	if rng.IntN(10) == 0 {
-		scale = 1
-	}
-	y := w.x
-	for i := range y {
-		if in>>i&1 == 1 {
-			y[i] += scale*(a.x[i]-b.x[i]) + 1e-4*prior[i].SD*rng.NormFloat64() // as copies of a walker do not differ
+	y, priors := w.x, 0.
+	if i := rng.IntN(2 * coordinates); i < coordinates {
+		y[i] = prior[i].Mean + prior[i].SD*rng.NormFloat64()
+	} else {
+		a, b := &all[rng.IntN(len(all))], &all[rng.IntN(len(all))]
+		if a == b || a == w || b == w {
+			return
 		}
+		in := rng.Uint64N(1<<coordinates-1) + 1
+		scale := 2.38 / math.Sqrt(2*float64(bits.OnesCount64(in)))
+		for i := range y {
+			y[i] += scale * (a.x[i] - b.x[i]) * float64(in>>i&1)
+		}
+		priors = logPrior(&y, prior) - logPrior(&w.x, prior)
 	}
 	v := logLikelihood(&y, rows)
-	if math.Log(rng.Float64()) < power*(v-w.likelihood)+logPrior(&y, prior)-logPrior(&w.x, prior) {
+	if math.Log(rng.Float64()) < power*(v-w.likelihood)+priors {
 		w.x, w.likelihood = y, v
 	}
 }
