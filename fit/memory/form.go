@@ -187,7 +187,8 @@ func pointOf(c data.Config, a data.Architecture) point {
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
 	n, vocab := float64(a.Layers), float64(a.Vocab)
 	share := math.Ceil(n/stages) / n // of the layers, on a stage
-	p := point{selective: c.Recompute == "selective", offload: max(slices.Index(offloads, c.Offload), 0)}
+	p := point{selective: c.Recompute == "selective"}
+	p.offload = max(slices.Index(offloads, c.Offload), 0)
 
 	// Embeddings are on the first and last stage. Ranks of a context share their
 	// state; experts are divided among replicas.

@@ -81,7 +81,9 @@ func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 }
 
 // fitUnder is [Fit] with a given prior instead of the learned one.
-func fitUnder(prior func(data.Architecture) [coordinates]Gaussian, ms []data.Measurement, a data.Architecture, seed int64) *Model {
+func fitUnder(
+	prior func(data.Architecture) [coordinates]Gaussian, ms []data.Measurement, a data.Architecture, seed int64,
+) *Model {
 	m := &Model{Architecture: a, GPU: map[string]float64{}}
 	uncounted := false
 	for _, r := range ms {
