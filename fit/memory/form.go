@@ -3,15 +3,17 @@ package memory
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 )
 
 // Coordinates of the form. Shares lie between two implementations of which
 // either may be in use, mapped by [share]; the others are natural logarithms.
-// Their priors are in [priors].
+// Their priors are in [Prior.of].
 const (
 	state      = iota // factor on parameters, gradients and optimizer state
 	gradients         // share: gradients in 16 or in 32 bit
@@ -27,6 +29,7 @@ const (
 	recomputed        // share of the recomputed scores of a layer that are held at the peak
 	offloaded         // share of parameters and gradients that stay on the device if state is offloaded
 	experts           // share of parameters in experts, if their number is unknown
+	reported          // share of the last stage's memory that records show: none if rank 0 alone reports, or all
 	coordinates
 )
 
@@ -42,22 +45,39 @@ type Gaussian struct {
 	SD   float64 `json:"sd"`
 }
 
-// priors returns the priors for a transformer.
+// between is the distribution of ln of a quantity that lies between two
+// bounds in nine cases of ten, within that of one at most a factor from usual.
+func between(lo, hi float64) Gaussian {
+	return Gaussian{math.Log(lo*hi) / 2, math.Log(hi/lo) / 2 / distuv.UnitNormal.Quantile(.95)}
+}
+
+func within(factor float64) Gaussian { return between(1/factor, factor) }
+
+// and adds an independent uncertainty.
+func (g Gaussian) and(other Gaussian) Gaussian {
+	return Gaussian{g.Mean + other.Mean, math.Hypot(g.SD, other.SD)}
+}
+
+// of returns the priors for a transformer. Two sources with measured peaks
+// are too few to learn more than two of them (halving or doubling the width of
+// another changes errors by about a point); bounds of the others are physics.
 //
 //   - state: mixed precision with Adam keeps 2 bytes for a parameter, 2 or 4 for
-//     its gradient and 12 for the optimizer (ZeRO, SC'20, section 3.1); other
-//     set-ups differ a little.
+//     its gradient and 12 for the optimizer (ZeRO, SC'20, section 3.1); momentum
+//     in 32 bit takes 12 in all, Adam with buckets and averages in 32 bit 24.
 //   - activation: 10 + 24/t bytes per token, layer and hidden unit, without
 //     attention scores (Korthikanti et al., "Reducing activation recomputation
-//     in large transformer models", 2022, equation 2). Tokens pass one expert
-//     (Switch) to eight (DeepSeek-V2).
+//     in large transformer models", 2022, equation 2); twice that in 32 bit, half
+//     of it if operations are fused. Tokens pass one expert (Switch) to eight
+//     (DeepSeek-V2).
 //   - scores: 5·heads·tokens/hidden bytes more (same source), unless
-//     FlashAttention recomputes them.
-//   - logits: 4 bytes in 32 bit, and their gradients.
+//     FlashAttention recomputes them; twice that in 32 bit, half without dropout.
+//   - logits: 2 bytes in 16 bit; a copy in 32 bit, the softmax, and gradients of
+//     all take up to 16.
 //   - overhead: memory held over memory counted, for gradients of activations,
 //     communication buffers and fragmentation; learned.
-//   - constant: a CUDA context is .3 to .5 GB; NCCL and cuBLAS take as much
-//     again.
+//   - constant: a CUDA context is .3 to .5 GB; NCCL, cuBLAS and buffers take up to
+//     six times as much again.
 //   - headroom: memory that the driver reserves or fragmentation makes
 //     unusable.
 //   - noise: learned.
@@ -66,52 +86,54 @@ type Gaussian struct {
 //     every second layer.
 //   - recomputed: a layer's scores are gone before the logits come.
 //   - offloaded: Megatron-LM offloads the optimizer, FSDP all of the state.
-func priors(a data.Architecture, from Prior) [coordinates]Gaussian {
+//   - reported: DeepSpeed and torchtitan print the peak of rank 0, which is on
+//     the first stage; others take the fullest device.
+func (learned Prior) of(a data.Architecture) [coordinates]Gaussian {
 	full, guessed, known := complete(a)
 	either := Gaussian{0, 1} // of a share
 	p := [coordinates]Gaussian{
-		state: {0, .2}, activation: {0, .5}, scoreBytes: {0, guess}, logits: {math.Log(6), .7},
-		overhead: from.Overhead, constant: {math.Log(1e9), .7}, headroom: {-.08, .05}, noise: from.Noise,
+		state: within(math.Sqrt2), activation: within(2), scoreBytes: within(2), logits: between(2, 16),
+		overhead: learned.Overhead, constant: between(.3e9, 3e9), headroom: between(.85, 1), noise: learned.Noise,
 		gradients: either, scores: either, selective: either, recomputed: either, offloaded: either, experts: either,
+		reported: either,
 	}
 	if !known { // 5 GB of state and .1 GB for a sample, from small networks to large ones
 		p[state] = Gaussian{math.Log(5e9 / full.Count() / floats.Sum(stateBytes[:])), 3}
 		p[activation] = Gaussian{math.Log(1e8 / activationsOf(full)), 3}
 	} else if a.Parameters == 0 && full.Vocab != a.Vocab {
-		p[state].SD = math.Hypot(p[state].SD, guess)
+		p[state] = p[state].and(within(1.5)) // a vocabulary of 32,000 to 256,000
 	}
 	if a.SeqLen == 0 {
-		p[scoreBytes].SD = 2 * guess // scores grow with the square of the length, activations with the length
+		p[scoreBytes] = p[scoreBytes].and(length) // scores grow with its square
 	}
-	p[activation].SD = math.Hypot(p[activation].SD, guess*float64(guessed))
+	p[activation] = p[activation].and(guessed)
 	if a.Experts > 1 {
-		most := math.Log((15 + 19*8) / 34.)
-		p[activation] = Gaussian{p[activation].Mean + most/2, math.Hypot(p[activation].SD, most/math.Sqrt2)}
+		p[activation] = p[activation].and(between(1, (15+19*8)/34.))
 	}
 	return p
 }
 
-// guess is the sd of ln of a size that is not given and taken to be typical.
-const guess = .3
+// length is of samples of unknown length, of 512 to 8192 tokens.
+var length = within(4)
 
 // complete fills in what is not given for a transformer: samples of 2048
 // tokens, a vocabulary of 50,304, heads of 128, and as many layers as make the
-// hidden size 128 times the number of layers. guessed counts the filled-in
-// sizes that activations depend on. If the number of parameters is neither given
+// hidden size 128 times the number of layers. guessed is what activations may be
+// over those of the sizes filled in. If the number of parameters is neither given
 // nor derivable, known is false, and full typical but without a vocabulary.
-func complete(a data.Architecture) (full data.Architecture, guessed int, known bool) {
+func complete(a data.Architecture) (full data.Architecture, guessed Gaussian, known bool) {
 	if a.Parameters == 0 && (a.Layers == 0 || a.Hidden == 0) {
-		return data.Architecture{Layers: cmp.Or(a.Layers, 24), Hidden: 2048, Heads: 16, SeqLen: 2048}, 0, false
+		return data.Architecture{Layers: cmp.Or(a.Layers, 24), Hidden: 2048, Heads: 16, SeqLen: 2048}, guessed, false
 	}
 	if a.Layers == 0 || a.Hidden == 0 {
 		layer := 4 + 8*float64(max(a.Experts, 1)) // parameters of a layer over the square of the hidden size
 		a.Layers = cmp.Or(a.Layers, max(int(math.Round(math.Cbrt(a.Parameters/layer/(128*128)))), 1))
 		a.Hidden = cmp.Or(a.Hidden, max(int(math.Round(math.Sqrt(a.Parameters/layer/float64(a.Layers)))), 1))
-		guessed++
+		guessed = within(1.5) // as in table 2.1 of GPT-3 (Brown et al., 2020)
 	}
 	if a.SeqLen == 0 {
 		a.SeqLen = 2048
-		guessed += 2 // counts twice: 512 to 8192 are common
+		guessed = guessed.and(length)
 	}
 	a.Vocab, a.Heads = cmp.Or(a.Vocab, 50304), cmp.Or(a.Heads, max(a.Hidden/128, 1))
 	return a, guessed, true
@@ -148,16 +170,16 @@ func heldOf(parameters float64, c data.Config, n, layers float64) (h held) {
 
 // point is a configuration in the quantities of the form.
 type point struct {
-	dense, expert held // outside experts and in them, if all parameters were there
-	first, last   stage
-	logits        float64 // tokens × vocabulary of a micro-batch on a device of the last stage
-	selective     bool    // selective recomputation
-	offload       string
+	dense, expert held  // outside experts and in them, if all parameters were there
+	first, last   stage // of the pipeline; the same without one
+	selective     bool  // selective recomputation
+	offload       int   // index of factors.state
 }
 
-// stage is what a device of a pipeline stage keeps of the forward pass, in
-// bytes: activations, attention scores, and those of a layer that is recomputed.
-type stage struct{ activations, scores, recomputed float64 }
+// stage is what a device of a pipeline stage keeps of the forward pass: bytes of
+// activations, attention scores, and those of a layer that is recomputed; and
+// tokens × vocabulary of a micro-batch.
+type stage struct{ activations, scores, recomputed, logits float64 }
 
 // pointOf returns the point of a configuration.
 func pointOf(c data.Config, a data.Architecture) point {
@@ -165,7 +187,8 @@ func pointOf(c data.Config, a data.Architecture) point {
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
 	n, vocab := float64(a.Layers), float64(a.Vocab)
 	share := math.Ceil(n/stages) / n // of the layers, on a stage
-	p := point{selective: c.Recompute == "selective", offload: c.Offload}
+	p := point{selective: c.Recompute == "selective"}
+	p.offload = max(slices.Index(offloads, c.Offload), 0)
 
 	// Embeddings are on the first and last stage. Ranks of a context share their
 	// state; experts are divided among replicas.
@@ -189,24 +212,63 @@ func pointOf(c data.Config, a data.Architecture) point {
 	keep := func(layers float64) stage {
 		switch {
 		case c.Offload == "activations":
-			return stage{kept, scores, 0}
+			return stage{kept, scores, 0, 0}
 		case c.Recompute == "full": // the input of each layer, and one layer in full
-			return stage{layer*layers*2/34 + kept, 0, scores}
+			return stage{layer*layers*2/34 + kept, 0, scores, 0}
 		case c.Recompute == "selective":
-			return stage{kept * layers, 0, scores}
+			return stage{kept * layers, 0, scores, 0}
 		}
-		return stage{kept * layers, scores * layers, 0}
+		return stage{kept * layers, scores * layers, 0, 0}
 	}
 	p.first, p.last = keep(n*share*math.Min(float64(c.AccumSteps+1), stages)), keep(n*share)
-	p.logits = samples * float64(a.SeqLen) * vocab / t
+	if p.last.logits = samples * float64(a.SeqLen) * vocab / t; stages == 1 {
+		p.first = p.last
+	}
 	return p
+}
+
+// offloads are the words of which [factors] keep the state on a device; others
+// leave all of it there.
+var offloads = []string{"", "optimizer", "cpu"}
+
+// factors are the quantities that coordinates stand for.
+type factors struct {
+	state                          [3]held // bytes per parameter, by offload
+	experts, selective, reported   float64 // shares
+	activations, scores, again     float64 // of stage's bytes
+	logits, constant, headroom, sd float64
+}
+
+func factorsOf(x *[coordinates]float64) factors {
+	over := math.Exp(x[overhead])
+	f := factors{
+		experts: share(x[experts]), reported: share(x[reported]), selective: everySecond + (1-everySecond)*share(x[selective]),
+		activations: over * math.Exp(x[activation]), logits: over * math.Exp(x[logits]),
+		constant: math.Exp(x[constant]), headroom: x[headroom], sd: math.Exp(x[noise]),
+	}
+	f.scores = f.activations * share(x[scores]) * math.Exp(x[scoreBytes])
+	f.again = f.scores * share(x[recomputed])
+	all := stateBytes
+	all[1] *= (1 + share(x[gradients])) / 2
+	for i := range all {
+		all[i] *= over * math.Exp(x[state])
+	}
+	kept := share(x[offloaded])
+	f.state = [3]held{all, {all[0], all[1], 0}, {all[0] * kept, all[1] * kept, 0}}
+	return f
 }
 
 // ln returns ln of the peak memory in bytes, of the fuller of the first and
 // last stage.
-func (p *point) ln(x *[coordinates]float64) float64 {
-	first, last := p.parts(x)
+func (p *point) ln(f *factors) float64 {
+	first, last := p.parts(f)
 	return math.Log(math.Max(first.total(), last.total()))
+}
+
+// lnReported returns ln of the bytes that a record of the peak shows.
+func (p *point) lnReported(f *factors) float64 {
+	first, last := p.parts(f)
+	return math.Log(math.Max(first.total(), f.reported*last.total()))
 }
 
 // parts are bytes on one device.
@@ -215,33 +277,19 @@ type parts struct{ state, activations, logits, constant float64 }
 func (p parts) total() float64 { return p.state + p.activations + p.logits + p.constant }
 
 // parts returns the bytes on a device of the first and of the last stage.
-func (p *point) parts(x *[coordinates]float64) (first, last parts) {
-	bytes := stateBytes
-	bytes[1] *= (1 + share(x[gradients])) / 2
-	switch p.offload {
-	case "cpu":
-		kept := share(x[offloaded])
-		bytes = held{bytes[0] * kept, bytes[1] * kept, 0}
-	case "optimizer":
-		bytes[2] = 0
-	}
+func (p *point) parts(f *factors) (first, last parts) {
 	var sum float64
-	for i, f := 0, share(x[experts]); i < len(bytes); i++ {
-		sum += bytes[i] * (p.dense[i] + f*(p.expert[i]-p.dense[i]))
+	for i, bytes := range f.state[p.offload] {
+		sum += bytes * (p.dense[i] + f.experts*(p.expert[i]-p.dense[i]))
 	}
-	kept := 1.
+	kept := f.activations
 	if p.selective {
-		kept = everySecond + (1-everySecond)*share(x[selective])
+		kept *= f.selective
 	}
-	whole, again := share(x[scores])*math.Exp(x[scoreBytes]), share(x[recomputed])
-	of := func(s stage, logitBytes float64) parts {
-		return parts{
-			math.Exp(x[state]+x[overhead]) * sum,
-			math.Exp(x[activation]+x[overhead]) * (s.activations*kept + whole*(s.scores+s.recomputed*again)),
-			math.Exp(x[logits]+x[overhead]) * logitBytes, math.Exp(x[constant]),
-		}
+	of := func(s stage) parts {
+		return parts{sum, s.activations*kept + s.scores*f.scores + s.recomputed*f.again, f.logits * s.logits, f.constant}
 	}
-	return of(p.first, 0), of(p.last, p.logits)
+	return of(p.first), of(p.last)
 }
 
 // everySecond is the share of activations that remains if every second layer is

@@ -27,9 +27,14 @@ import (
 // concurrent use.
 type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
-	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most 1024
+	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most maxDraws
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
+
+	factors []factors // of the draws
 }
+
+// maxDraws bounds what a file may hold; a fit returns [walkers].
+const maxDraws = 1024
 
 // UnmarshalJSON implements [json.Unmarshaler]. Draws of an earlier version, which had
 // other coordinates, are left out.
@@ -38,8 +43,8 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, (*file)(m)); err != nil {
 		return err
 	}
-	if len(m.Draws) == 0 || len(m.Draws) > 1024 {
-		return fmt.Errorf("%d draws of the memory model, want 1 to 1024", len(m.Draws))
+	if len(m.Draws) == 0 || len(m.Draws) > maxDraws {
+		return fmt.Errorf("%d draws of the memory model, want 1 to %d", len(m.Draws), maxDraws)
 	}
 	for _, d := range m.Draws {
 		if len(d) != coordinates {
@@ -55,7 +60,16 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 		measured[data.GPUTypeOf(t)] = b // earlier versions kept more of its spelling
 	}
 	m.GPU = measured
+	m.count()
 	return nil
+}
+
+// count computes the factors of the draws.
+func (m *Model) count() {
+	m.factors = make([]factors, len(m.Draws))
+	for i, d := range m.Draws {
+		m.factors[i] = factorsOf((*[coordinates]float64)(d))
+	}
 }
 
 // Fit fits the memory model to measurements of one job: recorded peaks, or
@@ -63,11 +77,13 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 // Without measurements predictions come from the prior. A zero architecture is
 // taken from the measurements. seed is that of the posterior draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
-	return fitUnder(learned(), ms, a, seed)
+	return fitUnder(learned().of, ms, a, seed)
 }
 
 // fitUnder is [Fit] with a given prior instead of the learned one.
-func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64) *Model {
+func fitUnder(
+	prior func(data.Architecture) [coordinates]Gaussian, ms []data.Measurement, a data.Architecture, seed int64,
+) *Model {
 	m := &Model{Architecture: a, GPU: map[string]float64{}}
 	uncounted := false
 	for _, r := range ms {
@@ -109,12 +125,13 @@ func fitUnder(from Prior, ms []data.Measurement, a data.Architecture, seed int64
 		}
 		rows = rows[:maxRows]
 	}
-	for _, x := range sample(rows, priors(m.Architecture, from), seed) {
-		for i := range x {
-			x[i] = scalar.Round(x[i], 6) // as written to a file
+	for _, w := range sample(rows, prior(m.Architecture), seed) {
+		for i := range w.x {
+			w.x[i] = scalar.Round(w.x[i], 6) // as written to a file
 		}
-		m.Draws = append(m.Draws, x[:])
+		m.Draws = append(m.Draws, w.x[:])
 	}
+	m.count()
 	return m
 }
 
@@ -155,36 +172,43 @@ func (m *Model) Predict(c data.Config) Prediction {
 		c.LocalBatch = 1
 	}
 	p := pointOf(c, m.Architecture)
-	lns := make([]float64, len(m.Draws))
-	for d := range m.Draws {
-		x := (*[coordinates]float64)(m.Draws[d])
-		sd, ln := math.Exp(x[noise]), p.ln(x)
-		lns[d] = ln + sd*scatter()[d*53%walkers] // one value each, in a fixed order
-		out.Fits += fits(x, ln, out.Capacity)
+	for i := range m.factors {
+		f := &m.factors[i]
+		out.Fits += f.fits(p.ln(f), out.Capacity) / float64(len(m.factors))
 	}
-	out.Fits /= float64(len(m.Draws))
-	slices.Sort(lns)
-	out.Peak = data.Estimate{Mean: math.Exp(quantile.Sorted(lns, .5)), Lo: math.Exp(quantile.Sorted(lns, .05)), Hi: math.Exp(quantile.Sorted(lns, .95))}
+	out.Peak = m.interval(p.ln)
 	return out
 }
 
+// interval predicts bytes whose mean logarithm is given.
+func (m *Model) interval(ln func(*factors) float64) data.Estimate {
+	lns := make([]float64, len(m.factors))
+	for i := range m.factors {
+		f := &m.factors[i]
+		lns[i] = ln(f) + f.sd*scatter()[i*53%walkers] // one value each, in a fixed order
+	}
+	slices.Sort(lns)
+	at := func(p float64) float64 { return math.Exp(quantile.Sorted(lns, p)) }
+	return data.Estimate{Mean: at(.5), Lo: at(.05), Hi: at(.95)}
+}
+
 // fits is the probability that a peak of known mean logarithm fits in a capacity.
-func fits(x *[coordinates]float64, ln, capacity float64) float64 {
+func (f *factors) fits(ln, capacity float64) float64 {
 	if math.IsInf(capacity, 1) {
 		return 1
 	}
-	return student((math.Log(capacity) + x[headroom] - ln) / math.Exp(x[noise]))
+	return student((math.Log(capacity) + f.headroom - ln) / f.sd)
 }
 
 // FitsGiven predicts the probability that c fits, given that ran does.
 func (m *Model) FitsGiven(c, ran data.Config) float64 {
 	p, before := pointOf(c, m.Architecture), pointOf(ran, m.Architecture)
 	var both, sum float64
-	for _, d := range m.Draws {
-		x := (*[coordinates]float64)(d)
-		f := fits(x, before.ln(x), m.Capacity(ran.GPUType))
-		sum += f
-		both += f * fits(x, p.ln(x), m.Capacity(c.GPUType))
+	for i := range m.factors {
+		f := &m.factors[i]
+		first := f.fits(before.ln(f), m.Capacity(ran.GPUType))
+		sum += first
+		both += first * f.fits(p.ln(f), m.Capacity(c.GPUType))
 	}
 	if sum == 0 {
 		return 0

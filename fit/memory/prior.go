@@ -35,6 +35,9 @@ var learned = sync.OnceValue(func() Prior {
 // counted.
 func open() Prior { return Prior{Overhead: Gaussian{0, 1}, Noise: Gaussian{math.Log(.05), 1}} }
 
+// fits of each job average out that draws are random.
+const fits = 16
+
 // Learn returns the prior for a new source, given others. Each job of a source
 // is fitted with the open prior; source means are normal, and their sum of
 // squared deviations includes the variance of the open prior.
@@ -45,10 +48,12 @@ func Learn(sources [][]data.Measurement) Prior {
 		var o, n float64
 		names, jobs := byJob(ms)
 		for _, name := range names {
-			m := fitUnder(open(), jobs[name], data.Architecture{}, 1)
-			for _, x := range m.Draws {
-				o += x[overhead] / float64(len(m.Draws)*len(jobs))
-				n += x[noise] / float64(len(m.Draws)*len(jobs))
+			for seed := range int64(fits) {
+				m := fitUnder(open().of, jobs[name], data.Architecture{}, seed)
+				for _, x := range m.Draws {
+					o += x[overhead] / float64(fits*len(m.Draws)*len(jobs))
+					n += x[noise] / float64(fits*len(m.Draws)*len(jobs))
+				}
 			}
 		}
 		overheads, noises = append(overheads, o), append(noises, n)

@@ -2,9 +2,11 @@ package memory
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -32,18 +34,24 @@ func logPrior(x *[coordinates]float64, prior *[coordinates]Gaussian) (v float64)
 // scatter as Student's t with four degrees of freedom, as single runs allocate
 // differently.
 func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
-	sd := math.Exp(x[noise])
+	f := factorsOf(x)
 	for i := range rows {
 		o := &rows[i]
-		if peak := o.point.ln(x); o.ran == 0 {
-			z := (o.ln - peak) / sd
+		if o.ran == 0 {
+			z := (o.ln - o.point.lnReported(&f)) / f.sd
 			v -= x[noise] + 2.5*math.Log1p(z*z/4)
 		} else {
-			v += math.Log(student(o.ran*(o.capacity+x[headroom]-peak)/sd) + surprise)
+			v += math.Log(student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise)
 		}
+	}
+	if !(v > leastLikely) { // also of bytes beyond all numbers
+		return leastLikely
 	}
 	return v
 }
+
+// leastLikely is below the log likelihood of any record.
+const leastLikely = -1e9
 
 // student is the distribution function of Student's t with four degrees of
 // freedom, in closed form.
@@ -66,69 +74,103 @@ var scatter = sync.OnceValue(func() []float64 {
 // outside the form, such as another process on the device.
 const surprise = .01
 
-// Size of the sampler: draws returned, steps per draw, and prior draws tried
-// for each start.
-const (
-	walkers = 128
-	steps   = 250
-	tries   = 64
-)
+// walkers is the number of draws, moves that of the steps each takes at a power
+// of the likelihood.
+const walkers, moves = 128, 32
 
-// sample draws from the posterior with the affine-invariant ensemble sampler
-// (Goodman and Weare, "Ensemble samplers with affine invariance", 2010), which
-// needs neither derivatives nor scales. Without rows it draws from the prior.
-func sample(rows []observation, prior [coordinates]Gaussian, seed int64) [][coordinates]float64 {
+// walker is a draw and its log likelihood.
+type walker struct {
+	x          [coordinates]float64
+	likelihood float64
+}
+
+// sample draws from the posterior. Draws of the prior are weighted by a power of
+// the likelihood that leaves half as many effective as are wanted, resampled and
+// moved, until the power is 1 (Del Moral, Doucet and Jasra, "Sequential Monte Carlo
+// samplers", 2006). It begins with many more, so that few are resampled often.
+// Without rows it draws from the prior.
+func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
-	draw := func() (x [coordinates]float64) {
-		for i, p := range prior {
-			x[i] = p.Mean + p.SD*rng.NormFloat64()
-		}
-		return x
+	n := walkers
+	if len(rows) > 0 {
+		n *= moves
 	}
-	x := make([][coordinates]float64, walkers)
+	all := make([]walker, n)
 	for i, p := range prior { // a Latin hypercube
-		for w, at := range rng.Perm(walkers) {
-			x[w][i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/walkers)
+		for w, at := range rng.Perm(n) {
+			all[w].x[i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/float64(n))
 		}
 	}
 	if len(rows) == 0 {
-		return x
+		return all
 	}
-	density := make([]float64, walkers)
-	for w := range x {
-		// Each walker starts at its likeliest draw, so that none starts where
-		// the density vanishes.
-		likelihood := logLikelihood(&x[w], rows)
-		for range tries {
-			y := draw()
-			if v := logLikelihood(&y, rows); v > likelihood {
-				x[w], likelihood = y, v
+	for w := range all {
+		all[w].likelihood = logLikelihood(&all[w].x, rows)
+	}
+	for power := 0.; power < 1; {
+		rise, step := 0., 1-power // bisection
+		for range 30 {
+			if _, effective := weigh(all, rise+step); effective >= walkers/2 && power+rise+step <= 1 {
+				rise += step
+			}
+			step /= 2
+		}
+		weights, _ := weigh(all, rise)
+		power += rise
+		chosen, at, sum, start := make([]walker, walkers), 0, weights[0], rng.Float64()
+		for w := range chosen { // evenly spaced in probability
+			for ; sum < (float64(w)+start)/walkers && at < len(all)-1; at++ {
+				sum += weights[at+1]
+			}
+			chosen[w] = all[at]
+		}
+		all = chosen
+		for range moves {
+			for w := range all {
+				all[w].move(all, power, rows, &prior, rng)
 			}
 		}
-		density[w] = likelihood + logPrior(&x[w], &prior)
 	}
-	for range steps {
-		for half := range 2 {
-			for w := half; w < walkers; w += 2 {
-				other := &x[(rng.IntN(walkers/2)*2+1-half)%walkers]
-				z := stretch(rng.Float64())
-				var y [coordinates]float64
-				for i := range y {
-					y[i] = other[i] + z*(x[w][i]-other[i])
-				}
-				v := logLikelihood(&y, rows) + logPrior(&y, &prior)
-				if math.Log(rng.Float64()) < float64(coordinates-1)*math.Log(z)+v-density[w] {
-					x[w], density[w] = y, v
-				}
-			}
-		}
-	}
-	return x
+	return all
 }
 
-// stretch turns a uniform variate into a draw of density ∝ 1/√z on [½, 2].
-func stretch(u float64) float64 {
-	const a = 2.
-	root := u*(math.Sqrt(a)-1/math.Sqrt(a)) + 1/math.Sqrt(a)
-	return root * root
+// weigh returns the weights of walkers by a power of the likelihood, which sum to
+// one, and their effective number.
+func weigh(all []walker, power float64) (weights []float64, effective float64) {
+	weights = make([]float64, len(all))
+	for i, w := range all {
+		weights[i] = power * w.likelihood
+	}
+	floats.AddConst(-floats.LogSumExp(weights), weights)
+	for i, w := range weights {
+		weights[i] = math.Exp(w)
+	}
+	return weights, 1 / floats.Dot(weights, weights)
+}
+
+// move proposes, with equal chance, a value of one coordinate from its prior, or
+// the difference of two other walkers in coordinates of which each is in or out with
+// equal chance, scaled as is best for a normal posterior (differential evolution,
+// ter Braak, Statistics and Computing, 2006; Vrugt et al., 2009). This needs neither
+// derivatives nor scales.
+func (w *walker) move(all []walker, power float64, rows []observation, prior *[coordinates]Gaussian, rng *rand.Rand) {
+	y, priors := w.x, 0.
+	if i := rng.IntN(2 * coordinates); i < coordinates {
+		y[i] = prior[i].Mean + prior[i].SD*rng.NormFloat64()
+	} else {
+		a, b := &all[rng.IntN(len(all))], &all[rng.IntN(len(all))]
+		if a == b || a == w || b == w {
+			return
+		}
+		in := rng.Uint64N(1<<coordinates-1) + 1
+		scale := 2.38 / math.Sqrt(2*float64(bits.OnesCount64(in)))
+		for i := range y {
+			y[i] += scale * (a.x[i] - b.x[i]) * float64(in>>i&1)
+		}
+		priors = logPrior(&y, prior) - logPrior(&w.x, prior)
+	}
+	v := logLikelihood(&y, rows)
+	if math.Log(rng.Float64()) < power*(v-w.likelihood)+priors {
+		w.x, w.likelihood = y, v
+	}
 }
