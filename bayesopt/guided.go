@@ -55,8 +55,16 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	c := p.choose(post, p.incumbent(post))
 	s := p.next(post, c)
 	s.Better = c.better
-	if p.bestIndex >= 0 && p.Options.Objective != Accuracy && len(post.record) >= minRecord && !s.Stop {
-		s.Reason += "; " + p.claim(c)
+	if s.Best < 0 || p.Options.Objective == Accuracy {
+		return s
+	}
+	s.Choice = p.cands[s.Best]
+	s.Answer = "best is " + s.Choice.String()
+	if p.bestIndex >= 0 && len(post.record) >= minRecord {
+		s.Answer += "; " + p.claim(c)
+		if !s.Stop {
+			s.Reason += "; " + p.claim(c)
+		}
 	}
 	return s
 }

@@ -66,6 +66,9 @@ func TestGuidedFindsBestAndStops(t *testing.T) {
 			}
 			h.Measured = append(h.Measured, measure(next.Config))
 			found = min(found, math.Log(stepTime(next.Config))+offset[next.Index])
+			if n := len(h.Measured); n == 8 && (next.Choice.Workers == 0 || !strings.HasPrefix(next.Answer, "best is "+next.Choice.String()+"; something is better by 5 %")) {
+				t.Errorf("%s: after %d trials %q, best %s", objective, n, next.Answer, next.Choice)
+			}
 		}
 		if len(h.Measured) > 25 || found > best+0.05 {
 			t.Errorf("%s: %d trials, %.1f %% off the best", objective, len(h.Measured), 100*(found-best))

@@ -34,8 +34,8 @@ type Suggestion struct {
 	// may differ from that of the best measurement.
 	Best int
 
-	// Choice is, with a [Target], the present best configuration where
-	// Target.At holds, and Answer a sentence on it.
+	// Choice is the present best configuration, with a [Target] where Target.At
+	// holds, and Answer a sentence on it; empty under [Accuracy].
 	Choice data.Config
 	Answer string
 

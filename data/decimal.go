@@ -16,16 +16,23 @@ type marks struct {
 	group   string // between thousands; empty if no number shows it
 }
 
+// blankMarks stand between thousands in French, Swiss and SI numbers: blanks,
+// also narrow and thin ones that do not break, and apostrophes.
+const blankMarks = " \u00a0\u2009\u202f'’"
+
 var (
 	// figure matches the number at the start of a cell, after a currency sign.
 	figure = regexp.MustCompile(`^[^\d.,;\s]{0,4}\s?(\d[\d.,]*\d)`)
+	// blankGroups matches a number whose thousands are apart by a mark that is
+	// never a decimal mark.
+	blankGroups = regexp.MustCompile(`\b[1-9]\d{0,2}(?:[` + blankMarks + `]\d{3})+\b`)
 	// grouped matches a number with a mark between all of its thousands.
 	grouped = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+(?:,\d+)?|(?:,\d{3})+(?:\.\d+)?)$`)
 )
 
 // marksOf finds the marks in the first lines of a file. Contradictory marks, as
-// from version numbers in cells, give none.
-func marksOf(head []byte, comma rune) (found marks) {
+// from version numbers in cells, give none. Line numbers begin below above.
+func marksOf(head []byte, comma rune, above int) (found marks) {
 	r := csv.NewReader(bytes.NewReader(head))
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes = comma, -1, true
 	for {
@@ -46,6 +53,7 @@ func marksOf(head []byte, comma rune) (found marks) {
 			case found.decimal == "":
 				found.decimal = decimal
 				found.line, _ = r.FieldPos(i)
+				found.line += above
 			}
 			if group != "" {
 				found.group = group
@@ -76,6 +84,14 @@ func tells(number string) (decimal, group string) {
 // thousands marks.
 func (r *Row) plainNumber(column, cell string) string {
 	t := r.table
+	cell = blankGroups.ReplaceAllStringFunc(cell, func(number string) string {
+		return strings.Map(func(c rune) rune {
+			if strings.ContainsRune(blankMarks, c) {
+				return -1
+			}
+			return c
+		}, number)
+	})
 	mark := strings.LastIndexAny(cell, ".,")
 	if mark < 0 || !t.comma && t.marks.group == "" {
 		return cell

@@ -112,6 +112,30 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// Spreadsheets of several countries write thousands and column names their own
+// way; lines above the header are counted.
+func TestImportSpreadsheets(t *testing.T) {
+	im := data.Import{Columns: map[string]string{"GPUs": "workers"}}
+	for name, above := range map[string]string{"excel": "sep=;\n", "comments": "# run 1 \"a\n# " + strings.Repeat("long ", 30000) + "\n", "nothing": ""} {
+		for _, rate := range []string{"1'234,5", "1’234,5", "1 234,5", "1\u00a0234,5", "1\u202f234,5", "1.234,5", "1234,5 samples/s"} {
+			ms, warnings, err := im.Read(strings.NewReader(above+"JOB;GPUs;Local_Batch;Throughput;x_Size\na;4;many;"+rate+";7\n"), "f")
+			if err == nil {
+				t.Fatalf("%s: many samples: %+v", name, ms)
+			}
+			if line := strings.Count(above, "\n") + 2; !strings.HasPrefix(err.Error(), fmt.Sprintf("f:%d:local_batch", line)) {
+				t.Errorf("%s: %v, want line %d", name, err, line)
+			}
+			ms, warnings, err = im.Read(strings.NewReader(above+"JOB;GPUs;Local_Batch;Throughput;x_Size\na;4;2469;"+rate+";7\n"), "f")
+			if err != nil || len(warnings) > 0 || math.Abs(ms[0].StepTime-8) > 1e-9 || ms[0].Extra["Size"] != "7" {
+				t.Errorf("%s, %s: %+v, %q, %v", name, rate, ms, warnings, err)
+			}
+		}
+	}
+	if _, _, err := im.Read(strings.NewReader("job,Job,GPUs,step_time_s\na,b,1,1\n"), "f"); err != nil {
+		t.Error("columns that differ in case:", err)
+	}
+}
+
 // A table of tokens/s is one of step times only with the tokens of a sample.
 func TestImportTokens(t *testing.T) {
 	const head = "job,workers,local_batch,seq_len,"

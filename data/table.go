@@ -22,7 +22,8 @@ const maxRows = 1_000_000
 // Table is a CSV file that is read row by row: a header row, then rows of as
 // many cells. Spreadsheet output is accepted: a byte order mark, CRLF, blank
 // rows, blanks around cells, and semicolons or tabs as separators, with a
-// decimal comma.
+// decimal comma. Above the header, comments (#) and Excel's sep=; may stand.
+// Column names are read in lower case, except those of knobs.
 type Table struct {
 	Header []string
 
@@ -30,6 +31,7 @@ type Table struct {
 	at    map[string]int    // column of a name
 	given map[string]string // cell of all rows in a column that the file lacks
 	csv   *csv.Reader
+	above int // lines above the header
 	rows  int
 	comma bool              // a decimal comma is allowed
 	marks marks             // decimal and thousands marks
@@ -44,10 +46,11 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 		_, _ = b.Discard(3) // the bytes are buffered, so this cannot fail
 	}
 	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}, texts: map[string]string{}}
+	t.skipComments(b)
 	t.csv.Comma = separator(b)
 	t.comma = t.csv.Comma != ','
 	head, _ := b.Peek(16 << 10) // a shorter text will do
-	t.marks = marksOf(head, t.csv.Comma)
+	t.marks = marksOf(head, t.csv.Comma, t.above)
 	t.csv.FieldsPerRecord = -1 // checked below, with an error that names the file
 	t.csv.ReuseRecord = true
 	cells, line, err := t.read()
@@ -59,6 +62,9 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	}
 	t.Header = slices.Clone(cells)
 	for i, h := range t.Header {
+		if lower := strings.ToLower(h); !isExtraColumn(lower) && !slices.Contains(t.Header, lower) {
+			t.Header[i], h = lower, lower
+		}
 		if _, twice := t.at[h]; h != "" && twice {
 			return nil, t.fail(line, h, "the column twice", "each column once")
 		}
@@ -70,6 +76,22 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 		}
 	}
 	return t, nil
+}
+
+// skipComments reads the lines above the header.
+func (t *Table) skipComments(b *bufio.Reader) {
+	for {
+		if start, _ := b.Peek(4); !bytes.HasPrefix(start, []byte("#")) && string(start) != "sep=" {
+			return
+		}
+		for {
+			part, err := b.ReadSlice('\n')
+			if err == nil || err == io.EOF || len(part) == 0 {
+				break
+			}
+		}
+		t.above++
+	}
 }
 
 // separator returns the most common of comma, semicolon and tab in the header,
@@ -88,16 +110,20 @@ func separator(b *bufio.Reader) rune {
 
 // Rename renames columns: names maps those of the file to those of the reader.
 func (t *Table) Rename(names map[string]string) error {
-	for _, from := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		from, to := name, names[name]
+		if _, ok := t.at[from]; !ok {
+			from = strings.ToLower(from)
+		}
 		i, ok := t.at[from]
 		if !ok {
-			return t.fail(1, from, "columns "+strings.Join(t.Header, ", "), "a column of that name"+didYouMean(from, t.Header))
+			return t.fail(1, name, "columns "+strings.Join(t.Header, ", "), "a column of that name"+didYouMean(from, t.Header))
 		}
-		if _, taken := t.at[names[from]]; taken && names[from] != from {
-			return t.fail(1, from, "a column "+names[from]+" too", "one column that is "+names[from])
+		if _, taken := t.at[to]; taken && to != from {
+			return t.fail(1, from, "a column "+to+" too", "one column that is "+to)
 		}
 		delete(t.at, from)
-		t.at[names[from]], t.Header[i] = i, names[from]
+		t.at[to], t.Header[i] = i, to
 	}
 	return nil
 }
@@ -198,6 +224,7 @@ func (t *Table) read() ([]string, int, error) {
 			return nil, 0, t.csvError(err)
 		}
 		line, _ := t.csv.FieldPos(0)
+		line += t.above
 		blank := true
 		for i, cell := range cells {
 			if !utf8.ValidString(cell) {
@@ -255,7 +282,7 @@ func (t *Table) csvError(err error) error {
 	case err == io.EOF:
 		return err
 	case errors.As(err, &pe):
-		return t.fail(pe.Line, "", fmt.Sprintf("%v at byte %d", pe.Err, pe.Column),
+		return t.fail(t.above+pe.Line, "", fmt.Sprintf("%v at byte %d", pe.Err, pe.Column),
 			`comma-separated values, quoted with " where a cell holds a comma or a quote`)
 	}
 	return ReadError(t.name, err)

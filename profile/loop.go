@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"knee/bayesopt"
@@ -162,15 +163,17 @@ func (l *loop) startOne() (string, error) {
 		return "", l.resume(*u)
 	}
 	h, over := r.History(), r.overBudget()
-	if over != "" && (len(r.Study.Objective.At) == 0 || len(h.Running) > 0) {
+	if over != "" && len(h.Running) > 0 {
 		return over, nil
 	}
 	s, err := r.Strategy.Next(h)
-	if err != nil {
+	switch {
+	case over != "" && s.Stop:
+		return over + "; " + cmp.Or(s.Answer, s.Reason), nil
+	case over != "":
+		return strings.TrimSuffix(over+"; "+s.Answer, "; "), nil
+	case err != nil:
 		return "", fmt.Errorf("choose the next configuration: %w", err)
-	}
-	if over != "" { // nothing measured is the answer
-		return over + "; " + s.Answer, nil
 	}
 	if s.Stop {
 		if len(h.Running) > 0 {

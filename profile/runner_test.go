@@ -211,12 +211,10 @@ func (a answering) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	return s, err
 }
 
-// Where nothing is measured at the target, the end of the budget tells the
-// answer, after all trials.
+// The end of the budget tells the answer, after all trials.
 func TestRunnerTellsTheAnswer(t *testing.T) {
 	r := newRunner(t, t.TempDir(), 9, &fake{script: linear})
 	r.Study.Budget.Trials, r.Study.Parallel = 4, 3
-	r.Study.Objective.At = map[string]string{"workers": "9"}
 	r.Strategy = answering{r.Strategy}
 	if res, err := r.Run(t.Context()); err != nil || res.Stopped != "the budget of 4 trials is spent; the choice after 4" {
 		t.Errorf("%q, %v", res.Stopped, err)

@@ -50,7 +50,7 @@ func exporters() map[string]Exporter {
 		"mpijob":     {kind: "MPIJob", resource: "mpijobs.kubeflow.org", command: true, equal: true},
 		"trainjob":   {kind: "TrainJob", resource: "trainjobs.trainer.kubeflow.org", command: true, equal: true},
 		"jobset":     jobSets,
-		"volcano":    {kind: "Job", resource: "jobs.batch.volcano.sh", command: true, servers: true},
+		"volcano":    {kind: "Job", resource: "jobs.batch.volcano.sh", command: true, servers: true, endless: true},
 		"rayjob":     {kind: "RayJob", resource: "rayjobs.ray.io", command: true},
 	} {
 		out[name] = starts(name, func(ts []task) ([]File, error) { return k.write(name+".yaml", ts, "") })

@@ -104,6 +104,10 @@ func planFor(target string) data.Plan {
 		return p
 	case "torchrun", "rayjob":
 		return samplePlan()
+	case "volcano":
+		p := withPS()
+		p.Jobs[0].Template.TimeLimit = "" // which a Volcano job has not
+		return p
 	case "mpijob", "trainjob":
 		p := samplePlan()
 		p.Jobs[1].Placement = p.Jobs[1].Placement[:2]
@@ -327,6 +331,9 @@ func TestRefusals(t *testing.T) {
 		{"mpijob", withPS(), "its nodes hold 2-2-1 workers"},
 		{"rayjob", withPS(), `job "word2vec": it uses parameter servers`},
 		{"jobset", edit(func(j *data.PlannedJob) { j.Template.Command = nil }), "template.command is empty"},
+		{"volcano", samplePlan(), "template.time_limit is 12:00:00"},
+		{"slurm", edit(func(j *data.PlannedJob) { j.Template.TimeLimit = "soon" }), `template.time_limit "soon": want a time such as 36h`},
+		{"jobset", edit(func(j *data.PlannedJob) { j.Template.TimeLimit = "0" }), `template.time_limit "0"`},
 		{"volcano", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"slurm", data.Plan{Version: 9}, "version 9, want 1"},
 	} {
@@ -425,4 +432,31 @@ func ExampleNew() {
 	}
 	// Output:
 	// cifar.torchrun.sh:  exec torchrun --nnodes=1 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-29500}" train.py ;;
+}
+
+// A time limit is one of Slurm or a duration, and every target has it in its own form.
+func TestTimeLimit(t *testing.T) {
+	for limit, want := range map[string]string{"36h": "36:00:00", "2d12h": "60:00:00", "90": "01:30:00", "1:30": "00:01:30", "10m": "00:10:00", "1-6": "30:00:00", "1-6:30:15": "30:30:15", "12:00:00": "12:00:00"} {
+		p := samplePlan()
+		p.Jobs = p.Jobs[:1]
+		p.Jobs[0].Template.TimeLimit = limit
+		files, err := exporters()["slurm"](p)
+		if err != nil || !strings.Contains(string(files[0].Data), "#SBATCH --time="+want+"\n") {
+			t.Errorf("%s: %v, want %s", limit, err, want)
+		}
+		var h, m, s int
+		if _, err := fmt.Sscanf(want, "%d:%d:%d", &h, &m, &s); err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range []string{"pytorchjob", "jobset", "mpijob", "trainjob", "tfjob", "rayjob", "kueue"} {
+			files, err := exporters()[target](p)
+			text := ""
+			for _, f := range files {
+				text += string(f.Data)
+			}
+			if err != nil || !strings.Contains(text, fmt.Sprintf("activeDeadlineSeconds: %d\n", 3600*h+60*m+s)) {
+				t.Errorf("%s: %s, %v", target, limit, err)
+			}
+		}
+	}
 }

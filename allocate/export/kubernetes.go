@@ -7,6 +7,7 @@ type kubernetes struct {
 	command        bool   // a job must have a command
 	servers        bool   // it can start parameter servers
 	equal          bool   // every node must hold the same number of workers
+	endless        bool   // its jobs have no time limit
 }
 
 func (k kubernetes) write(manifest string, ts []task, first string) ([]File, error) {
@@ -24,6 +25,9 @@ func (k kubernetes) write(manifest string, ts []task, first string) ([]File, err
 		}
 		if err := t.expressible("a "+k.kind, k.command, k.servers); err != nil {
 			return nil, err
+		}
+		if k.endless && t.Template.TimeLimit != "" {
+			return nil, t.refuse("template.time_limit is %s, and the target has no time limits", t.Template.TimeLimit)
 		}
 		if k.equal && t.PerNode() == 0 {
 			return nil, t.refuse("its nodes hold %s workers, and a %s has the same number on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)

@@ -41,7 +41,7 @@ func slurm(ts []task) ([]File, error) {
 
 // slurmProblem refuses values with another meaning in an #SBATCH line.
 func slurmProblem(t task) error {
-	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"time_limit", t.Template.TimeLimit}, {"gpu_type", t.GPU()}} {
+	for _, f := range [][2]string{{"partition", t.Template.Partition}, {"account", t.Template.Account}, {"gpu_type", t.GPU()}} {
 		if f[1] != "" && !word.MatchString(f[1]) {
 			return t.refuse("%s %q: want letters, digits and _ . , : + @ / = -", f[0], f[1])
 		}

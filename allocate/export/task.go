@@ -66,8 +66,8 @@ func (t task) refuse(format string, args ...any) *Refusal {
 	return &Refusal{Job: t.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// expressible refuses a job without a command if the target needs one, and a job with
-// parameter servers if the target cannot start them. The target is named with its
+// expressible refuses a job without a command if the target needs one, a job with
+// parameter servers if the target cannot start them, and a wrong time limit. The target is named with its
 // article.
 func (t task) expressible(target string, command, servers bool) error {
 	switch {
@@ -76,7 +76,8 @@ func (t task) expressible(target string, command, servers bool) error {
 	case command && len(t.Template.Command) == 0:
 		return t.refuse("template.command is empty, and %s needs one; apply plans of a live queue with knee apply", target)
 	}
-	return nil
+	_, err := t.Limit()
+	return err
 }
 
 // problem returns what is inconsistent or unsafe to write, empty if nothing.

@@ -24,6 +24,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"quote": quote, "given": given, "variables": variables, "placement": placement, "literals": literals,
 		"comment": comment, "shell": shell, "shellWords": shellWords, "plural": english.Plural,
 		"join":            func(words []string) string { return strings.Join(words, ",") },
+		"clock":           clock,
 		"elasticRestarts": func() int { return elasticRestarts },
 		"add":             func(a, b int) int { return a + b },
 		"min":             func(a, b int) int { return min(a, b) },

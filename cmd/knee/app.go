@@ -41,6 +41,17 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			meant := ""
+			if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+				meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(like, " or "))
+			}
+			return usageError("unknown command %q%s; see 'knee help'", args[0], meant)
+		},
+		SuggestionsMinimumDistance: 2,
 	}
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))

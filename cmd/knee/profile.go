@@ -292,7 +292,7 @@ type suggestion struct {
 	Cost      float64 `json:"cost_usd"`
 	PBetter   float64 `json:"p_better,omitempty"` // that something is better than the best by the target
 	Remeasure bool    `json:"remeasure,omitempty"`
-	Choice    any     `json:"choice,omitempty"` // with objective.at: what would be chosen there now
+	Choice    any     `json:"choice,omitempty"` // the best so far, with objective.at there
 	Stop      bool    `json:"stop,omitempty"`
 	Reason    string  `json:"reason"`
 }

@@ -15,7 +15,7 @@ import (
 
 func TestRead(t *testing.T) {
 	c := data.Config{Job: "a", Workers: 4, LocalBatch: 32}
-	var jsonl, counter, tqdm strings.Builder
+	var jsonl, counter, tqdm, colours strings.Builder
 	for i := range 60 {
 		step := 0.1
 		if i < 3 {
@@ -23,6 +23,7 @@ func TestRead(t *testing.T) {
 		}
 		fmt.Fprintf(&jsonl, "[rank0] knee: {\"step\":%d,\"step_time_s\":%g}\nother words\n", i+1, step)
 		fmt.Fprintf(&counter, "2025-03-01 12:%02d:%02d,500 INFO step %d loss 2.1\n", i/2, 30*(i%2), i+1)
+		fmt.Fprintf(&colours, "\x1b[32mstep \x1b[1m%d\x1b[0m time \x1b[38;5;208m%g\x1b[0m s\n", i+1, step)
 		fmt.Fprintf(&tqdm, "\r %d%%|██ | %d/60 [00:05<00:45,  4.00it/s, loss=1.2]", i, i+1)
 	}
 	for name, tc := range map[string]struct {
@@ -34,6 +35,7 @@ func TestRead(t *testing.T) {
 		"jsonl":   {jsonl.String(), data.Metrics{}, 0.1, ""},
 		"counter": {counter.String(), data.Metrics{Regex: `step (?P<step>\d+)`}, 30, ""},
 		"tqdm":    {tqdm.String() + "\n", data.Metrics{}, 0.25, "tqdm"},
+		"colours": {colours.String(), data.Metrics{Regex: `step (?P<step>\d+) time (?P<step_time_s>[0-9.]+)`}, 0.1, ""},
 		"batch":   {strings.Repeat("images/sec: 1280.0\n", 9), data.Metrics{Regex: `images/sec: (?P<throughput>[0-9.]+)`}, 0.1, ""},
 	} {
 		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", c, tc.metrics, nil)

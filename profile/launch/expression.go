@@ -35,6 +35,7 @@ func Expression(line string) string {
 		start, end int
 	}
 	var all []found
+	line = plain(line)
 	for _, s := range spellings {
 		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] }) {
 			all = append(all, found{s.group, at, at[0], at[1]})

@@ -20,8 +20,10 @@ type Parser struct {
 }
 
 // Parse returns the observation in a line; ok is false for any other line. An
-// error means that the line is an observation that cannot be read.
+// error means that the line is an observation that cannot be read. Colours are
+// left out.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
+	line = plain(line)
 	if len(p.kinds) == 0 {
 		o, ok, err = p.parseOwn(line)
 	} else {
@@ -39,6 +41,17 @@ func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 	}
 	o.PeakMemory, o.DeviceMemory = max(o.PeakMemory, peak), max(o.DeviceMemory, device)
 	return o, true, nil
+}
+
+// escapes are the control sequences of terminals (ECMA-48, section 5.4).
+var escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
+
+// plain returns a line without the control sequences of terminals.
+func plain(line string) string {
+	if strings.IndexByte(line, '\x1b') < 0 {
+		return line
+	}
+	return escapes.ReplaceAllString(line, "")
 }
 
 // Wants describes, for error messages, the lines it looks for.
