@@ -94,7 +94,7 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 }
 
 // reason returns one sentence on a suggestion with its numbers, such as "4 ×
-// a100, allreduce, batch 256: expected throughput +12 % over the best so far
+// a100, allreduce, batch 256: expected throughput +12 % against the best so far
 // (−3 % to +30 %), costs $0.80".
 func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) string {
 	var parts []string
@@ -111,12 +111,9 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 		}
 		parts = append(parts, fmt.Sprintf("step time expected %.4g s, known to %s", s.Expected.Mean, known))
 	case p.bestIndex >= 0:
-		base, relation := p.Options.Objective.natural(p.best), "against"
-		if p.Options.Objective.Maximised() {
-			relation = "over"
-		}
-		parts = append(parts, fmt.Sprintf("expected %s %s %s the best so far (%s to %s)", strings.ReplaceAll(string(p.Options.Objective), "_", " "),
-			percent(s.Expected.Mean/base), relation, percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
+		base := p.Options.Objective.natural(p.best)
+		parts = append(parts, fmt.Sprintf("expected %s %s against the best so far (%s to %s)", strings.ReplaceAll(string(p.Options.Objective), "_", " "),
+			percent(s.Expected.Mean/base), percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
 	}
 	if s.Cost > 0 {
 		parts = append(parts, "costs "+dollars(s.Cost))

@@ -24,7 +24,7 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 		}
 	}
 	if batch.Initial == 0 {
-		batch.Initial = smallestBatch(points)
+		batch.Initial = SmallestBatch(points)
 	}
 	noise, noiseErr := gradnoise.Fit(points, batch.Initial)
 	if noiseErr == nil {
@@ -43,7 +43,9 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	return nil
 }
 
-func smallestBatch(points []data.CurvePoint) float64 {
+// SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names
+// none. Steps are counted at it by default.
+func SmallestBatch(points []data.CurvePoint) float64 {
 	var small float64
 	for _, p := range points {
 		if p.GlobalBatch > 0 && !math.IsInf(p.GlobalBatch, 0) && (small == 0 || p.GlobalBatch < small) {

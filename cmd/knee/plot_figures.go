@@ -192,10 +192,11 @@ func (a *app) convergencePlot() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			if noise, err := gradnoise.Fit(points, run.initialBatch); err == nil {
+			initial := cmp.Or(run.initialBatch, fit.SmallestBatch(points))
+			if noise, err := gradnoise.Fit(points, initial); err == nil {
 				points, settings.Templates = noise.WithProgress(points, settings.Templates)
 			}
-			c, err := convergence.Fit(points, run.initialBatch, settings)
+			c, err := convergence.Fit(points, initial, settings)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
@@ -203,7 +204,7 @@ func (a *app) convergencePlot() *cobra.Command {
 			if cmd.Flags().Changed("target-loss") {
 				goal = &target
 			}
-			fig, warnings, err := plots.NewConvergence(c, points, run.initialBatch, goal)
+			fig, warnings, err := plots.NewConvergence(c, points, initial, goal)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
@@ -212,7 +213,7 @@ func (a *app) convergencePlot() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&job, "job", "", "which of several jobs")
 	cmd.Flags().Float64Var(&target, "target-loss", 0, "loss whose time to mark")
-	cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch to count steps at (default: as recorded)")
+	cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch to count steps at (default: the smallest)")
 	run.registerRun(cmd)
 	return cmd
 }

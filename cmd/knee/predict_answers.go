@@ -155,8 +155,8 @@ func orEmpty(v float64) string {
 func answerCSV(answers []predict.Answer) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
 		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target,throughput_lo,throughput_hi,goodput_lo,goodput_hi")
-	knobs := map[string]string{}
-	memory, layouts := false, false
+	var configs []data.Config
+	memory := false
 	for _, p := range answers {
 		c := p.Config
 		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
@@ -164,8 +164,8 @@ func answerCSV(answers []predict.Answer) *table {
 			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
 			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean),
 			exact(p.Throughput.Lo), exact(p.Throughput.Hi), exact(p.Goodput.Lo), exact(p.Goodput.Hi))
-		maps.Copy(knobs, c.Extra)
-		memory, layouts = memory || p.Memory != nil, layouts || !c.Plain()
+		configs = append(configs, c)
+		memory = memory || p.Memory != nil
 	}
 	more := func(name string, cell func(predict.Answer) string) {
 		t.columns = append(t.columns, name)
@@ -192,15 +192,31 @@ func answerCSV(answers []predict.Answer) *table {
 			return ""
 		})
 	}
-	for _, name := range data.LayoutNames() {
-		if layouts {
-			more(name, func(p predict.Answer) string { return p.Config.Get(name) })
+	t.addKnobs(configs)
+	return t
+}
+
+// addKnobs adds columns of the layouts, if any is given, and of the study's own
+// knobs. Each row is of a configuration.
+func (t *table) addKnobs(configs []data.Config) {
+	add := func(name string, cell func(data.Config) string) {
+		t.columns = append(t.columns, name)
+		for i, c := range configs {
+			t.rows[i] = append(t.rows[i], cell(c))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(knobs)) {
-		more("x_"+name, func(p predict.Answer) string { return p.Config.Extra[name] })
+	if slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }) {
+		for _, name := range data.LayoutNames() {
+			add(name, func(c data.Config) string { return c.Get(name) })
+		}
 	}
-	return t
+	knobs := map[string]string{}
+	for _, c := range configs {
+		maps.Copy(knobs, c.Extra)
+	}
+	for _, name := range slices.Sorted(maps.Keys(knobs)) {
+		add("x_"+name, func(c data.Config) string { return c.Extra[name] })
+	}
 }
 
 type layoutRow struct {

@@ -359,8 +359,10 @@ func unit(s *data.Study) string {
 }
 
 func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion) error {
-	t := newTable("config,expected,unit,p_feasible,cost_usd,reason")
+	t := newTable("gpu_type,mode,nodes,workers,ps,local_batch,accum_steps,expected,lo,hi,unit,p_feasible,cost_usd,reason",
+		"config,expected,unit,p_feasible,cost_usd,reason")
 	list := []suggestion{}
+	var configs []data.Config
 	for _, s := range next {
 		var choice any
 		if s.Choice.Workers > 0 {
@@ -368,12 +370,20 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 		}
 		if s.Stop {
 			list = append(list, suggestion{Stop: true, Reason: s.Reason, Choice: choice})
-			t.add("(stop)", "", "", "", "", s.Reason)
+			t.people.add("(stop)", "", "", "", "", s.Reason)
+			if out == "csv" {
+				a.note("%s", s.Reason)
+			}
 			continue
 		}
 		list = append(list, suggestion{Config: s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
-		t.add(s.Config, between(s.Expected, number), unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
+		t.people.add(s.Config, between(s.Expected, number), unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
+		c, e := s.Config, s.Expected
+		t.add(c.GPUType, c.ModeOrDefault(), c.NodeCount(), c.Workers, c.PS, orEmpty(c.LocalBatch), c.AccumSteps,
+			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, exact(s.PFeasible), exact(s.Cost), s.Reason)
+		configs = append(configs, c)
 	}
+	t.addKnobs(configs)
 	return out.print(a.stdout, list, t)
 }
