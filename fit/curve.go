@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"knee/data"
 	"knee/fit/convergence"
 	"knee/fit/gradnoise"
+	"knee/internal/grouped"
 )
 
 // AddCurve fits convergence and gradient noise scale of the job to training
@@ -26,10 +30,8 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	if batch.Initial == 0 {
 		batch.Initial = SmallestBatch(points)
 	}
-	noise, noiseErr := gradnoise.Fit(points, batch.Initial)
-	if noiseErr == nil {
-		points, s.Templates = noise.WithProgress(points, s.Templates)
-	}
+	points, noise, warnings, noiseErr := Comparable(points, batch.Initial, &s)
+	m.file.Warnings = append(m.file.Warnings, warnings...)
 	conv, convErr := convergence.Fit(points, batch.Initial, s)
 	switch {
 	case convErr != nil && noiseErr != nil:
@@ -41,6 +43,36 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	}
 	m.file.Convergence, m.file.NoiseScale, m.file.Batch = conv, noise, batch
 	return nil
+}
+
+// Comparable returns the points of runs that make one curve: with the steps that
+// they are worth at the initial batch, in samples, if the noise scale is known,
+// which it is by gradient statistics or several batches; and without runs of
+// other settings. The templates in s are changed likewise. The error says why
+// the noise scale is not known.
+func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.Settings) ([]data.CurvePoint, *gradnoise.Scale, []string, error) {
+	noise, err := gradnoise.Fit(points, initialBatch)
+	var others []string
+	if err != nil { // runs of one batch differ by settings alone
+		batches, of := grouped.By(points, func(p data.CurvePoint) uint64 { return math.Float64bits(p.GlobalBatch) })
+		points = nil
+		for _, batch := range batches {
+			kept, left := convergence.Agreeing(of[batch], initialBatch)
+			points, others = append(points, kept...), append(others, left...)
+		}
+		noise, err = gradnoise.FromRuns(points, initialBatch)
+	}
+	if err == nil {
+		points, s.Templates = noise.WithProgress(points, s.Templates)
+	}
+	points, left := convergence.Agreeing(points, initialBatch)
+	others = append(others, left...)
+	n := len(others)
+	if n == 0 {
+		return points, noise, nil, err
+	}
+	return points, noise, []string{fmt.Sprintf("training curve: %s with other losses at the same step (settings such as a learning rate?) are left out, those like the lowest kept: %s; "+
+		"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}, err
 }
 
 // SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names

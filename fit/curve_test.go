@@ -108,3 +108,44 @@ func TestCurveOfEpochs(t *testing.T) {
 		}
 	}
 }
+
+// Runs at several batches give a noise scale without gradient statistics. Runs of
+// other settings are left out with a warning.
+func TestCurveOfSeveralRuns(t *testing.T) {
+	m, err := Fit([]data.Measurement{measured(1, 256, .1)}, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(name string, batch, worth float64) []data.CurvePoint {
+		points := fallingCurve(60)
+		for i := range points {
+			p := &points[i]
+			p.Run, p.Step, p.GlobalBatch, p.Progress = name, p.Progress, batch, math.NaN()
+			p.Loss = 1/(.3*p.Step*worth+1) + .1
+		}
+		return points
+	}
+	const phi = 96
+	points := append(run("small", 32, 1), run("large", 256, 256./32*(phi+32)/(phi+256))...)
+	if err := m.AddCurve(points, data.Batch{}, convergence.Settings{Reach: convergence.First}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.NoiseScale(); got == nil || !(got.Phi.Lo < phi && phi < got.Phi.Hi && got.Phi.Hi < 20*got.Phi.Lo) {
+		t.Errorf("%+v, want φ = %d samples", got, phi)
+	}
+	if steps, err := m.StepsToLoss(.15); err != nil || steps.Mean < 60 || steps.Mean > 67 { // 1/(.3·63.3 + 1) = .05
+		t.Errorf("%+v, %v, want 63 steps", steps, err)
+	}
+	for _, w := range m.Warnings() {
+		if strings.Contains(w, "training curve") {
+			t.Error(w)
+		}
+	}
+	points = append(points, run("slow", 32, .1)...)
+	if err := m.AddCurve(points, data.Batch{}, convergence.Settings{Reach: convergence.First}); err != nil {
+		t.Fatal(err)
+	}
+	if w := strings.Join(m.Warnings(), "\n"); !strings.Contains(w, "1 run with other losses at the same step") || !strings.Contains(w, "kept: slow;") {
+		t.Errorf("warnings %q", w)
+	}
+}

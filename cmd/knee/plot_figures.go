@@ -16,7 +16,6 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
-	"knee/fit/gradnoise"
 	"knee/plots"
 	"knee/predict"
 )
@@ -193,9 +192,8 @@ func (a *app) convergencePlot() *cobra.Command {
 				return nil, err
 			}
 			initial := cmp.Or(run.initialBatch, fit.SmallestBatch(points))
-			if noise, err := gradnoise.Fit(points, initial); err == nil {
-				points, settings.Templates = noise.WithProgress(points, settings.Templates)
-			}
+			points, _, warnings, _ := fit.Comparable(points, initial, &settings)
+			a.warn(warnings...)
 			c, err := convergence.Fit(points, initial, settings)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)

@@ -143,7 +143,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if err != nil {
 		return nil, err
 	}
-	c.Lows, c.Recorded, c.Scatter = newLows(record), stretches(record), scatter(record)
+	c.Lows, c.Recorded, c.Scatter = newLows(record), stretches(record, mostRecorded), scatter(record)
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ const (
 	mostLows = 64
 )
 
-// stretches averages a curve, sorted by x, over at most mostRecorded stretches.
-func stretches(points []Point) []Point {
-	out := make([]Point, min(len(points), mostRecorded))
+// stretches averages a curve, sorted by x, over at most so many stretches.
+func stretches(points []Point, most int) []Point {
+	out := make([]Point, min(len(points), most))
 	for i := range out {
 		part := points[i*len(points)/len(out) : (i+1)*len(points)/len(out)]
 		for _, p := range part {

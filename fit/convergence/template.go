@@ -53,7 +53,7 @@ func (c *Curve) newTemplates(runs [][]data.CurvePoint, pick curvePicker) ([]Temp
 			return nil, data.Invalid(fmt.Sprintf("template %d", i+1), fmt.Sprintf("%d usable curve points", len(points)),
 				fmt.Sprintf("a finished run of at least %d points, with the same x and the same loss or metric as the run itself", minTemplate))
 		}
-		out = append(out, Template{stretches(points)})
+		out = append(out, Template{stretches(points, mostRecorded)})
 	}
 	return out, nil
 }

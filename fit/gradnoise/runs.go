@@ -1,0 +1,148 @@
+package gradnoise
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"knee/data"
+	"knee/internal/grouped"
+	"knee/internal/quantile"
+)
+
+// FromRuns estimates the noise scale from the losses of runs at several batches
+// that differ in nothing else: to the same loss, batch b takes (φ + b)/(φ + a) of
+// the samples that batch a takes (McCandlish et al., "An Empirical Model of
+// Large-Batch Training", 2018, section 2.3). Runs of one batch tell how much runs
+// scatter. Phi is the posterior under a flat prior of ln φ from a thousandth of
+// the smallest batch to a thousand times the largest: median, 5th and 95th
+// percentiles. The initial batch is in samples. Without losses the metric
+// counts. Runs without steps or with several batches are left out.
+//
+// It fails with a *[data.InputError] if no two runs at different batches come to
+// the same loss.
+func FromRuns(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
+	runs := coursesOf(points)
+	var pairs []pair
+	var same, spread float64 // pairs of one batch, and the mean square of their ratios
+	for i, a := range runs {
+		for _, b := range runs[i+1:] {
+			p, ok := compare(a, b)
+			switch {
+			case ok && a.batch == b.batch:
+				same++
+				spread += (p.ratio*p.ratio - spread) / same
+			case ok:
+				pairs = append(pairs, p)
+			}
+		}
+	}
+	if len(pairs) == 0 || !(initialBatch > 0) {
+		return nil, data.Invalid("global_batch", "no runs at different batches whose losses meet", "at least two, or grad_sqr and grad_var")
+	}
+	// Of n runs, n − 1 ratios are independent.
+	independent := math.Min(1, float64(len(runs)-1)/float64(len(pairs)))
+	const beyond, steps = 1e3, 200
+	low, high := math.Log(runs[0].batch/beyond), math.Log(runs[len(runs)-1].batch*beyond)
+	var phis, logs []float64
+	for i := range steps {
+		phi := math.Exp(low + (high-low)*float64(i)/(steps-1))
+		var fit float64
+		for _, p := range pairs {
+			off := p.ratio - math.Log((phi+p.b)/(phi+p.a))
+			fit -= off * off / (2 * (p.variance + spread))
+		}
+		phis, logs = append(phis, phi), append(logs, independent*fit)
+	}
+	best := slices.Max(logs)
+	for i := range logs {
+		logs[i] = math.Exp(logs[i] - best)
+	}
+	at := func(p float64) float64 { return quantile.Weighted(phis, logs, p) }
+	return &Scale{InitialBatch: initialBatch, Points: len(pairs), Phi: data.Estimate{Mean: at(.5), Lo: at(.05), Hi: at(.95)}}, nil
+}
+
+// course is the falling course of a run's loss over steps.
+type course struct {
+	batch       float64
+	steps, loss []float64
+}
+
+// coursesOf returns the courses of the usable runs, by batch.
+func coursesOf(points []data.CurvePoint) (out []course) {
+	const most = 32 // averages of a run
+	value := func(p data.CurvePoint) float64 { return p.Loss }
+	names, of := grouped.By(points, func(p data.CurvePoint) string { return p.Run })
+	if !slices.ContainsFunc(points, func(p data.CurvePoint) bool { return p.Loss-p.Loss == 0 }) {
+		rise := 0.
+		for _, run := range of {
+			rise += run[len(run)-1].Metric - run[0].Metric
+		}
+		value = func(p data.CurvePoint) float64 { return -p.Metric }
+		if rise < 0 {
+			value = func(p data.CurvePoint) float64 { return p.Metric }
+		}
+	}
+	for _, name := range names {
+		run := slices.DeleteFunc(of[name], func(p data.CurvePoint) bool {
+			return !(p.Step > 0 && p.GlobalBatch > 0) || math.IsInf(p.Step+p.GlobalBatch, 1) || value(p)-value(p) != 0
+		})
+		if len(run) < 4 || slices.ContainsFunc(run, func(p data.CurvePoint) bool { return p.GlobalBatch != run[0].GlobalBatch }) {
+			continue
+		}
+		slices.SortStableFunc(run, func(a, b data.CurvePoint) int { return cmp.Compare(a.Step, b.Step) })
+		c, n := course{batch: run[0].GlobalBatch}, min(len(run), most)
+		for i := range n {
+			part := run[i*len(run)/n : (i+1)*len(run)/n]
+			var step, loss float64
+			for _, p := range part {
+				step += p.Step / float64(len(part))
+				loss += value(p) / float64(len(part))
+			}
+			if i == 0 || loss < c.loss[len(c.loss)-1] {
+				c.steps, c.loss = append(c.steps, step), append(c.loss, loss)
+			}
+		}
+		out = append(out, c)
+	}
+	slices.SortStableFunc(out, func(a, b course) int { return cmp.Compare(a.batch, b.batch) })
+	return out
+}
+
+// pair compares two runs at batches a ≤ b: ln of the samples that b takes to the
+// losses of both, relative to a, and its variance.
+type pair struct{ a, b, ratio, variance float64 }
+
+// compare compares the runs at levels in the lower half of the losses that both
+// have: noise grows during training (ibid., section 3.3).
+func compare(a, b course) (pair, bool) {
+	const levels = 16
+	low, high := max(a.loss[len(a.loss)-1], b.loss[len(b.loss)-1]), min(a.loss[0], b.loss[0])
+	if !(low < high) {
+		return pair{}, false
+	}
+	var mean, square, coarse float64
+	for i := range levels {
+		level := low + (high-low)*float64(i)/(2*levels)
+		x, dx := a.at(level)
+		y, dy := b.at(level)
+		v := math.Log(y * b.batch / (x * a.batch))
+		mean += v / levels
+		square += v * v / levels
+		coarse += (dx*dx + dy*dy) / levels
+	}
+	// Neighbouring levels depend on the same values: they count as two.
+	return pair{a.batch, b.batch, mean, (square-mean*mean)/2 + coarse}, true
+}
+
+// at returns the step at which the course falls to a level between its first and
+// last loss, and the standard deviation of its logarithm if the step is anywhere
+// between the neighbouring averages.
+func (c *course) at(level float64) (step, sd float64) {
+	i := slices.IndexFunc(c.loss, func(l float64) bool { return l <= level })
+	if i == 0 {
+		return c.steps[0], 0
+	}
+	share := (c.loss[i-1] - level) / (c.loss[i-1] - c.loss[i])
+	return c.steps[i-1] + share*(c.steps[i]-c.steps[i-1]), math.Log(c.steps[i]/c.steps[i-1]) / math.Sqrt(12)
+}
