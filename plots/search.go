@@ -49,8 +49,8 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	c.addTrials(pts)
 	at := pts[best]
 	c.add(marker(mark(palette[1], haloGlyph{}), at.X, at.Y))
-	text := fmt.Sprintf("best %s, trial %d: %s", Number(at.Y), best+1, trials[best].Config)
-	c.annotations = append(c.annotations, annotation{at.X, at.Y, text, palette[1]})
+	c.Subtitle = fmt.Sprintf("best: trial %d, %s", best+1, trials[best].Config)
+	c.annotations = append(c.annotations, annotation{at.X, at.Y, "best " + Number(at.Y), palette[1]})
 	return c, nil
 }
 
@@ -193,6 +193,27 @@ const leastGain = 0.01
 // gainShare is the part of the height that the lower panel takes.
 const gainShare = 0.36
 
+// valueTicks marks every value of a curve.
+type valueTicks []Band
+
+func (t valueTicks) Ticks(_, _ float64) []plot.Tick {
+	var at []float64
+	for _, b := range t {
+		at = append(at, b.X)
+	}
+	return labelled(at, 0)
+}
+
+// apart reports whether the marks have room for their labels: each a twelfth of the axis.
+func (t valueTicks) apart(a *plot.Axis) bool {
+	for i := range len(t) - 1 {
+		if a.Norm(t[i+1].X)-a.Norm(t[i].X) < 1./12 {
+			return false
+		}
+	}
+	return true
+}
+
 func (s surrogate) draw() (*Panels, error) {
 	series := []Series{{Name: "predicted", Points: s.Points, Curve: s.Prediction}}
 	if err := cmp.Or(checkSeries(series, finite), check("gain", flat(s.Gain), finite), check("next", s.Next, finite)); err != nil {
@@ -204,8 +225,12 @@ func (s surrogate) draw() (*Panels, error) {
 	prediction, gain := newChart(s.Title, s.Subtitle, s.Knob, s.Objective), newChart("", "", s.Knob, "expected gain (%)")
 	prediction.Height, gain.Height = 1.3*(1-gainShare)*DefaultHeight, 1.3*gainShare*DefaultHeight
 	x, y := extents(series)
-	setX(prediction.Plot, x, AutoScale)
-	setX(gain.Plot, x, AutoScale)
+	for _, p := range []*plot.Plot{prediction.Plot, gain.Plot} {
+		setX(p, x, AutoScale)
+		if values := valueTicks(s.Prediction); values.apart(&p.X) {
+			p.X.Tick.Marker = values
+		}
+	}
 	setY(prediction.Plot, y, false, failingSeries(series))
 	if s.Next != nil {
 		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashPattern}

@@ -3,6 +3,7 @@ package plots
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,37 @@ func TestSurrogate(t *testing.T) {
 	for want, s := range map[string]surrogate{"prediction": none, "gain": wild} {
 		if _, err := s.draw(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
+		}
+	}
+}
+
+// An axis is marked at the values of the knob where their labels have room, else at
+// round numbers.
+func TestKnobValuesMarkTheirAxis(t *testing.T) {
+	for _, tt := range []struct {
+		values []float64
+		want   []string
+	}{
+		{[]float64{0.01, 0.1, 1}, []string{"0.01", "0.1", "1"}},
+		{[]float64{0, 2, 8}, []string{"0", "2", "8"}},
+		{[]float64{0, 0.1, 8}, []string{"0", "1", "2", "3", "4", "5", "6", "7", "8"}},
+	} {
+		s := surrogate{Knob: "ratio", Objective: "throughput (samples/s)"}
+		for _, v := range tt.values {
+			s.Prediction, s.Gain = append(s.Prediction, Band{v, 10, 9, 11, false}), append(s.Gain, Band{X: v})
+		}
+		fig, err := s.draw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range fig.Charts {
+			var got []string
+			for _, tick := range c.Plot.X.Tick.Marker.Ticks(c.Plot.X.Min, c.Plot.X.Max) {
+				got = append(got, tick.Label)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%v are marked %q, want %q", tt.values, got, tt.want)
+			}
 		}
 	}
 }

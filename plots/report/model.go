@@ -189,7 +189,8 @@ func (j *job) reportCurve(s *Section) {
 	}
 	points, initial, about := j.curve, 0., "The loss of all runs, and its expected course if training continues."
 	if batches := batchesOf(points); len(batches) > 1 {
-		by := "by step as recorded"
+		initial = slices.Min(batches)
+		by := fmt.Sprintf("in steps of %s", plots.Number(initial))
 		if j.model != nil && j.model.NoiseScale() != nil {
 			by, initial = "by statistically equal steps", j.model.NoiseScale().InitialBatch
 			points, _ = j.model.NoiseScale().WithProgress(points, nil)
@@ -248,13 +249,13 @@ func (j *job) reportTrials(r *Report, s *Section) {
 }
 
 func trialTable(ms []data.Measurement) *Table {
-	t := newTable("#trial", "GPU type", "mode", "#workers", "#ps", "#local batch", "#accumulation", "#step time (s)", "#samples/s", "status", "error")
+	t := newTable("#trial", "configuration", "#step time (s)", "#samples/s", "status", "error")
 	for i, m := range ms[:min(len(ms), mostRows)] {
 		var step, rate any = "", ""
 		if m.Status == data.OK {
 			step, rate = m.StepTime, m.Throughput()
 		}
-		t.row(i+1, m.GPUType, m.ModeOrDefault(), m.Workers, m.PS, m.LocalBatch, m.AccumSteps, step, rate, m.Status, m.Error)
+		t.row(i+1, m.Config.String(), step, rate, m.Status, m.Error)
 	}
 	return t
 }

@@ -163,18 +163,23 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 }
 
 func planTable(p *data.Plan) *Table {
-	t := newTable("job", "action", "GPU type", "mode", "#workers", "#ps", "#local batch", "#goodput (samples/s)", "#done in", "#cost", "nodes", "why")
+	t := newTable("job", "action", "gets", "#goodput (samples/s)", "#done in", "#cost", "why")
 	for _, j := range p.Jobs {
 		var nodes []string
 		for _, n := range j.Placement {
-			share := fmt.Sprintf("%s: %d", n.Node, n.Workers)
+			share := fmt.Sprintf("%s:%d", n.Node, n.Workers)
 			if n.PS > 0 {
-				share += fmt.Sprintf("+%d ps", n.PS)
+				share += fmt.Sprintf("+%dps", n.PS)
 			}
 			nodes = append(nodes, share)
 		}
-		t.row(j.Name, j.Action, j.GPUType, j.Mode, j.Workers, j.PS, j.LocalBatch,
-			estimate(j.Goodput, plots.Plain), estimate(j.Finish, plots.Duration), estimate(j.Cost, plots.Money), strings.Join(nodes, ", "), j.Reason)
+		gets, why := "", j.Reason
+		if j.Workers > 0 {
+			why = "on " + strings.Join(nodes, " ") + "; " + why
+			gets = data.Config{GPUType: j.GPUType, Mode: j.Mode, Workers: j.Workers, PS: j.PS,
+				LocalBatch: j.LocalBatch, AccumSteps: j.AccumSteps, Layout: j.Layout, Extra: j.Extra}.String()
+		}
+		t.row(j.Name, j.Action, gets, estimate(j.Goodput, plots.Plain), estimate(j.Finish, plots.Duration), estimate(j.Cost, plots.Money), why)
 	}
 	return t
 }
