@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	"knee/allocate"
@@ -33,7 +34,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	for i, j := range made.Jobs {
 		take(&left, j.Placement, claim[i].Resources)
 	}
-	rest.Cluster = &left
+	rest.Cluster, rest.Tenants = &left, remaining(pr.Tenants, made.Jobs, claim)
 	room := left
 	room.Nodes = slices.Clone(left.Nodes)
 	for i := range rest.Jobs {
@@ -68,6 +69,25 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	}
 	made.Jobs = all
 	return made, nil
+}
+
+// remaining is what planned jobs leave of the quotas of their tenants, and of those
+// above them.
+func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job) []data.Tenant {
+	out := slices.Clone(tenants)
+	byName := map[string]*data.Tenant{}
+	for i := range out {
+		out[i].Quota = maps.Clone(out[i].Quota)
+		byName[out[i].Name] = &out[i]
+	}
+	for i, j := range planned {
+		for t := byName[jobs[i].Tenant]; t != nil; t = byName[t.Parent] {
+			if quota, limited := t.Quota[j.GPUType]; limited {
+				t.Quota[j.GPUType] = max(0, quota-j.Workers)
+			}
+		}
+	}
+	return out
 }
 
 // stands reports whether a job runs and its nodes are free.

@@ -73,3 +73,26 @@ func TestLogicalWorkers(t *testing.T) {
 		t.Errorf("a batch that is adapted: %v", err)
 	}
 }
+
+// TestOpportunisticHasTheQuotaThatIsLeft: two GPUs of a quota of six, to the claim of four of the same owner.
+func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
+	extra, own := named("extra", 1, 8), named("own", 4, 4)
+	extra.Opportunistic, extra.Tenant, own.Tenant = true, "ann", "bob"
+	pr := Problem{
+		Cluster: testCluster(nodes("t4", 4, 4)...), Jobs: []data.Job{extra, own},
+		Tenants: []data.Tenant{{Name: "group", Quota: map[string]int{"t4": 6}}, {Name: "ann", Parent: "group"}, {Name: "bob", Parent: "group"}},
+	}
+	made, err := opportunistic(pr, nil, func(pr Problem, p allocate.Policy) (*data.Plan, error) {
+		oracles := make([]oracle, len(pr.Jobs))
+		for i := range oracles {
+			oracles[i] = t4(0.9, 1e6)
+		}
+		return solveWith(pr, oracles, p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, []int{2, 4}) {
+		t.Errorf("workers %v, want [2 4]", got)
+	}
+}
