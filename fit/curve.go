@@ -95,16 +95,16 @@ var ErrNoCurve = errors.New("the model has no training curve; fit it with one to
 // that neither steps nor a time follow from it.
 var ErrEpochs = errors.New("the training curve counts epochs, and how many steps an epoch has is unknown: add a column step to the curve, or fit it with --dataset, the samples of an epoch, and --initial-batch")
 
-// StepsToLoss returns the optimizer steps at the initial batch from step 0 to a
-// target loss. It fails with [ErrNoCurve], [ErrEpochs], or with a
+// ToLoss returns when the curve reaches a target loss, in optimizer steps at the
+// initial batch from step 0. It fails with [ErrNoCurve], [ErrEpochs], or with a
 // *[convergence.NeverReachedError] if the curve levels off above the target.
-func (m *Model) StepsToLoss(target float64) (data.Estimate, error) {
-	if m.file.Convergence == nil {
-		return data.Estimate{}, ErrNoCurve
+func (m *Model) ToLoss(target float64) (convergence.Answer, error) {
+	switch c := m.file.Convergence; {
+	case c == nil:
+		return convergence.Answer{}, ErrNoCurve
+	case c.Epochs:
+		return convergence.Answer{}, ErrEpochs
+	default:
+		return c.Target(target)
 	}
-	if m.file.Convergence.Epochs {
-		return data.Estimate{}, ErrEpochs
-	}
-	a, err := m.file.Convergence.Target(target)
-	return a.Steps, err
 }

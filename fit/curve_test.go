@@ -31,7 +31,7 @@ func TestAddCurve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.StepsToLoss(.1); !errors.Is(err, ErrNoCurve) {
+	if _, err := m.ToLoss(.1); !errors.Is(err, ErrNoCurve) {
 		t.Errorf("without a curve: %v", err)
 	}
 	points := fallingCurve(30)
@@ -44,7 +44,7 @@ func TestAddCurve(t *testing.T) {
 	if phi := m.NoiseScale().Phi; phi.Mean != 22*32 || phi.Lo < 15*32 || phi.Hi > 29*32 {
 		t.Errorf("φ = %+v, want the median 22·32 of the later half", phi)
 	}
-	if _, err := m.StepsToLoss(.15); err != nil {
+	if _, err := m.ToLoss(.15); err != nil {
 		t.Error(err)
 	}
 	points[0].Job = "other"
@@ -71,12 +71,12 @@ func TestCurveAtAnotherBatch(t *testing.T) {
 	if err := m.AddCurve(points, data.Batch{Initial: 32}, convergence.Settings{Reach: convergence.First}); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := m.StepsToLoss(.25)
+	to, err := m.ToLoss(.25)
 	if err != nil {
 		t.Fatal(err)
 	}
 	perStep := 256 / 32 * m.NoiseScale().Efficiency(256).Mean
-	if got := steps.Mean / perStep; got < 18 || got > 20 { // 1/(.3·19 + 1) + .1 = .249
+	if got := to.Steps.Mean / perStep; got < 18 || got > 20 { // 1/(.3·19 + 1) + .1 = .249
 		t.Errorf("%.1f steps at batch 256 to the loss of step 19", got)
 	}
 }
@@ -99,12 +99,12 @@ func TestCurveOfEpochs(t *testing.T) {
 		if err := m.AddCurve(points, data.Batch{Initial: c.batch}, convergence.Settings{Reach: convergence.First, Dataset: c.dataset}); err != nil {
 			t.Fatal(err)
 		}
-		steps, err := m.StepsToLoss(.25) // 1/(.3·19 + 1) + .1 = .249
+		to, err := m.ToLoss(.25) // 1/(.3·19 + 1) + .1 = .249
 		switch {
 		case c.steps == 0 && !errors.Is(err, ErrEpochs):
-			t.Errorf("batch %g, dataset %g: %.1f steps, error %v, want ErrEpochs", c.batch, c.dataset, steps.Mean, err)
-		case c.steps > 0 && (err != nil || math.Abs(steps.Mean-c.steps) > 200):
-			t.Errorf("batch %g, dataset %g: %.1f steps, error %v, want about %g", c.batch, c.dataset, steps.Mean, err, c.steps)
+			t.Errorf("batch %g, dataset %g: %.1f steps, error %v, want ErrEpochs", c.batch, c.dataset, to.Steps.Mean, err)
+		case c.steps > 0 && (err != nil || math.Abs(to.Steps.Mean-c.steps) > 200):
+			t.Errorf("batch %g, dataset %g: %.1f steps, error %v, want about %g", c.batch, c.dataset, to.Steps.Mean, err, c.steps)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func TestCurveOfSeveralRuns(t *testing.T) {
 	if got := m.NoiseScale(); got == nil || !(got.Phi.Lo < phi && phi < got.Phi.Hi && got.Phi.Hi < 20*got.Phi.Lo) {
 		t.Errorf("%+v, want φ = %d samples", got, phi)
 	}
-	if steps, err := m.StepsToLoss(.15); err != nil || steps.Mean < 60 || steps.Mean > 67 { // 1/(.3·63.3 + 1) = .05
-		t.Errorf("%+v, %v, want 63 steps", steps, err)
+	if to, err := m.ToLoss(.15); err != nil || to.Steps.Mean < 60 || to.Steps.Mean > 67 { // 1/(.3·63.3 + 1) = .05
+		t.Errorf("%+v, %v, want 63 steps", to, err)
 	}
 	for _, w := range m.Warnings() {
 		if strings.Contains(w, "training curve") {

@@ -20,6 +20,7 @@ type Answer struct {
 	Goodput      data.Estimate // samples/s, each worth one at the initial batch; zero if no batch is known
 	TimeToTarget data.Estimate // s; zero if no goal was given
 	CostToTarget data.Estimate // US$; zero if no goal or price was given
+	Chance       float64       // probability that a target loss is reached, which the two suppose; zero for other goals
 	PricePerHour float64       // US$ for all workers; zero if no price was given
 	Extrapolated bool          // outside the measured range, as Why explains
 	Support      int           // measurements of the same GPU type and mode
@@ -144,21 +145,24 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction) Answer {
 // that is never reached.
 func (p *Predictor) Finisher() (finish func(*Answer) error, err error) {
 	var steps data.Estimate // to the goal, at the initial batch; zero without one or with one in samples
+	var chance float64
 	switch {
 	case p.Goal.Samples > 0:
 	case p.Goal.Steps > 0:
 		steps = exactly(p.Goal.Steps)
 	case p.Goal.HasTarget:
-		if steps, err = p.Model.StepsToLoss(p.Goal.TargetLoss); err != nil {
+		to, err := p.Model.ToLoss(p.Goal.TargetLoss)
+		if err != nil {
 			return nil, err
 		}
+		steps, chance = to.Steps, to.Chance
 	}
 	return func(a *Answer) error {
 		samples, err := p.work(a.Config, steps)
 		if err != nil {
 			return err
 		}
-		a.TimeToTarget = data.Estimate{}
+		a.TimeToTarget, a.Chance = data.Estimate{}, chance
 		switch {
 		case samples.Mean > 0 && a.Goodput.Mean > 0:
 			a.TimeToTarget = product(samples, a.Goodput.Per(1))

@@ -26,6 +26,7 @@ type answerRow struct {
 	GlobalBatch  float64        `json:"global_batch,omitempty"`
 	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
 	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
+	Chance       float64        `json:"p_reach,omitempty"` // of a target loss
 	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
 	PricePerHour float64        `json:"price_per_hour,omitempty"`
 	Extrapolated bool           `json:"extrapolated"`
@@ -40,7 +41,7 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	rows := make([]answerRow, len(answers))
 	for i, p := range answers {
 		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput, GlobalBatch: p.Config.GlobalBatch(),
-			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support}
+			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support, Chance: p.Chance}
 		if p.TimeToTarget.Mean > 0 {
 			hours := predict.GPUHours(p)
 			rows[i].TimeToTarget, rows[i].GPUHours = &p.TimeToTarget, &hours
@@ -180,6 +181,9 @@ func answerCSV(answers []predict.Answer) *table {
 			}
 			return exact(math.Round(of(p.Memory.Peak)))
 		}
+	}
+	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.Chance > 0 }) {
+		more("p_reach", func(p predict.Answer) string { return orEmpty(p.Chance) })
 	}
 	if memory {
 		more("peak_memory_bytes", peak(func(e data.Estimate) float64 { return e.Mean }))
