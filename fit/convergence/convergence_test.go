@@ -159,6 +159,29 @@ func TestDropsAreForeseen(t *testing.T) {
 	}
 }
 
+// The effect of the first listed cut is unknown: the target may be met there.
+func TestFirstCutIsUnknown(t *testing.T) {
+	c, err := Fit(noisyCurve(40, .5, .005, 7), 0, Settings{PlannedEpochs: 300, Milestones: []float64{100, 200}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := c.fromLoss(c.Recorded[len(c.Recorded)-1].Loss) * .3
+	a, err := c.Target(after)
+	if err != nil || a.Steps.Lo > 100 || a.Steps.Hi < 100 || len(a.Notes) == 0 || !strings.Contains(strings.Join(a.Notes, "\n"), "at 100 steps is unknown") {
+		t.Errorf("%+v, %v; want an interval that holds the cut, and a note", a, err)
+	}
+	soon, err := c.Target(c.fromLoss(c.Recorded[len(c.Recorded)-1].Loss) * .97)
+	if err != nil || soon.Steps.Mean > 60 || soon.Steps.Lo < 40 {
+		t.Errorf("before the cut: %+v, %v", soon, err)
+	}
+	if c, err = Fit(noisyCurve(40, .5, .005, 7), 0, Settings{Milestones: []float64{100}}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.Target(-1); err == nil || !strings.Contains(err.Error(), "unless the learning-rate cut at 100 steps") {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 func TestStepsToConvergence(t *testing.T) {
 	c, err := Fit(noisyCurve(20, .3, .002, 3), 0, Settings{PlannedEpochs: 100})
 	if err != nil {

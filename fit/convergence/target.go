@@ -16,6 +16,7 @@ type NeverReachedError struct {
 	Floor  float64 // level of the curves that do not reach it, in the same unit
 	Chance float64 // posterior probability of reaching the target
 	Away   bool    // the record moves away from the target
+	Cut    float64 // step of the next cut of the learning rate if its effect is unknown, else +Inf
 }
 
 // Error implements error.
@@ -23,8 +24,12 @@ func (e *NeverReachedError) Error() string {
 	if e.Away {
 		return fmt.Sprintf("the training curve never reaches %.4g: the record goes further from it", e.Target)
 	}
-	return fmt.Sprintf("the training curve probably never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
+	text := fmt.Sprintf("the training curve probably never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
 		e.Target, e.Floor, 100*e.Chance)
+	if !math.IsInf(e.Cut, 1) {
+		text += fmt.Sprintf(", unless the learning-rate cut at %.4g steps brings it there", e.Cut)
+	}
+	return text
 }
 
 // Answer is the prediction of when a training curve reaches a target.
@@ -77,6 +82,8 @@ func (c *Curve) Target(target float64) (Answer, error) {
 			return a, nil
 		}
 		a, floor = Answer{Steps: e, Chance: at.chance, Method: c.Family}, p.level(t, floor)
+		cut := c.unknownCut()
+		a.Steps.Lo = math.Min(a.Steps.Lo, cut)
 		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
 		away = p.rising() > 1-unlikely
 		if at.past > 0 {
@@ -84,7 +91,7 @@ func (c *Curve) Target(target float64) (Answer, error) {
 		}
 	}
 	if hopeless || away {
-		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away}
+		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away, Cut: c.unknownCut()}
 	}
 	a.Notes = append(a.Notes, c.notes(a, c.fromLoss(floor))...)
 	if r := c.Rising; r != nil && target > r.Ceiling && (r.Ceiling == 1 || r.Ceiling == 100) {
@@ -147,6 +154,16 @@ func between(before, after Point, t float64) data.Estimate {
 	return e
 }
 
+// unknownCut returns the next cut of the learning rate if none was recorded, so
+// that its effect is unknown: any target may be met there. +Inf if there is none.
+func (c *Curve) unknownCut() float64 {
+	i := slices.IndexFunc(c.Milestones, func(m float64) bool { return m > c.LastX })
+	if i < 0 || len(c.Templates) > 0 || c.Family == Optimus || len(c.lastSegment().later) > 0 {
+		return math.Inf(1)
+	}
+	return c.Milestones[i]
+}
+
 // notes lists the limits of an answer.
 func (c *Curve) notes(a Answer, floor float64) []string {
 	var notes []string
@@ -162,8 +179,8 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 	if c.Planned > 0 && c.Planned <= c.LastX {
 		notes = append(notes, "the planned end of the run has passed, so it says nothing about when the target is met")
 	}
-	if n := len(c.Milestones); n > 0 && c.Milestones[n-1] > c.LastX && len(c.lastSegment().later) == 0 {
-		notes = append(notes, "no learning-rate cut is recorded yet: the effect of later ones is unknown and left out")
+	if cut := c.unknownCut(); cut < a.Steps.Hi {
+		notes = append(notes, fmt.Sprintf("no learning-rate cut is recorded yet: the effect of that at %.4g steps is unknown, and the target may be met there; the median and the probability leave it out", cut))
 	}
 	return notes
 }
