@@ -51,22 +51,20 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 // other settings. The templates in s are changed likewise. The error says why
 // the noise scale is not known.
 func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.Settings) ([]data.CurvePoint, *gradnoise.Scale, []string, error) {
-	noise, err := gradnoise.Fit(points, initialBatch)
+	batches, of := grouped.By(points, func(p data.CurvePoint) uint64 { return math.Float64bits(p.GlobalBatch) })
+	points = nil
 	var others []string
-	if err != nil { // runs of one batch differ by settings alone
-		batches, of := grouped.By(points, func(p data.CurvePoint) uint64 { return math.Float64bits(p.GlobalBatch) })
-		points = nil
-		for _, batch := range batches {
-			kept, left := convergence.Agreeing(of[batch], initialBatch)
-			points, others = append(points, kept...), append(others, left...)
-		}
+	for _, batch := range batches { // runs of one batch differ by settings alone
+		kept, left := convergence.Agreeing(of[batch], initialBatch)
+		points, others = append(points, kept...), append(others, left...)
+	}
+	noise, err := gradnoise.Fit(points, initialBatch)
+	if err != nil {
 		noise, err = gradnoise.FromRuns(points, initialBatch)
 	}
 	if err == nil {
 		points, s.Templates = noise.WithProgress(points, s.Templates)
 	}
-	points, left := convergence.Agreeing(points, initialBatch)
-	others = append(others, left...)
 	n := len(others)
 	if n == 0 {
 		return points, noise, nil, err
