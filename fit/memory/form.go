@@ -174,7 +174,7 @@ type point struct {
 	first, last   stage     // of the pipeline; the same without one
 	selective     bool      // selective recomputation
 	offload       int       // index of factors.state
-	knobs         []float64 // weights of factors.knobs
+	knobs         []float64 // weights of factors.knobs, for activations and for state
 }
 
 // stage is what a device of a pipeline stage keeps of the forward pass: bytes of
@@ -238,7 +238,7 @@ type factors struct {
 	experts, selective, reported   float64 // shares
 	activations, scores, again     float64 // of stage's bytes
 	logits, constant, headroom, sd float64
-	knobs                          []float64 // effects of the study's own knobs
+	knobs                          []float64 // effects of the study's own knobs, on activations and then on state
 }
 
 func factorsOf(x []float64) factors {
@@ -292,8 +292,9 @@ func (p *point) parts(f *factors) (first, last parts) {
 		kept *= f.selective
 	}
 	own := 1.
-	if len(p.knobs) > 0 {
-		own = math.Exp(floats.Dot(p.knobs, f.knobs))
+	if n := len(p.knobs); n > 0 {
+		own = math.Exp(floats.Dot(p.knobs, f.knobs[:n]))
+		sum *= math.Exp(floats.Dot(p.knobs, f.knobs[n:]))
 	}
 	of := func(s stage) parts {
 		return parts{sum, own * (s.activations*kept + s.scores*f.scores + s.recomputed*f.again), own * f.logits * s.logits, f.constant}

@@ -10,7 +10,8 @@ import (
 )
 
 // knob is one of the study's own knobs. It multiplies all that grows with the
-// batch: activations, attention scores and logits.
+// batch (activations, attention scores and logits), and by another factor the
+// parameters, gradients and optimizer state.
 type knob struct {
 	Name      string   `json:"name"`
 	Reference float64  `json:"reference,omitempty"` // of numbers > 0: the middle of those measured, in logarithms
@@ -50,8 +51,8 @@ func number(text string) float64 {
 	return math.NaN()
 }
 
-// sizeOf is the number of coordinates of knobs, each standard normal: two for a
-// number, one for each other value but the reference, and one that stands for all
+// sizeOf is the number of coordinates of either factor, each standard normal: two
+// for a number, one for each other value but the reference, and one that stands for all
 // values that were not measured.
 func sizeOf(ks []knob) (n int) {
 	for _, k := range ks {
@@ -64,10 +65,10 @@ func sizeOf(ks []knob) (n int) {
 
 // The factor of a number r over its reference is r^s·cosh(ln r)^c. What is kept
 // grows with its square at most, as attention scores with a length, or shrinks so:
-// s has a standard deviation of 1.5. A constant and a square, equal at the
-// reference, give s = c = 1; as no two terms differ more, that is two standard
-// deviations of c. Another value has a factor, usually within two, as 16 and 32 bit
-// have.
+// s has a standard deviation of 1.5. Parameters grow so with a width. A constant and
+// a square, equal at the reference, give s = c = 1; as no two terms differ more, that
+// is two standard deviations of c. Another value has a factor, usually within two, as
+// 16 and 32 bit have.
 const powerSD, curvatureSD, levelSD = 1.5, .5, math.Ln2
 
 // effect maps a standard normal variate to none, with probability one third, as many
@@ -77,7 +78,7 @@ func effect(x float64) float64 {
 	return math.Copysign(max(math.Abs(x)-none, 0)/sd, x)
 }
 
-// weightsOf returns the weights of the coordinates' effects in ln of the factor. A
+// weightsOf returns the weights of the coordinates' effects in ln of a factor. A
 // knob that is not given is at its reference. A text, or a number not above zero,
 // counts as 1/e of the numbers measured.
 func weightsOf(ks []knob, extra map[string]string) (w []float64) {

@@ -8,10 +8,12 @@ import (
 	"knee/data"
 )
 
-// jobWith is a job of unknown size whose activations grow with a knob of its own.
+// jobWith is a job of unknown size whose activations, and state if so, grow with a knob of
+// its own.
 type jobWith struct {
 	base, sample, capacity float64 // bytes
 	factor                 func(string) float64
+	state                  bool
 }
 
 func (j jobWith) peak(batch float64, value string) float64 {
@@ -38,15 +40,18 @@ func TestOwnKnobs(t *testing.T) {
 	for name, by := range map[string]struct {
 		factor          func(float64) float64 // of value/1024, or 1, 2, 3 for words
 		measured, asked []string
+		state           bool
 	}{
-		"half linear, half square": {func(r float64) float64 { return .6*r + .4*r*r }, numbers[:2], numbers[2:]},
-		"linear":                   {power(1), numbers[:2], numbers[2:]},
-		"square":                   {power(2), numbers[:2], numbers[2:]},
-		"without effect":           {power(0), numbers[:2], numbers[2:]},
-		"shrinking":                {power(-1), numbers[2:], numbers[:2]},
-		"one value":                {power(1), numbers[1:2], numbers[2:]},
-		"between":                  {power(1.5), []string{"512", "4096"}, numbers[1:3]},
-		"words":                    {func(r float64) float64 { return 1 + r/4 }, words[:2], words[2:]},
+		"half linear, half square": {func(r float64) float64 { return .6*r + .4*r*r }, numbers[:2], numbers[2:], false},
+		"linear":                   {power(1), numbers[:2], numbers[2:], false},
+		"square":                   {power(2), numbers[:2], numbers[2:], false},
+		"without effect":           {power(0), numbers[:2], numbers[2:], false},
+		"shrinking":                {power(-1), numbers[2:], numbers[:2], false},
+		"one value":                {power(1), numbers[1:2], numbers[2:], false},
+		"between":                  {power(1.5), []string{"512", "4096"}, numbers[1:3], false},
+		"words":                    {func(r float64) float64 { return 1 + r/4 }, words[:2], words[2:], false},
+		"all, linear":              {power(1), numbers[:2], numbers[2:], true},
+		"words, all":               {func(r float64) float64 { return (1 + r) / 2 }, words[:2], words[1:], true},
 	} {
 		factors := map[string]float64{"none": by.factor(1), "some": by.factor(2), "all": by.factor(3)}
 		for i, v := range numbers {
@@ -55,7 +60,7 @@ func TestOwnKnobs(t *testing.T) {
 		inside, n, safe, wrong := 0, 0, 0, 0
 		for seed := range uint64(16) {
 			rng := rand.New(rand.NewPCG(seed, 3))
-			j := jobWith{capacity: []float64{40 << 30, 80 << 30}[seed%2], factor: func(v string) float64 { return factors[v] }}
+			j := jobWith{state: by.state, capacity: []float64{40 << 30, 80 << 30}[seed%2], factor: func(v string) float64 { return factors[v] }}
 			j.base = (.05 + .35*rng.Float64()) * j.capacity
 			j.sample = .002 * math.Pow(10, rng.Float64()) * j.capacity
 			var ms []data.Measurement

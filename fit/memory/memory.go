@@ -53,7 +53,7 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 		}
 	}
 	for _, d := range m.Draws {
-		if len(d) != coordinates+sizeOf(m.Knobs) {
+		if len(d) != coordinates+2*sizeOf(m.Knobs) {
 			m.Draws = nil
 			break
 		}
@@ -137,7 +137,7 @@ func fitUnder(
 		rows = rows[:maxRows]
 	}
 	of := prior(m.Architecture)
-	own := slices.Repeat([]Gaussian{{0, 1}}, sizeOf(m.Knobs))
+	own := slices.Repeat([]Gaussian{{0, 1}}, 2*sizeOf(m.Knobs))
 	for _, w := range sample(rows, append(of[:], own...), seed) {
 		for i := range w.x {
 			w.x[i] = scalar.Round(w.x[i], 6) // as written to a file

@@ -76,7 +76,8 @@ var scatter = sync.OnceValue(func() []float64 {
 const surprise = .01
 
 // walkers is the number of draws, moves that of the steps each takes at a power
-// of the likelihood.
+// of the likelihood without own knobs: it grows with the coordinates, as the
+// length of such a chain does (Roberts, Gelman and Gilks, 1997).
 const walkers, moves = 128, 32
 
 // walker is a draw and its log likelihood.
@@ -129,7 +130,7 @@ func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 			chosen[w] = all[at]
 		}
 		all = chosen
-		for range moves {
+		for range moves * len(prior) / coordinates {
 			for w := range all {
 				all[w].move(all, power, rows, prior, rng)
 			}
