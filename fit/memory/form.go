@@ -170,10 +170,11 @@ func heldOf(parameters float64, c data.Config, n, layers float64) (h held) {
 
 // point is a configuration in the quantities of the form.
 type point struct {
-	dense, expert held  // outside experts and in them, if all parameters were there
-	first, last   stage // of the pipeline; the same without one
-	selective     bool  // selective recomputation
-	offload       int   // index of factors.state
+	dense, expert held      // outside experts and in them, if all parameters were there
+	first, last   stage     // of the pipeline; the same without one
+	selective     bool      // selective recomputation
+	offload       int       // index of factors.state
+	knobs         []float64 // weights of factors.knobs, for activations and for state
 }
 
 // stage is what a device of a pipeline stage keeps of the forward pass: bytes of
@@ -237,14 +238,18 @@ type factors struct {
 	experts, selective, reported   float64 // shares
 	activations, scores, again     float64 // of stage's bytes
 	logits, constant, headroom, sd float64
+	knobs                          []float64 // effects of the study's own knobs, on activations and then on state
 }
 
-func factorsOf(x *[coordinates]float64) factors {
+func factorsOf(x []float64) factors {
 	over := math.Exp(x[overhead])
 	f := factors{
 		experts: share(x[experts]), reported: share(x[reported]), selective: everySecond + (1-everySecond)*share(x[selective]),
 		activations: over * math.Exp(x[activation]), logits: over * math.Exp(x[logits]),
 		constant: math.Exp(x[constant]), headroom: x[headroom], sd: math.Exp(x[noise]),
+	}
+	for _, own := range x[coordinates:] {
+		f.knobs = append(f.knobs, effect(own))
 	}
 	f.scores = f.activations * share(x[scores]) * math.Exp(x[scoreBytes])
 	f.again = f.scores * share(x[recomputed])
@@ -286,8 +291,13 @@ func (p *point) parts(f *factors) (first, last parts) {
 	if p.selective {
 		kept *= f.selective
 	}
+	own := 1.
+	if n := len(p.knobs); n > 0 {
+		own = math.Exp(floats.Dot(p.knobs, f.knobs[:n]))
+		sum *= math.Exp(floats.Dot(p.knobs, f.knobs[n:]))
+	}
 	of := func(s stage) parts {
-		return parts{sum, s.activations*kept + s.scores*f.scores + s.recomputed*f.again, f.logits * s.logits, f.constant}
+		return parts{sum, own * (s.activations*kept + s.scores*f.scores + s.recomputed*f.again), own * f.logits * s.logits, f.constant}
 	}
 	return of(p.first), of(p.last)
 }

@@ -29,6 +29,7 @@ type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most maxDraws
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
+	Knobs        []knob             `json:"knobs,omitempty"`            // the study's own
 
 	factors []factors // of the draws
 }
@@ -46,8 +47,13 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	if len(m.Draws) == 0 || len(m.Draws) > maxDraws {
 		return fmt.Errorf("%d draws of the memory model, want 1 to %d", len(m.Draws), maxDraws)
 	}
+	for _, k := range m.Knobs {
+		if (k.Reference > 0) != (len(k.Values) == 0) {
+			return fmt.Errorf("knob %q of the memory model without a measured value", k.Name)
+		}
+	}
 	for _, d := range m.Draws {
-		if len(d) != coordinates {
+		if len(d) != coordinates+2*sizeOf(m.Knobs) {
 			m.Draws = nil
 			break
 		}
@@ -68,7 +74,7 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 func (m *Model) count() {
 	m.factors = make([]factors, len(m.Draws))
 	for i, d := range m.Draws {
-		m.factors[i] = factorsOf((*[coordinates]float64)(d))
+		m.factors[i] = factorsOf(d)
 	}
 }
 
@@ -96,6 +102,7 @@ func fitUnder(
 		}
 	}
 	var rows []observation
+	var measured []data.Config
 	for _, r := range ms {
 		arch := r.Architecture
 		if arch.Zero() {
@@ -117,7 +124,11 @@ func fitUnder(
 		default:
 			continue
 		}
-		rows = append(rows, o)
+		rows, measured = append(rows, o), append(measured, r.Config)
+	}
+	m.Knobs = knobsOf(measured)
+	for i, c := range measured {
+		rows[i].knobs = weightsOf(m.Knobs, c.Extra)
 	}
 	if n := len(rows); n > maxRows { // evenly spaced
 		for i := range maxRows {
@@ -125,11 +136,13 @@ func fitUnder(
 		}
 		rows = rows[:maxRows]
 	}
-	for _, w := range sample(rows, prior(m.Architecture), seed) {
+	of := prior(m.Architecture)
+	own := slices.Repeat([]Gaussian{{0, 1}}, 2*sizeOf(m.Knobs))
+	for _, w := range sample(rows, append(of[:], own...), seed) {
 		for i := range w.x {
 			w.x[i] = scalar.Round(w.x[i], 6) // as written to a file
 		}
-		m.Draws = append(m.Draws, w.x[:])
+		m.Draws = append(m.Draws, w.x)
 	}
 	m.count()
 	return m
@@ -164,6 +177,13 @@ func (m *Model) For(a data.Architecture) *Model {
 	return &out
 }
 
+// point returns the point of a configuration of this job.
+func (m *Model) point(c data.Config) point {
+	p := pointOf(c, m.Architecture)
+	p.knobs = weightsOf(m.Knobs, c.Extra)
+	return p
+}
+
 // Predict predicts the memory of a configuration. An unknown batch counts as
 // one sample.
 func (m *Model) Predict(c data.Config) Prediction {
@@ -171,7 +191,7 @@ func (m *Model) Predict(c data.Config) Prediction {
 	if c.LocalBatch <= 0 {
 		c.LocalBatch = 1
 	}
-	p := pointOf(c, m.Architecture)
+	p := m.point(c)
 	for i := range m.factors {
 		f := &m.factors[i]
 		out.Fits += f.fits(p.ln(f), out.Capacity) / float64(len(m.factors))
@@ -202,7 +222,7 @@ func (f *factors) fits(ln, capacity float64) float64 {
 
 // FitsGiven predicts the probability that c fits, given that ran does.
 func (m *Model) FitsGiven(c, ran data.Config) float64 {
-	p, before := pointOf(c, m.Architecture), pointOf(ran, m.Architecture)
+	p, before := m.point(c), m.point(ran)
 	var both, sum float64
 	for i := range m.factors {
 		f := &m.factors[i]

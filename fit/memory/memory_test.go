@@ -38,7 +38,7 @@ func TestPartsByHand(t *testing.T) {
 		{"state on the host", config(1, 1, data.Layout{Offload: "cpu"}), 5. / 2 * gpt.Count(), (34*token + scores) * 24, logits},
 	} {
 		p := pointOf(c.config, gpt)
-		_, got := p.parts(new(factorsOf(&x)))
+		_, got := p.parts(new(factorsOf(x[:])))
 		for name, v := range map[string][2]float64{"state": {got.state, e * c.state}, "activations": {got.activations, e * c.activations}, "logits": {got.logits, e * c.logits}, "constant": {got.constant, context}} {
 			if math.Abs(v[0]/v[1]-1) > 1e-9 {
 				t.Errorf("%s: %s %.9g bytes, want %.9g", c.name, name, v[0], v[1])
@@ -63,7 +63,7 @@ func TestExperts(t *testing.T) {
 		{data.Layout{EP: 8, Sharding: "zero1", TP: 2}, (5*(1-in+in/8) + 12./16) / 2},
 	} {
 		p := pointOf(config(32, 1, c.layout), moe)
-		if first, _ := p.parts(new(factorsOf(&x))); math.Abs(first.state/(c.bytes*moe.Count())-1) > 1e-9 {
+		if first, _ := p.parts(new(factorsOf(x[:]))); math.Abs(first.state/(c.bytes*moe.Count())-1) > 1e-9 {
 			t.Errorf("%v: %g bytes of state, want %g", c.layout, first.state, c.bytes*moe.Count())
 		}
 	}
@@ -142,7 +142,7 @@ func TestScoresOfUnknownSize(t *testing.T) {
 	x[scores] = 5 // all are kept
 	peak := func(c data.Config) float64 {
 		p := pointOf(c, gpt)
-		return math.Exp(p.ln(new(factorsOf(&x))))
+		return math.Exp(p.ln(new(factorsOf(x[:]))))
 	}
 	selective := data.Layout{Recompute: "selective"}
 	var ms []data.Measurement
@@ -192,7 +192,7 @@ func TestWordsUnmeasured(t *testing.T) {
 			x[noise] = math.Log(.03)
 			peak := func(c data.Config) float64 {
 				p := pointOf(c, gpt)
-				return math.Exp(p.ln(new(factorsOf(&x))) + .03*rng.NormFloat64())
+				return math.Exp(p.ln(new(factorsOf(x[:]))) + .03*rng.NormFloat64())
 			}
 			var ms []data.Measurement
 			for i, batch := range []float64{1, 2, 4, 8} {

@@ -74,10 +74,9 @@ func (s source) scoreOf(known int, larger bool, prior func(data.Architecture) [c
 					continue
 				}
 				out.ran[bin]++
-				p, density := pointOf(r.Config, m.Architecture), 0.
+				p, density := m.point(r.Config), 0.
 				for _, d := range m.Draws {
-					x := (*[coordinates]float64)(d)
-					density += math.Exp(logLikelihood(x, []observation{{point: p, ln: math.Log(r.PeakMemory)}})) / float64(len(m.Draws))
+					density += math.Exp(logLikelihood(d, []observation{{point: p, ln: math.Log(r.PeakMemory)}})) / float64(len(m.Draws))
 				}
 				peak := m.interval(p.lnReported)
 				out.errors, out.density = append(out.errors, 100*math.Abs(peak.Mean/r.PeakMemory-1)), append(out.density, math.Log(density))
@@ -145,13 +144,13 @@ func TestPeakOfRankZero(t *testing.T) {
 			c := config(2, b, data.Layout{PP: stages, Recompute: "full"})
 			c.AccumSteps = 7
 			p := pointOf(c, gpt)
-			ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: 1, PeakMemory: math.Exp(p.lnReported(new(factorsOf(&x))))})
+			ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: 1, PeakMemory: math.Exp(p.lnReported(new(factorsOf(x[:]))))})
 		}
 	}
 	c := ms[5].Config
 	c.LocalBatch = 20
 	p := pointOf(c, gpt)
-	first, last := p.lnReported(new(factorsOf(&x))), p.ln(new(factorsOf(&x)))
+	first, last := p.lnReported(new(factorsOf(x[:]))), p.ln(new(factorsOf(x[:])))
 	if math.Exp(first) > 30<<30 || math.Exp(last) < 40<<30 {
 		t.Fatalf("the case is not one: the first stage takes %g bytes, the last %g", math.Exp(first), math.Exp(last))
 	}

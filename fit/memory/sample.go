@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/floats"
@@ -22,7 +23,7 @@ type observation struct {
 const maxRows = 96
 
 // logPrior is the log prior density of coordinates, up to a constant.
-func logPrior(x *[coordinates]float64, prior *[coordinates]Gaussian) (v float64) {
+func logPrior(x []float64, prior []Gaussian) (v float64) {
 	for i, p := range prior {
 		z := (x[i] - p.Mean) / p.SD
 		v -= z * z / 2
@@ -33,7 +34,7 @@ func logPrior(x *[coordinates]float64, prior *[coordinates]Gaussian) (v float64)
 // logLikelihood is the log likelihood of coordinates, up to a constant. Peaks
 // scatter as Student's t with four degrees of freedom, as single runs allocate
 // differently.
-func logLikelihood(x *[coordinates]float64, rows []observation) (v float64) {
+func logLikelihood(x []float64, rows []observation) (v float64) {
 	f := factorsOf(x)
 	for i := range rows {
 		o := &rows[i]
@@ -75,12 +76,13 @@ var scatter = sync.OnceValue(func() []float64 {
 const surprise = .01
 
 // walkers is the number of draws, moves that of the steps each takes at a power
-// of the likelihood.
+// of the likelihood without own knobs: it grows with the coordinates, as the
+// length of such a chain does (Roberts, Gelman and Gilks, 1997).
 const walkers, moves = 128, 32
 
 // walker is a draw and its log likelihood.
 type walker struct {
-	x          [coordinates]float64
+	x          []float64
 	likelihood float64
 }
 
@@ -89,13 +91,16 @@ type walker struct {
 // moved, until the power is 1 (Del Moral, Doucet and Jasra, "Sequential Monte Carlo
 // samplers", 2006). It begins with many more, so that few are resampled often.
 // Without rows it draws from the prior.
-func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walker {
+func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
 	n := walkers
 	if len(rows) > 0 {
 		n *= moves
 	}
 	all := make([]walker, n)
+	for w := range all {
+		all[w].x = make([]float64, len(prior))
+	}
 	for i, p := range prior { // a Latin hypercube
 		for w, at := range rng.Perm(n) {
 			all[w].x[i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/float64(n))
@@ -105,7 +110,7 @@ func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walke
 		return all
 	}
 	for w := range all {
-		all[w].likelihood = logLikelihood(&all[w].x, rows)
+		all[w].likelihood = logLikelihood(all[w].x, rows)
 	}
 	for power := 0.; power < 1; {
 		rise, step := 0., 1-power // bisection
@@ -125,9 +130,9 @@ func sample(rows []observation, prior [coordinates]Gaussian, seed int64) []walke
 			chosen[w] = all[at]
 		}
 		all = chosen
-		for range moves {
+		for range moves * len(prior) / coordinates {
 			for w := range all {
-				all[w].move(all, power, rows, &prior, rng)
+				all[w].move(all, power, rows, prior, rng)
 			}
 		}
 	}
@@ -153,23 +158,23 @@ func weigh(all []walker, power float64) (weights []float64, effective float64) {
 // equal chance, scaled as is best for a normal posterior (differential evolution,
 // ter Braak, Statistics and Computing, 2006; Vrugt et al., 2009). This needs neither
 // derivatives nor scales.
-func (w *walker) move(all []walker, power float64, rows []observation, prior *[coordinates]Gaussian, rng *rand.Rand) {
-	y, priors := w.x, 0.
-	if i := rng.IntN(2 * coordinates); i < coordinates {
+func (w *walker) move(all []walker, power float64, rows []observation, prior []Gaussian, rng *rand.Rand) {
+	y, priors := slices.Clone(w.x), 0.
+	if i := rng.IntN(2 * len(y)); i < len(y) {
 		y[i] = prior[i].Mean + prior[i].SD*rng.NormFloat64()
 	} else {
 		a, b := &all[rng.IntN(len(all))], &all[rng.IntN(len(all))]
 		if a == b || a == w || b == w {
 			return
 		}
-		in := rng.Uint64N(1<<coordinates-1) + 1
+		in := rng.Uint64N(1<<min(len(y), 63)-1) + 1
 		scale := 2.38 / math.Sqrt(2*float64(bits.OnesCount64(in)))
 		for i := range y {
-			y[i] += scale * (a.x[i] - b.x[i]) * float64(in>>i&1)
+			y[i] += scale * (a.x[i] - b.x[i]) * float64(in>>(i%63)&1)
 		}
-		priors = logPrior(&y, prior) - logPrior(&w.x, prior)
+		priors = logPrior(y, prior) - logPrior(w.x, prior)
 	}
-	v := logLikelihood(&y, rows)
+	v := logLikelihood(y, rows)
 	if math.Log(rng.Float64()) < power*(v-w.likelihood)+priors {
 		w.x, w.likelihood = y, v
 	}
