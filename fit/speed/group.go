@@ -23,8 +23,9 @@ type group struct {
 	family    string
 	plain     bool // layouts are left out
 	types     []string
-	rows      []row // merged repetitions, at most maxRows
-	counts    []int // measurements before merging, by GPU type
+	rows      []row              // merged repetitions, at most maxRows
+	held      []data.Measurement // of the same mode, see [Settings.HeldOut]
+	counts    []int              // measurements before merging, by GPU type
 	pts       []form.Point
 	knobs     []knob
 	ranges    []measuredRange // by GPU type
@@ -63,7 +64,12 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 		}
 		g.counts[slices.Index(g.types, m.GPUType)]++
 	}
-	g.rows = selectRows(merge(ms), maxRows)
+	for _, m := range s.HeldOut {
+		if m.ModeOrDefault() == g.mode {
+			g.held = append(g.held, m)
+		}
+	}
+	g.rows = selectRows(merge(ms), maxRows, g.held)
 	slices.SortStableFunc(g.rows, func(a, b row) int {
 		return cmp.Or(slices.Index(g.types, a.GPUType)-slices.Index(g.types, b.GPUType), a.Workers-b.Workers, cmp.Compare(a.LocalBatch, b.LocalBatch), cmp.Compare(a.Key(), b.Key()))
 	})
@@ -117,7 +123,7 @@ func (g *group) measure() {
 			g.without++
 		}
 	}
-	g.knobs = knobsOf(g.rows)
+	g.knobs = knobsOf(g.rows, g.held)
 	g.ranges = nil
 	for _, t := range g.types {
 		g.ranges = append(g.ranges, rangeOf(g.rows, t, g.knobs))
