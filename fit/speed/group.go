@@ -43,6 +43,7 @@ type group struct {
 	evidence  float64 // log evidence
 	post      *posterior
 	absent    []string // coordinates of parts of the form that take no time
+	separate  bool     // see [assumption.Separate]
 	members   []member // further models in the average
 }
 
@@ -179,8 +180,13 @@ func (g *group) prepare() error {
 		}
 		blocks = append(blocks, block)
 	}
+	var relations []relation
+	if !g.separate {
+		relations = g.sharedNetwork(f.Names(), blocks)
+	}
 	o, err := observe(g.rows, g.pts, k)
 	g.task = &task{observed: o, form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
+	g.task.coords.relations = relations
 	return err
 }
 
