@@ -244,7 +244,7 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 	if len(known) == 0 {
 		return nil
 	}
-	m, err := fit.FitContext(ctx, train, fit.Settings{Family: t.family, Seed: seed})
+	m, err := fit.FitContext(ctx, train, fit.Settings{Family: t.family, Seed: seed, HeldOut: known})
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,23 @@ func TestForwardPredictsTheLarger(t *testing.T) {
 	}
 }
 
+// A knob that is 0 on the larger sizes alone is no reason to refuse a fold.
+func TestForwardOfKnobsAtZero(t *testing.T) {
+	ms := measureTruth(t, "a100", 1)
+	larger := 0
+	for i := range ms {
+		ms[i].Extra = map[string]string{"prefetch": "2"}
+		if ms[i].Workers > 4 {
+			ms[i].Extra["prefetch"] = "0"
+			larger++
+		}
+	}
+	v := validate(t, ms, nil, ValidationSettings{Method: Forward})
+	if len(v.Residuals) != larger {
+		t.Errorf("%d residuals of %d larger rows", len(v.Residuals), larger)
+	}
+}
+
 func TestHeldOutNamesWhatWasNeverTrained(t *testing.T) {
 	ms := noisy(t)
 	test := []data.Measurement{ms[0], ms[1], ms[2], ms[29]}

@@ -15,10 +15,13 @@ type assumption struct {
 	PerNode float64 `json:"per_node,omitempty"`           // workers that fill a node; 0: all links are alike
 	// Which workers share their input, which then may limit them.
 	Shared form.Sharing `json:"shared_input,omitempty"`
+	// The network of GPU types that were not measured on several nodes is
+	// unknown; else it is that of a type that was.
+	Separate bool `json:"separate_networks,omitempty"`
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.separate}
 }
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
@@ -27,7 +30,8 @@ const gpusPerNode = 8
 
 // assumptions returns the group's own and the other possible ones, all equally
 // likely. Without batches, the local or the global one was the same in all
-// rows. Without nodes, all links are alike, or nodes have [gpusPerNode].
+// rows. Without nodes, all links are alike, or nodes have [gpusPerNode]. GPU
+// types share the network between nodes, or those not measured on it have others.
 func (g *group) assumptions() []assumption {
 	own := g.assumed()
 	all := []assumption{own}
@@ -40,6 +44,12 @@ func (g *group) assumptions() []assumption {
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		for _, a := range all {
 			all = append(all, assumption{Fixed: a.Fixed, PerNode: gpusPerNode - own.PerNode})
+		}
+	}
+	if _, others := g.networked(); others != nil {
+		for _, a := range all {
+			a.Separate = true
+			all = append(all, a)
 		}
 	}
 	return all
@@ -79,7 +89,7 @@ func (g *group) begin(ctx context.Context) error {
 // assumption, without parts of the form.
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
-	m.scale.Fixed, m.scale.PerNode, m.scale.Shared, m.absent, m.members = a.Fixed, a.PerNode, a.Shared, absent, nil
+	m.scale.Fixed, m.scale.PerNode, m.scale.Shared, m.separate, m.absent, m.members = a.Fixed, a.PerNode, a.Shared, a.Separate, absent, nil
 	return &m, m.prepare()
 }
 

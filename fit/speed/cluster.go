@@ -6,6 +6,7 @@ import (
 
 	"knee/data"
 	"knee/fit/prior"
+	"knee/fit/speed/form"
 )
 
 // borrowed is the part of a prior that comes from other jobs of the cluster and
@@ -137,6 +138,52 @@ func (g *group) links(names []string) []link {
 				math.Log(b.MessageBytes/b.Interconnect) - achievedLn - math.Log(g.scale.Time),
 			})
 		}
+	}
+	return all
+}
+
+// networkSD is the sd of ln of the ratio of the times between two nodes of two
+// GPU types that share a network: within a factor of two.
+const networkSD = math.Ln2
+
+// networked returns the first GPU type that was measured on several nodes, and
+// those that were not, in this job or others; nil if there is none of either.
+func (g *group) networked() (measured int, others []int) {
+	several := func(r measuredRange) bool { return r.Nodes[1] > 1 }
+	measured = slices.IndexFunc(g.ranges, several)
+	if measured < 0 || g.family != form.CollectiveFamily {
+		return 0, nil
+	}
+	for t := range g.types {
+		if !several(g.ranges[t]) && g.borrowed[t].Coordinates == nil {
+			others = append(others, t)
+		}
+	}
+	return measured, others
+}
+
+// relation adds a weighted sum of the parameters θ to one of them.
+type relation struct {
+	to      int
+	weights []float64
+}
+
+// sharedNetwork makes inter_over_intra of the GPU types that were not measured on
+// several nodes relative to the value with which the time between nodes is that
+// of a type that was: the prior mean of a network that both share.
+func (g *group) sharedNetwork(names []string, blocks [][]prior.Coordinate) (all []relation) {
+	measured, others := g.networked()
+	ratio := slices.Index(names, "inter_over_intra")
+	for _, t := range others {
+		r := relation{t*len(names) + ratio, make([]float64, len(g.types)*len(names))}
+		for i, name := range names { // a time between nodes is the sum of three logarithms
+			if i == ratio || name == "intra" || name == typeFactor {
+				r.weights[measured*len(names)+i], r.weights[t*len(names)+i] = 1, -1
+			}
+		}
+		r.weights[r.to] = 0
+		blocks[t][ratio] = prior.Coordinate{SD: networkSD, Own: 1}
+		all = append(all, r)
 	}
 	return all
 }

@@ -70,9 +70,9 @@ func TestMemoryOfOtherJobs(t *testing.T) {
 	checkRoundTripped(t, m, far)
 }
 
-// A borrowed prior is kept in the file, so that the model predicts the same
-// without the other jobs.
-func checkRoundTripped(t *testing.T, m *Model, c data.Config) {
+// checkRoundTrip compares the predictions of a model and of its file, which it
+// returns.
+func checkRoundTrip(t *testing.T, m *Model, c data.Config) []byte {
 	t.Helper()
 	text, err := m.MarshalJSON()
 	if err != nil {
@@ -86,6 +86,14 @@ func checkRoundTripped(t *testing.T, m *Model, c data.Config) {
 	if got, err := back.Predict(c); err != nil || got != want {
 		t.Errorf("%+v became %+v, error %v", want, got, err)
 	}
+	return text
+}
+
+// A borrowed prior is kept in the file, so that the model predicts the same
+// without the other jobs.
+func checkRoundTripped(t *testing.T, m *Model, c data.Config) {
+	t.Helper()
+	text := checkRoundTrip(t, m, c)
 	broken := bytes.Replace(text, []byte(`"sd":`), []byte(`"sd":-`), 1)
 	if _, err := Restore(broken, m.Job(), m.seed); err == nil || !strings.Contains(err.Error(), "borrowed prior") {
 		t.Errorf("a negative sd: error %v", err)
@@ -125,6 +133,47 @@ func TestLinkOfTheUser(t *testing.T) {
 			t.Errorf("%+v: error %v", s, err)
 		}
 	}
+}
+
+// A GPU type measured on one node has the network of the other type, whose
+// absolute time it keeps, or else another one, here ten times faster: the interval
+// holds both, and the median is nearer to the first.
+func TestNetworkOfASecondType(t *testing.T) {
+	at := func(gpu string, workers int) data.Config {
+		return data.Config{Job: "j", GPUType: gpu, Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: 32}
+	}
+	slow := &form.Collective{Fixed: .004, PerBatch: .02, RefBatch: 32, Intra: .001, Inter: .06, Tree: 1, Overlap: 1.5}
+	fast, faster := *slow, *slow
+	fast.Fixed, fast.PerBatch, fast.Intra = slow.Fixed*.4, slow.PerBatch*.4, slow.Intra*.4
+	faster.Fixed, faster.PerBatch, faster.Intra, faster.Inter = fast.Fixed, fast.PerBatch, fast.Intra, slow.Inter/10
+	var ms []data.Measurement
+	for _, k := range []int{1, 2, 4, 8, 16, 32} {
+		c := at("a100", k)
+		ms = append(ms, data.Measurement{Config: c, StepTime: slow.StepTime(c), Status: data.OK})
+	}
+	for _, k := range []int{1, 8} {
+		c := at("h100", k)
+		ms = append(ms, data.Measurement{Config: c, StepTime: fast.StepTime(c), Status: data.OK})
+	}
+	m, err := fitAll(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{16, 32, 64} {
+		c := at("h100", k)
+		p, err := m.Predict(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, other := fast.StepTime(c), faster.StepTime(c)
+		if off := math.Log(p.Median / other); off < math.Log(same/other)/2 {
+			t.Errorf("%d workers: median %.3g s; on the first type's network %.3g s, on another %.3g s", k, p.Median, same, other)
+		}
+		if p.StepTime.Lo > other || p.StepTime.Hi < same {
+			t.Errorf("%d workers: interval %+v; on the first type's network %.3g s, on another %.3g s", k, p.StepTime, same, other)
+		}
+	}
+	checkRoundTrip(t, m, at("h100", 64))
 }
 
 // With measurements on several nodes, a different cluster does not mislead a

@@ -3,6 +3,7 @@ package speed
 import (
 	"math"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"knee/fit/prior"
@@ -16,6 +17,8 @@ type coordinates struct {
 	n, types int
 	mean     []float64   // types blocks of n
 	chol     [][]float64 // per coordinate, the lower triangle of C, types×types
+	// Some parameters are relative to others, which are not.
+	relations []relation
 }
 
 // newCoordinates combines the priors of the coordinates of each GPU type.
@@ -76,12 +79,19 @@ func (c *coordinates) theta(z []float64) []float64 {
 			}
 		}
 	}
+	for _, r := range c.relations {
+		x[r.to] += blas64.Dot(vec(r.weights), vec(x))
+	}
 	return x
 }
 
 // z is the inverse of theta.
 func (c *coordinates) z(theta []float64) []float64 {
 	z := make([]float64, len(theta))
+	theta = append([]float64(nil), theta...)
+	for _, r := range c.relations {
+		theta[r.to] -= blas64.Dot(vec(r.weights), vec(theta))
+	}
 	for i, l := range c.chol {
 		for t := range c.types {
 			d := theta[t*c.n+i] - c.mean[t*c.n+i]
@@ -98,6 +108,9 @@ func (c *coordinates) z(theta []float64) []float64 {
 
 // pull turns derivatives by θ into derivatives by z, in place.
 func (c *coordinates) pull(d []float64) {
+	for _, r := range c.relations {
+		blas64.Axpy(d[r.to], vec(r.weights), vec(d))
+	}
 	for i, l := range c.chol {
 		for u := range c.types { // in place: d[u] is not needed for later u
 			var s float64
@@ -114,7 +127,7 @@ func (c *coordinates) starts(f form.Form) [][]float64 {
 	names := f.Names()
 	var all [][]float64
 	for _, shift := range f.Starts() {
-		x := append([]float64(nil), c.mean...)
+		x := c.theta(make([]float64, c.len()))
 		for j := range x {
 			x[j] += shift[names[j%c.n]]
 		}

@@ -83,6 +83,7 @@ func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Set
 	if len(large) == 0 {
 		return nil
 	}
+	with.HeldOut = large
 	if m, err = Fit(ctx, small, with); err != nil {
 		return err
 	}

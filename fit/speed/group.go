@@ -23,8 +23,9 @@ type group struct {
 	family    string
 	plain     bool // layouts are left out
 	types     []string
-	rows      []row // merged repetitions, at most maxRows
-	counts    []int // measurements before merging, by GPU type
+	rows      []row              // merged repetitions, at most maxRows
+	held      []data.Measurement // of the same mode, see [Settings.HeldOut]
+	counts    []int              // measurements before merging, by GPU type
 	pts       []form.Point
 	knobs     []knob
 	ranges    []measuredRange // by GPU type
@@ -42,6 +43,7 @@ type group struct {
 	evidence  float64 // log evidence
 	post      *posterior
 	absent    []string // coordinates of parts of the form that take no time
+	separate  bool     // see [assumption.Separate]
 	members   []member // further models in the average
 }
 
@@ -63,7 +65,12 @@ func newGroup(ms []data.Measurement, s Settings) (*group, error) {
 		}
 		g.counts[slices.Index(g.types, m.GPUType)]++
 	}
-	g.rows = selectRows(merge(ms), maxRows)
+	for _, m := range s.HeldOut {
+		if m.ModeOrDefault() == g.mode {
+			g.held = append(g.held, m)
+		}
+	}
+	g.rows = selectRows(merge(ms), maxRows, g.held)
 	slices.SortStableFunc(g.rows, func(a, b row) int {
 		return cmp.Or(slices.Index(g.types, a.GPUType)-slices.Index(g.types, b.GPUType), a.Workers-b.Workers, cmp.Compare(a.LocalBatch, b.LocalBatch), cmp.Compare(a.Key(), b.Key()))
 	})
@@ -117,7 +124,7 @@ func (g *group) measure() {
 			g.without++
 		}
 	}
-	g.knobs = knobsOf(g.rows)
+	g.knobs = knobsOf(g.rows, g.held)
 	g.ranges = nil
 	for _, t := range g.types {
 		g.ranges = append(g.ranges, rangeOf(g.rows, t, g.knobs))
@@ -173,8 +180,13 @@ func (g *group) prepare() error {
 		}
 		blocks = append(blocks, block)
 	}
+	var relations []relation
+	if !g.separate {
+		relations = g.sharedNetwork(f.Names(), blocks)
+	}
 	o, err := observe(g.rows, g.pts, k)
 	g.task = &task{observed: o, form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
+	g.task.coords.relations = relations
 	return err
 }
 

@@ -65,8 +65,9 @@ func (k *knob) size() int {
 	return len(k.values)
 }
 
-// knobsOf finds the knobs of rows.
-func knobsOf(rows []row) []knob {
+// knobsOf finds the knobs of rows; the scale of each also holds the values of
+// held.
+func knobsOf(rows []row, held []data.Measurement) []knob {
 	own := map[string]bool{}
 	layouts, sized := false, true
 	for _, r := range rows {
@@ -102,26 +103,33 @@ func knobsOf(rows []row) []knob {
 				k.usual = v
 			}
 		}
-		k.measure()
+		beyond := map[string]bool{}
+		for _, m := range held {
+			beyond[k.of(m.Config, form.OffsetsOf(m.Architecture).Unit)] = true
+		}
+		k.measure(beyond)
 		k.first = at
 		at += k.size()
 	}
 	return ks
 }
 
-// measure sets how values become coordinates.
-func (k *knob) measure() {
+// measure sets how values become coordinates, those held out too.
+func (k *knob) measure(held map[string]bool) {
 	var xs []float64
-	k.lo, k.hi = math.Inf(1), math.Inf(-1)
-	for _, v := range k.values {
+	k.lo, k.hi, k.log = math.Inf(1), math.Inf(-1), true
+	for _, v := range slices.AppendSeq(slices.Clone(k.values), maps.Keys(held)) {
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return
 		}
-		xs = append(xs, x)
-		k.lo, k.hi = min(k.lo, x), max(k.hi, x)
+		k.log = k.log && x > 0
+		if len(xs) < len(k.values) {
+			xs = append(xs, x)
+			k.lo, k.hi = min(k.lo, x), max(k.hi, x)
+		}
 	}
-	k.numeric, k.log, k.unit = true, k.lo > 0, 1
+	k.numeric, k.unit = true, 1
 	for i := range xs {
 		if k.log {
 			xs[i] = math.Log(xs[i])
@@ -146,7 +154,7 @@ func (k *knob) measure() {
 func (k *knob) coordinates(x []float64, value string) (out []float64, known bool) {
 	if k.numeric {
 		v, err := strconv.ParseFloat(value, 64)
-		if v == 0 && k.lo == 1 && k.hi == 1 {
+		if k.log && v == 0 && k.lo == 1 && k.hi == 1 {
 			v = math.Exp(-1) // a switch that was always on
 		}
 		if err != nil || k.log && !(v > 0) || math.IsInf(v, 0) || math.IsNaN(v) {

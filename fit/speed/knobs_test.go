@@ -95,6 +95,40 @@ func TestSwitchMeasuredOn(t *testing.T) {
 }
 
 // Three rows with four knobs give predictions with wide intervals.
+// Whether a knob counts by its logarithm is decided by all rows of a job, those
+// to predict from the others too.
+func TestKnobScaleOfAllRows(t *testing.T) {
+	var ms []data.Measurement
+	for i, k := range []int{1, 1, 1, 2, 4, 8} {
+		m := measured(k, 32, .1+.01*float64(i))
+		m.Extra = map[string]string{"prefetch": []string{"2", "4", "8", "0", "0", "0"}[i]}
+		ms = append(ms, m)
+	}
+	m, err := fitAll(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := m.Families(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scores {
+		if len(s.Warnings) > 0 || math.IsNaN(s.Forward) {
+			t.Errorf("family %s: %q, forward %v", s.Family, s.Warnings, s.Forward)
+		}
+	}
+	for _, s := range []Settings{{HeldOut: ms[4:]}, {}} {
+		fold, err := fitAll(ms[:3], s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fold.Predict(ms[4].Config)
+		if (err == nil) != (s.HeldOut != nil) {
+			t.Errorf("0 of a knob measured from 2 to 8, held out %d: %v", len(s.HeldOut), err)
+		}
+	}
+}
+
 func TestMoreKnobsThanRows(t *testing.T) {
 	var ms []data.Measurement
 	for i := range 3 {

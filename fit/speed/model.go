@@ -30,6 +30,9 @@ type Settings struct {
 	// two nodes. 0 if unknown.
 	MessageBytes float64
 	Interconnect float64
+	// HeldOut are measurements of the job to predict, not to fit. With them the
+	// scale of every knob is that of a fit to all.
+	HeldOut []data.Measurement
 	// Screened skips the search for outliers, which were left out before.
 	Screened bool
 	// FormOnly fits only the parametric form: [Model.Timer], without predictions.

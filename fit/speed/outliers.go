@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 
 	"knee/data"
 	"knee/internal/gp"
+	"knee/internal/grouped"
 	"knee/internal/quantile"
 )
 
@@ -88,7 +90,7 @@ func (g *group) worst() int {
 func screenRepeats(ms []data.Measurement) (kept []data.Measurement, outliers []string) {
 	times := map[string][]float64{}
 	for _, m := range ms {
-		key := m.Key()
+		key := repeatKey(m)
 		times[key] = append(times[key], m.StepTime)
 	}
 	middle := map[string]float64{}
@@ -96,7 +98,7 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, outliers []s
 		middle[key] = quantile.Median(runs)
 	}
 	for _, m := range ms {
-		key := m.Key()
+		key := repeatKey(m)
 		runs := len(times[key])
 		if off := math.Log(m.StepTime / middle[key]); runs >= 3 && math.Abs(off) > math.Log(outlierFactor) {
 			outliers = append(outliers, (&row{Measurement: m}).contradicted(off, runs-1)+": left out")
@@ -104,7 +106,34 @@ func screenRepeats(ms []data.Measurement) (kept []data.Measurement, outliers []s
 		}
 		kept = append(kept, m)
 	}
-	return kept, outliers
+	return kept, append(outliers, disagreements(kept)...)
+}
+
+// disagreements returns a message that names the configuration whose runs differ
+// most, if any do by warnFactor and by more than their standard errors explain.
+func disagreements(ms []data.Measurement) []string {
+	keys, runs := grouped.By(ms, repeatKey)
+	most, says, others := 0., "", -1
+	for _, key := range keys {
+		byTime := func(a, b data.Measurement) int { return cmp.Compare(a.StepTime, b.StepTime) }
+		short, long := slices.MinFunc(runs[key], byTime), slices.MaxFunc(runs[key], byTime)
+		off := math.Log(long.StepTime / short.StepTime)
+		if off <= math.Log(warnFactor) || off <= outlierDeviations*math.Sqrt(relativeVariance(short)+relativeVariance(long)) {
+			continue
+		}
+		if others++; off > most {
+			most = off
+			says = fmt.Sprintf("%s takes %.3g s, %.1f times %s, the same configuration: remove the run that was disturbed, or record what differs as a knob",
+				cmp.Or(long.Source.String(), long.Config.String()), long.StepTime, math.Exp(off), cmp.Or(short.Source.String(), "another run"))
+		}
+	}
+	switch {
+	case others < 0:
+		return nil
+	case others > 0:
+		says += fmt.Sprintf("; repeats of %d other configurations differ too", others)
+	}
+	return []string{says}
 }
 
 // contradicted says what an outlier took and what the others predict.

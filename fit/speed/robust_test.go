@@ -183,3 +183,53 @@ func TestScreeningOfRepeats(t *testing.T) {
 		t.Errorf("warnings %q on a clean job", w)
 	}
 }
+
+// Runs of one configuration that contradict each other are named, unless their
+// standard errors or the size of the model explain it.
+func TestRepeatsThatDisagree(t *testing.T) {
+	repeats := func(times [4]float64, relative float64) []data.Measurement {
+		var ms []data.Measurement
+		for i, step := range times {
+			m := measured(1+i/2, 32, step)
+			m.Source = data.Source{File: "c.csv", Line: i + 2}
+			m.StepTimeSE = relative * step
+			ms = append(ms, m)
+		}
+		return ms
+	}
+	sizes := repeats([4]float64{.1, .2, .12, .24}, .001)
+	for i := range sizes {
+		sizes[i].Architecture = data.Architecture{Layers: 12 * (1 + i%2), Hidden: 768, SeqLen: 512}
+	}
+	for name, c := range map[string]struct {
+		ms   []data.Measurement
+		want []string
+	}{
+		"one":       {repeats([4]float64{.1, .2, .12, .121}, .001), []string{"c.csv:3 takes 0.2 s, 2.0 times c.csv:2"}},
+		"two":       {repeats([4]float64{.1, .2, .24, .08}, .001), []string{"c.csv:4 takes 0.24 s, 3.0 times c.csv:5", "1 other"}},
+		"agree":     {repeats([4]float64{.1, .14, .12, .11}, .001), nil},
+		"uncertain": {repeats([4]float64{.1, .2, .12, .121}, .2), nil},
+		"sizes":     {sizes, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := fitAll(c.ms, Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var of []string
+			for _, w := range m.Warnings() {
+				if strings.Contains(w, "same configuration") {
+					of = append(of, w)
+				}
+			}
+			if (len(of) == 0) != (c.want == nil) || len(of) > 1 {
+				t.Fatalf("warnings %q, want one with %q", of, c.want)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(of[0], want) {
+					t.Errorf("warning %q, want %q", of[0], want)
+				}
+			}
+		})
+	}
+}

@@ -91,6 +91,14 @@ func geometricMedian(values []float64) float64 {
 	return middle
 }
 
+// repeatKey is equal for repeated runs of a configuration.
+func repeatKey(m data.Measurement) string {
+	if m.Architecture.Zero() {
+		return m.Key()
+	}
+	return m.Key() + fmt.Sprint(m.Architecture)
+}
+
 // merge returns one row per configuration, in order of first appearance, with
 // the geometric mean of the step times.
 func merge(ms []data.Measurement) []row {
@@ -98,10 +106,7 @@ func merge(ms []data.Measurement) []row {
 	var rows []row
 	var sync []float64
 	for _, m := range ms {
-		key := m.Key()
-		if !m.Architecture.Zero() {
-			key += fmt.Sprint(m.Architecture)
-		}
+		key := repeatKey(m)
 		i, ok := at[key]
 		if !ok {
 			i = len(rows)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"knee/data"
 	"knee/fit/speed/form"
 )
 
@@ -14,11 +15,11 @@ const maxRows = 192
 // selectRows keeps at most n rows by farthest-first traversal in the logarithms
 // of the configuration (Gonzalez, "Clustering to minimize the maximum
 // intercluster distance", 1985).
-func selectRows(rows []row, n int) []row {
+func selectRows(rows []row, n int, held []data.Measurement) []row {
 	if len(rows) <= n {
 		return rows
 	}
-	scale, knobs := scaleOf(rows), knobsOf(rows)
+	scale, knobs := scaleOf(rows), knobsOf(rows, held)
 	xs := make([][]float64, len(rows))
 	for i := range rows {
 		p := form.NewPoint(rows[i].Config, scale)
