@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
 )
@@ -31,7 +30,7 @@ func (g *group) borrow(s Settings) ([]borrowed, error) {
 	for t := range all {
 		b := &all[t]
 		b.MessageBytes, b.Interconnect = s.MessageBytes, s.Interconnect
-		if g.mode != data.AllReduce || !g.learned() {
+		if g.family != form.CollectiveFamily {
 			continue
 		}
 		lenders := lendersOf(s.Others, g.types[t])
@@ -70,7 +69,7 @@ func lendersOf(others []*Model, gpuType string) []lender {
 	var same, other []lender
 	for _, m := range others {
 		for _, g := range m.groups {
-			if g.mode != data.AllReduce || !g.learned() {
+			if g.family != form.CollectiveFamily {
 				continue
 			}
 			for t, gpu := range g.types {
@@ -132,7 +131,7 @@ type link struct {
 func (g *group) links(names []string) []link {
 	var all []link
 	for t, b := range g.borrowed {
-		if b.MessageBytes > 0 && b.Interconnect > 0 && g.mode == data.AllReduce && g.learned() {
+		if b.MessageBytes > 0 && b.Interconnect > 0 && g.family == form.CollectiveFamily {
 			all = append(all, link{
 				t*len(names) + slices.Index(names, "intra"), t*len(names) + slices.Index(names, "inter_over_intra"),
 				math.Log(b.MessageBytes/b.Interconnect) - achievedLn - math.Log(g.scale.Time),

@@ -135,6 +135,22 @@ func TestLinkOfTheUser(t *testing.T) {
 	}
 }
 
+// Links and other jobs do not concern the form of layouts.
+func TestLayoutsBorrowNothing(t *testing.T) {
+	other, _ := clusterJob(t, "a", 1, Settings{}, nil)
+	var ms []data.Measurement
+	for i := range 3 {
+		m := measured(4<<i, 8, .1+.01*float64(i))
+		m.Layout.TP = 2
+		ms = append(ms, m)
+	}
+	m, err := fitAll(ms, Settings{Others: []*Model{other}, MessageBytes: 4e8, Interconnect: 1e9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRoundTrip(t, m, ms[2].Config)
+}
+
 // A GPU type measured on one node has the network of the other type, whose
 // absolute time it keeps, or else another one, here ten times faster: the interval
 // holds both, and the median is nearer to the first.
