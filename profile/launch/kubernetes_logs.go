@@ -21,7 +21,7 @@ type podLog struct {
 	pod  string // its name
 	from string // name of the container
 
-	running context.Context // until the container has ended or the pod is gone
+	running context.Context // ends with the container or the pod
 	end     context.CancelFunc
 	done    chan struct{} // closed when all output has been read
 
