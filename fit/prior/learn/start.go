@@ -73,6 +73,7 @@ func start() *prior.Speed {
 				"curvature":   about(0, 1/math.Sqrt(30)), // see knobs.go of package speed
 				"third_order": about(0, 1/math.Sqrt(210)),
 				"level":       about(0, .5), // words differ by a factor of e^½
+				"links":       about(0, within),
 			},
 		},
 		// The form is right within a twentieth over a factor of e, runs repeat
