@@ -96,7 +96,7 @@ func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
 	ln, links := c.form.effects(c.slopes, c.form.factors(p))
 	if links != 0 {
 		at := *p
-		at.LnLinks = links
+		at.LnLinks += links
 		p = &at
 	}
 	step, compute = c.Fitted.LogTimes(p)
