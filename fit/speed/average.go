@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/fit/prior"
+	"knee/internal/parallel"
 )
 
 // member is another model of the same measurements, with its posterior
@@ -25,23 +26,33 @@ func (g *group) average(ctx context.Context, seed int64) error {
 		if err != nil {
 			return err
 		}
-		for _, m := range others {
-			if err := m.settle(ctx); err != nil {
+		g.members = others
+	}
+	all := g.all()
+	found := make([][]float64, len(all))
+	err := parallel.Each(len(all), 1, func() func(i int) error {
+		return func(i int) (err error) {
+			if i > 0 {
+				err = all[i].settle(ctx)
+			}
+			if err != nil {
 				return err
 			}
-			g.members = append(g.members, m)
-		}
-	}
-	weights := map[*group][]float64{}
-	for _, at := range g.all() {
-		var err error
-		if at.post, err = newPosterior(at, g.seed(seed)); err != nil {
+			if all[i].post, err = newPosterior(all[i], g.seed(seed)); err == nil {
+				found[i], all[i].evidence = all[i].post.weigh(g.seed(seed))
+			}
 			return err
 		}
-		weights[at], at.evidence = at.post.weigh(g.seed(seed))
+	})
+	if err != nil {
+		return err
+	}
+	weights := map[*group][]float64{}
+	for i, at := range all {
+		weights[at] = found[i]
 	}
 	g.weigh()
-	n := g.post.drawsFor(g, weights[g])
+	n := g.post.drawsFor(g, found[0])
 	dealt := g.deal(n)
 	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // members too unlikely for a draw are left out
 		at := 0
