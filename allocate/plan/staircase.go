@@ -26,6 +26,7 @@ type Step struct {
 	Given    bool    // in the plan
 	Before   float64 // samples/s with From workers
 	Goodput  float64 // samples/s with To workers
+	to       *allocate.Option
 }
 
 // Staircases returns the staircase of every job that a plan runs, on the GPU type it
@@ -97,8 +98,8 @@ func edges(options []allocate.Option, gpuType string, workers int) (least int, d
 	return best[0].Use.GPUs, steps(best[:got+1], true), steps(best[got:], false)
 }
 
-// steps are the edges of the upper concave envelope from the first option to
-// the last.
+// steps are the edges of the upper concave envelope from the first option to the last;
+// once no option that was not given pays, there is one step, to the best of them.
 func steps(options []*allocate.Option, given bool) []Step {
 	var out []Step
 	for from := 0; from+1 < len(options); {
@@ -108,8 +109,16 @@ func steps(options []*allocate.Option, given bool) []Step {
 				to, gain = n, g
 			}
 		}
+		if !given && gain <= 0 {
+			for n := from + 1; n < len(options); n++ {
+				if options[n].Value > options[to].Value {
+					to = n
+				}
+			}
+			gain = (options[to].Value - options[from].Value) / float64(options[to].Use.GPUs-options[from].Use.GPUs)
+		}
 		out = append(out, Step{From: options[from].Use.GPUs, To: options[to].Use.GPUs, Gain: gain, Given: given,
-			Before: options[from].Answer.Goodput.Mean, Goodput: options[to].Answer.Goodput.Mean})
+			Before: options[from].Answer.Goodput.Mean, Goodput: options[to].Answer.Goodput.Mean, to: options[to]})
 		from = to
 	}
 	return out
