@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -44,8 +45,8 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	switch n := left.free[o.Use.GPUType]; {
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
-	case next.Gain <= 0 && p.unlinked(i, next.to) != "":
-		text += fmt.Sprintf(" or to %s, as %s", rate(next.to.Answer.Goodput.Lo), p.unlinked(i, next.to))
+	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && next.to.Answer.Goodput.Lo < o.Answer.Goodput.Mean:
+		text += fmt.Sprintf(" or lower it to %s, as %s", rate(next.to.Answer.Goodput.Lo), cmp.Or(p.unlinked(i, next.to), "its speed is uncertain"))
 	case next.Gain <= 0:
 		text += ", which the objective does not reward"
 	case tenant != "":

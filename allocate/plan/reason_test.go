@@ -132,6 +132,35 @@ func TestAGoalBeyondReachIsRefused(t *testing.T) {
 	}
 }
 
+// doubtful is a law that may be far slower on more than four workers.
+type doubtful struct{ law }
+
+func (o doubtful) At(c data.Config) (predict.Answer, error) {
+	a, err := o.law.At(c)
+	if c.Workers > 4 {
+		a.Goodput.Lo, a.Expected = a.Goodput.Mean/50, 10*a.StepTime.Mean
+	}
+	return a, err
+}
+
+func (o doubtful) BestBatch(c data.Config) (predict.Answer, error) {
+	c.LocalBatch = 64
+	return o.At(c)
+}
+
+// TestADoubtfulSizeIsNotChosen: a size that is likely faster, and slower in expectation
+// of the time, is not chosen, and the reason says by how much it may be slower.
+func TestADoubtfulSizeIsNotChosen(t *testing.T) {
+	made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("j", 1, 8)}}, []oracle{doubtful{t4(1, 1e6)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "; 8 would raise it from 400 to 800 samples/s (+100 %) or lower it to 16, as its speed is uncertain"
+	if j := made.Jobs[0]; j.Workers != 4 || !strings.Contains(j.Reason, want) {
+		t.Errorf("%d workers, %q, want 4 and %q", j.Workers, j.Reason, want)
+	}
+}
+
 // TestAnUnmeasuredNetwork: a job measured on one node stays there, and is told why, unless
 // the network that was never measured is known from another row.
 func TestAnUnmeasuredNetwork(t *testing.T) {
