@@ -10,10 +10,10 @@ import "knee/allocate"
 //
 // Simplified: a guest is not throttled until its host is not slowed at all, as the
 // paper does in the framework; opportunistic jobs do not scale.
-type AntMan struct{ packs }
+type AntMan struct{}
 
 // Allocate implements [allocate.Policy].
-func (a *AntMan) Allocate(s allocate.State) (allocate.Assignment, error) {
+func (AntMan) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	serve := func(opportunistic, running, inOrder bool) {
 		for _, i := range sorted(s, submitted) {
@@ -36,6 +36,6 @@ func (a *AntMan) Allocate(s allocate.State) (allocate.Assignment, error) {
 			guests = append(guests, i)
 		}
 	}
-	a.pack(q, guests, func(_, host float64) float64 { return host })
+	q.pack(guests, func(_, host float64) float64 { return host })
 	return q.assignment(), nil
 }

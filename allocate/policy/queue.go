@@ -12,10 +12,11 @@ type queue struct {
 	*allocate.Tally
 	state  allocate.State
 	choice []int
+	guests map[int]allocate.Guest
 }
 
 func newQueue(s allocate.State) *queue {
-	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs))}
+	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs)), map[int]allocate.Guest{}}
 }
 
 // serving is a policy without records between decisions.
@@ -29,7 +30,7 @@ func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 func (q *queue) assignment() allocate.Assignment {
-	return allocate.Assignment{Choice: q.choice}
+	return allocate.Assignment{Choice: q.choice, Guests: q.guests}
 }
 
 // serve gives job i the fastest option of its requested size that fits, its present

@@ -31,11 +31,7 @@ func (r *replay) decide() error {
 	if w, ok := r.Policy.(Waker); ok {
 		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
 	}
-	var guests map[int][2]int
-	if r.besides != nil {
-		guests = r.Policy.(Packer).Guests()
-	}
-	r.leave(guests)
+	r.leave(a.Guests)
 	for _, m := range r.place(state, a) {
 		if m.job.guest && m.to.Choice < 0 {
 			continue
@@ -44,7 +40,7 @@ func (r *replay) decide() error {
 			return err
 		}
 	}
-	return r.lodge(state, guests)
+	return r.lodge(state, a.Guests)
 }
 
 // answered reports how long a policy took.
@@ -169,6 +165,9 @@ func (r *replay) changeSeconds(j *Job) float64 {
 // state is the input of the policy.
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
+	if r.besides != nil {
+		s.Beside = r.besides.expected
+	}
 	for i, j := range r.active {
 		s.Jobs[i] = r.jobState(j)
 	}
@@ -209,6 +208,9 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	s := allocate.JobState{
 		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,
+	}
+	if j.guest {
+		s.Host = j.beside.Name
 	}
 	if r.Unvalued {
 		return s

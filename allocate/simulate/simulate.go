@@ -29,7 +29,7 @@ type Settings struct {
 	Checkpoint     float64   // seconds of progress between checkpoints, the most that a failure costs; 0: it costs none
 	Survival       bool      // remaining times are weighted by how far ended jobs came, see [survival]
 	Unvalued       bool      // the policy ignores values of options, so none are computed
-	Packed         *Pairs    // for a policy that is a [Packer]; nil if nothing was measured
+	Packed         *Pairs    // speeds of jobs on the same GPUs; nil if nothing was measured
 
 	// Decided, if not nil, is told how long each decision took.
 	Decided func(time.Duration)
