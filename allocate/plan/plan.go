@@ -51,9 +51,9 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 			}
 			ws.add(j.Name, occupied, o.why)
 		}
-		from := len(ws.list)
+		from := len(ws)
 		p.warn(&ws, i, placed[i])
-		for _, w := range ws.list[from:] {
+		for _, w := range ws[from:] {
 			j.Warnings = append(j.Warnings, w.text)
 		}
 		out.Jobs = append(out.Jobs, j)

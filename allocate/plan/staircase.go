@@ -45,15 +45,10 @@ func Staircases(pr Problem, plan *data.Plan) ([]Staircase, error) {
 }
 
 func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
-	at := map[string]int{}
-	for i, j := range p.Jobs {
-		at[j.Name] = i
-	}
 	var out []Staircase
-	for _, j := range plan.Jobs {
-		i, known := at[j.Name]
-		if !known {
-			return nil, fmt.Errorf("allocate: the plan has job %q, which the problem does not have", j.Name)
+	for i, j := range plan.Jobs {
+		if i >= len(p.Jobs) || p.Jobs[i].Name != j.Name {
+			return nil, fmt.Errorf("allocate: job %d of the plan is %q, which the problem does not have there", i, j.Name)
 		}
 		if j.Workers > 0 {
 			s := Staircase{Job: j.Name, GPUType: j.GPUType, Workers: j.Workers}
