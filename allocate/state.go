@@ -53,6 +53,9 @@ const None = -1
 type Assignment struct {
 	Choice []int         // parallel to State.Jobs: index in Options, −1 for nothing
 	Guests map[int]Guest // by job: those that get nothing of their own, but share GPUs of another
+	// Wake is when the policy is to be asked again if nothing happens before, such as at the
+	// end of a lease, on the clock of State.Now; 0 or +Inf: when something happens.
+	Wake float64
 }
 
 // Guest is what a guest runs: its option, on the GPUs of the job that is its host.

@@ -28,9 +28,7 @@ func (r *replay) decide() error {
 	if err := a.Check(state); err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s gives an impossible answer: %w", r.Policy, r.now, err)
 	}
-	if w, ok := r.Policy.(Waker); ok {
-		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
-	}
+	r.wake = math.Max(cmp.Or(a.Wake, math.Inf(1)), r.now+shortestWake)
 	r.leave(a.Guests)
 	for _, m := range r.place(state, a) {
 		if m.job.guest && m.to.Choice < 0 {
@@ -74,14 +72,7 @@ func (r *replay) stand() error {
 	return nil
 }
 
-// Waker is a policy that needs decisions at its own times, such as the end of a
-// lease. Wake returns the next one, in seconds on the clock of the state, if its
-// answer is applied and no event comes before; +Inf: none.
-type Waker interface {
-	Wake(s allocate.State, a allocate.Assignment) float64
-}
-
-// shortestWake is the least time to the next Wake, in seconds, so that the clock
+// shortestWake is the least time to the next wake, in seconds, so that the clock
 // advances.
 const shortestWake = 1
 
