@@ -17,7 +17,7 @@ func TestAntMan(t *testing.T) {
 	}
 	guests := func(s allocate.State, want ...int) map[int]allocate.Guest {
 		s.Beside = beside
-		return expect(t, AntMan{}, s, want...).Guests
+		return expect(t, serving(antman), s, want...).Guests
 	}
 	a, b, x := gangOf("a", 0, 1, 1000), gangOf("b", 20, 1, 1000), gangOf("x", 10, 1, 1000)
 	x.Opportunistic = true

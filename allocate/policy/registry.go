@@ -58,7 +58,7 @@ func policies() []entry {
 		{"gavel-makespan", gavel(GavelMakespan), "requested remaining history.by_type history.seconds", ownSize | beside, gavelRound},
 		{"themis", func() allocate.Policy { return &Themis{} }, "requested remaining submitted history.seconds", ownSize, 0},
 		{"gandiva", func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", beside, sliceRound},
-		{"antman", func() allocate.Policy { return AntMan{} }, "requested submitted", ownSize | beside, 0},
+		{"antman", queued(antman), "requested submitted", ownSize | beside, 0},
 		{"gandiva-fair", func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize | tenantWeights, sliceRound},
 		{"tiresias-las", func() allocate.Policy { return &Tiresias{} }, "requested submitted history.gpu_seconds", ownSize, 0},
 		{"tiresias-gittins", func() allocate.Policy { return &Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize, 0},
