@@ -23,10 +23,10 @@ type State struct {
 	// its parent with its siblings. One that is not listed has weight 1, no quota and no
 	// parent, a GPU type without a quota no limit.
 	Tenants map[string]data.Tenant
-	// Beside is the speed of a job that shares GPUs of a type with another of as many
+	// Beside is the speed of job i if it shares GPUs of a type with another of as many
 	// workers, relative to alone: measured or observed, else expected. nil: GPUs are not
 	// shared.
-	Beside func(job, other, gpuType string, workers int) float64
+	Beside func(i, other int, gpuType string, workers int) float64
 }
 
 // JobState is one job of a State.

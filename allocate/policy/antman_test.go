@@ -12,11 +12,10 @@ import (
 // waits.
 func TestAntMan(t *testing.T) {
 	loss := 0.0
-	beside := func(job, _, _ string, _ int) float64 {
-		return map[string]float64{"a": .7, "b": .9, "x": .4}[job] - loss
-	}
 	guests := func(s allocate.State, want ...int) map[int]allocate.Guest {
-		s.Beside = beside
+		s.Beside = func(i, _ int, _ string, _ int) float64 {
+			return map[string]float64{"a": .7, "b": .9, "x": .4}[s.Jobs[i].Name] - loss
+		}
 		return expect(t, serving(antman), s, want...).Guests
 	}
 	a, b, x := gangOf("a", 0, 1, 1000), gangOf("b", 20, 1, 1000), gangOf("x", 10, 1, 1000)

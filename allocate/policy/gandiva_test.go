@@ -31,7 +31,7 @@ func TestGandivaPacks(t *testing.T) {
 	g, share := &Gandiva{}, .7
 	a, b := gangOf("a", 0, 1, 1000), gangOf("b", 0, 1, 1000)
 	s := stateOf(0, 1, 0, a, b)
-	s.Beside = func(_, _, _ string, workers int) float64 { return share / float64(workers) }
+	s.Beside = func(_, _ int, _ string, workers int) float64 { return share / float64(workers) }
 	if got := expect(t, g, s, 0, -1).Guests; len(got) != 1 || got[1] != (allocate.Guest{Host: 0, Option: 0}) {
 		t.Errorf("guests %v, want b beside a", got)
 	}

@@ -165,7 +165,7 @@ func (g *Gavel) book(all *gangs, p *gavel.Problem) (accounts []*gavelAccount) {
 func (g *Gavel) pair(all *gangs, p *gavel.Problem, a, b int) (gains bool) {
 	pair := gavel.Pair{A: a, B: b, Speed: make([][2]float64, len(all.types))}
 	for k, t := range all.types {
-		if x, y := together(&all.state, &all.state.Jobs[a], &all.state.Jobs[b], t); x > 0 {
+		if x, y := together(&all.state, a, b, t); x > 0 {
 			pair.Speed[k] = [2]float64{x * p.Speed[a][k], y * p.Speed[b][k]}
 			gains = gains || pair.Speed[k][0] > 0 && pair.Speed[k][1] > 0
 		}

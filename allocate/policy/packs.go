@@ -4,12 +4,12 @@ import "knee/allocate"
 
 // together are the speeds of two jobs on the same GPUs, relative to alone; 0 if
 // their sizes differ, or if both together are no faster than in turns.
-func together(s *allocate.State, a, b *allocate.JobState, gpuType string) (ofA, ofB float64) {
-	if s.Beside == nil || size(a) != size(b) {
+func together(s *allocate.State, a, b int, gpuType string) (ofA, ofB float64) {
+	n := size(&s.Jobs[a])
+	if s.Beside == nil || n != size(&s.Jobs[b]) {
 		return 0, 0
 	}
-	n := int(size(a))
-	x, y := s.Beside(a.Name, b.Name, gpuType, n), s.Beside(b.Name, a.Name, gpuType, n)
+	x, y := s.Beside(a, b, gpuType, int(n)), s.Beside(b, a, gpuType, int(n))
 	if x <= 0 || y <= 0 || x+y <= 1 {
 		return 0, 0
 	}
@@ -67,14 +67,13 @@ func (q *queue) hosting(host int) bool {
 // pair returns the gain of putting job i beside the job host, and which option of
 // i that takes; the gain is 0 if i does not fit there.
 func (q *queue) pair(i, host int, worth func(guest, host float64) float64) (v float64, option int) {
-	a, b := &q.state.Jobs[i], &q.state.Jobs[host]
-	use := q.use(host)
-	if use == nil || float64(use.GPUs) != size(b) { // it has no GPUs, or more than it asked for
+	a, use := &q.state.Jobs[i], q.use(host)
+	if use == nil || float64(use.GPUs) != size(&q.state.Jobs[host]) { // it has no GPUs, or more than it asked for
 		return 0, -1
 	}
 	for _, n := range gang(a) {
 		if a.Options[n].Use.GPUType == use.GPUType {
-			if x, y := together(&q.state, a, b, use.GPUType); x > 0 {
+			if x, y := together(&q.state, i, host, use.GPUType); x > 0 {
 				return worth(x, y), n
 			}
 		}

@@ -157,7 +157,9 @@ func (r *replay) changeSeconds(j *Job) float64 {
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
 	if r.besides != nil {
-		s.Beside = r.besides.expected
+		s.Beside = func(i, other int, gpuType string, workers int) float64 {
+			return r.besides.of(r.active[i], r.active[other], gpuType, workers).expected
+		}
 	}
 	for i, j := range r.active {
 		s.Jobs[i] = r.jobState(j)

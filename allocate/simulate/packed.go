@@ -63,30 +63,12 @@ type pair struct {
 // besides are the pairs of a replay.
 type besides struct {
 	*Pairs
-	application map[string]string // of a job
-	pairs       map[interference.Row]*pair
-}
-
-// packs lets jobs share GPUs, if pairs were measured.
-func (r *replay) packs() {
-	if r.Packed == nil {
-		return
-	}
-	r.constant = false // speeds vary with who is beside
-	r.besides = &besides{r.Packed, map[string]string{}, map[interference.Row]*pair{}}
-	for _, j := range r.jobs {
-		r.besides.application[j.Name] = j.Application
-	}
-}
-
-// expected is the speed of a job beside another as far as it is known.
-func (b *besides) expected(job, other, gpuType string, workers int) float64 {
-	return b.of(job, other, gpuType, workers).expected
+	pairs map[interference.Row]*pair
 }
 
 // of is the speed of a job beside another.
-func (b *besides) of(job, other, gpuType string, workers int) *pair {
-	row := interference.Row{Job: b.application[job], Beside: b.application[other], GPUType: gpuType, Workers: workers}
+func (b *besides) of(j, other *running, gpuType string, workers int) *pair {
+	row := interference.Row{Job: j.Application, Beside: other.Application, GPUType: gpuType, Workers: workers}
 	x := b.pairs[row]
 	if x != nil {
 		return x
@@ -125,7 +107,7 @@ func (r *replay) lodge(s allocate.State, guests map[int]allocate.Guest) error {
 		to := s.Jobs[i].Options[g.Option]
 		var both [2]*pair
 		if host.nodes != nil { // else it could not be placed
-			both = [2]*pair{r.besides.of(j.Name, host.Name, to.Use.GPUType, to.Use.GPUs), r.besides.of(host.Name, j.Name, to.Use.GPUType, to.Use.GPUs)}
+			both = [2]*pair{r.besides.of(j, host, to.Use.GPUType, to.Use.GPUs), r.besides.of(host, j, to.Use.GPUType, to.Use.GPUs)}
 			both[0].expected, both[1].expected = both[0].truth, both[1].truth
 		}
 		if host.nodes == nil || both[0].truth == 0 || both[1].truth == 0 {
