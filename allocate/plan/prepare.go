@@ -264,7 +264,8 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 		}
 	}
 	if len(options) > 0 && soonest > longest {
-		return fmt.Errorf("no configuration reaches its goal within %.3g years, the fastest takes %.3g: check remaining and batch", longest/year, soonest/year)
+		return fmt.Errorf("no configuration reaches its goal within %.3g years, the fastest takes %.3g: check remaining and batch",
+			longest/year, soonest/year)
 	}
 	objective.SetValues(p.objective, s, options)
 	js.Options, js.Remaining = options, s.Reference.TimeToTarget.Mean

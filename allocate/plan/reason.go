@@ -46,7 +46,8 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && next.to.Answer.Goodput.Lo < o.Answer.Goodput.Mean:
-		text += fmt.Sprintf(" or lower it to %s, as %s", rate(next.to.Answer.Goodput.Lo), cmp.Or(p.unlinked(i, next.to), "its speed is uncertain"))
+		why := cmp.Or(p.unlinked(i, next.to), "its speed is uncertain")
+		text += fmt.Sprintf(" or lower it to %s, as %s", rate(next.to.Answer.Goodput.Lo), why)
 	case next.Gain <= 0:
 		text += ", which the objective does not reward"
 	case tenant != "":
