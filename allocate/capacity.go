@@ -56,32 +56,21 @@ func (s *State) Capacity() *Capacity {
 		c.limited = c.limited || len(t.Quota) > 0
 	}
 	type sums struct{ gpus, cpus, mem float64 }
-	var types []string
-	var all sums
-	var by []sums
-	at := -1
+	all, types, by := sums{}, s.Cluster.GPUTypes(), map[string]*sums{}
+	for _, t := range types {
+		by[t] = &sums{}
+	}
 	for i := range s.Cluster.Nodes {
-		n := &s.Cluster.Nodes[i]
-		if at < 0 || types[at] != n.GPUType {
-			if at = slices.Index(types, n.GPUType); at < 0 {
-				at = len(types)
-				types, by = append(types, n.GPUType), append(by, sums{})
-			}
+		if n := &s.Cluster.Nodes[i]; !n.Drained {
+			cpus, mem, of := Unlimited(n.CPUs), Unlimited(float64(n.Memory)), by[n.GPUType]
+			of.gpus, of.cpus, of.mem = of.gpus+float64(n.GPUs), of.cpus+cpus, of.mem+mem
+			all.cpus, all.mem = all.cpus+cpus, all.mem+mem
 		}
-		if n.Drained {
-			continue
-		}
-		of, cpus, mem := &by[at], Unlimited(n.CPUs), Unlimited(float64(n.Memory))
-		of.gpus += float64(n.GPUs)
-		of.cpus += cpus
-		of.mem += mem
-		all.cpus += cpus
-		all.mem += mem
 	}
 	cores, bytes := c.dim("cores", "", all.cpus), c.dim("bytes of memory", "", all.mem)
-	for i, t := range types {
-		c.add(t, c.dim("GPUs of type "+t, "", by[i].gpus), c.dim("cores beside GPUs of type "+t, "", by[i].cpus),
-			c.dim("bytes of memory beside GPUs of type "+t, "", by[i].mem), cores, bytes)
+	for _, t := range types {
+		c.add(t, c.dim("GPUs of type "+t, "", by[t].gpus), c.dim("cores beside GPUs of type "+t, "", by[t].cpus),
+			c.dim("bytes of memory beside GPUs of type "+t, "", by[t].mem), cores, bytes)
 	}
 	return c
 }

@@ -23,6 +23,10 @@ type State struct {
 	// its parent with its siblings. One that is not listed has weight 1, no quota and no
 	// parent, a GPU type without a quota no limit.
 	Tenants map[string]data.Tenant
+	// Beside is the speed of job i if it shares GPUs of a type with another of as many
+	// workers, relative to alone: measured or observed, else expected. nil: GPUs are not
+	// shared.
+	Beside func(i, other int, gpuType string, workers int) float64
 }
 
 // JobState is one job of a State.
@@ -39,6 +43,7 @@ type JobState struct {
 	Attained      float64  // GPU-seconds it has used so far
 	Remaining     float64  // seconds of work left at its smallest option; 0 if not known
 	History       History  // zero if not known
+	Host          string   // the job on whose GPUs it is a guest; empty: none
 }
 
 // None is the choice of a job that gets nothing.
@@ -46,8 +51,15 @@ const None = -1
 
 // Assignment maps every job to an option.
 type Assignment struct {
-	Choice []int // parallel to State.Jobs: index in Options, −1 for nothing
+	Choice []int         // parallel to State.Jobs: index in Options, −1 for nothing
+	Guests map[int]Guest // by job: those that get nothing of their own, but share GPUs of another
+	// Wake is when the policy is to be asked again if nothing happens before, such as at the
+	// end of a lease, on the clock of State.Now; 0 or +Inf: when something happens.
+	Wake float64
 }
+
+// Guest is what a guest runs: its option, on the GPUs of the job that is its host.
+type Guest struct{ Host, Option int }
 
 // Check returns an error if a choice does not exist, or the assignment exceeds a
 // resource or quota.

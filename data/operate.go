@@ -39,7 +39,7 @@ type Operate struct {
 // minutes, a small part of its time.
 func (c *Operate) defaults() {
 	c.Interval, c.MaxChanges, c.BetweenMoves = 5*time.Minute, 2, 30*time.Minute
-	c.Deadline, c.Horizon, c.Risk = 5*time.Minute, time.Hour, 0.5
+	c.Deadline, c.Horizon = 5*time.Minute, time.Hour
 }
 
 func (c *Operate) validate(o *object) { checkTenants(o, c.Tenants) }

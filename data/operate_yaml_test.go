@@ -29,7 +29,7 @@ func TestReadOperate(t *testing.T) {
 	}
 	day := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	want := &data.Operate{Scheduler: "slurm", Folder: "turns", Interval: time.Minute, MaxChanges: 3, BetweenMoves: 30 * time.Minute,
-		Deadline: 5 * time.Minute, Horizon: time.Hour, PauseFile: "PAUSE", Risk: 0.5,
+		Deadline: 5 * time.Minute, Horizon: time.Hour, PauseFile: "PAUSE",
 		Rules: []data.JobRule{{Match: data.Match{Name: "resnet-*", Partition: "gpu"}, Model: "resnet.json", Remaining: data.Remaining{Steps: 90000},
 			Batch: data.Batch{Initial: 256}, Weight: 1, Checkpoint: true, Log: "/logs/{id}-{name}.out"}},
 		Allow:       []data.Match{{Partition: "gpu", User: "ann", Labels: map[string]string{"knee": "yes"}}},

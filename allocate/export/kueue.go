@@ -1,9 +1,10 @@
 package export
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+
+	"knee/internal/grouped"
 )
 
 // kueue writes JobSets, suspended and with the name of a queue, and
@@ -42,12 +43,11 @@ type quota struct {
 // queuesOf are the queues of the jobs that run.
 func queuesOf(ts []task) []quota {
 	running := slices.DeleteFunc(slices.Clone(ts), task.Paused)
-	slices.SortStableFunc(running, func(a, b task) int { return cmp.Compare(a.Queue, b.Queue) })
+	names, jobs := grouped.By(running, func(t task) string { return t.Queue })
 	var out []quota
-	for len(running) > 0 {
-		q, cpus, namespaces := quota{Name: running[0].Queue}, 0.0, map[string]bool{}
-		for ; len(running) > 0 && running[0].Queue == q.Name; running = running[1:] {
-			t := running[0]
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		q, cpus, namespaces := quota{Name: name}, 0.0, map[string]bool{}
+		for _, t := range jobs[name] {
 			if t.HasGPUs() {
 				q.GPUs += t.Workers
 			}

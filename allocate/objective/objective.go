@@ -37,7 +37,7 @@ type Subject struct {
 	Job        data.Job
 	Reference  predict.Answer // of its smallest allocation, in units of which speeds of different jobs are compared
 	Fair       float64        // goodput, samples/s, of an equal share of the cluster; 0 takes that of Reference
-	Risk       float64        // moves speeds from the mean (0) to the lower end of the 90 % interval (1)
+	Risk       float64        // from 0 to 1; see Speed
 	Hysteresis float64        // seconds of progress, besides its restart, that a change of a running job must be worth
 }
 
@@ -63,13 +63,23 @@ func (s Subject) Weight() float64 {
 	return 1
 }
 
-// Speed is the goodput of an answer, at the subject's risk, in samples/s.
+// Speed is the goodput, in samples/s, that an answer is planned with. A finish time is
+// proportional to its inverse, the seconds per sample, so the expectation of those
+// counts, not that of the speed: a long tail of slow cases weighs as much as it takes
+// time. Risk moves them from the expectation (0) to the upper end of the 90 % interval (1).
 func (s Subject) Speed(a predict.Answer) float64 {
 	g := a.Goodput
-	if s.Risk <= 0 || g.Lo <= 0 || g.Lo > g.Mean {
-		return g.Mean
+	if !(g.Mean > 0) {
+		return 0
 	}
-	return g.Mean - math.Min(s.Risk, 1)*(g.Mean-g.Lo)
+	perSample := 1 / g.Mean
+	if a.Expected > 0 {
+		perSample *= a.Expected / a.StepTime.Mean
+	}
+	if g.Lo > 0 {
+		perSample += math.Min(s.Risk, 1) * math.Max(0, 1/g.Lo-perSample)
+	}
+	return 1 / perSample
 }
 
 // toFair is the speed of an outcome relative to the fair share, after its restart.

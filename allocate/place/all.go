@@ -77,9 +77,12 @@ func all(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 			fell = append(fell, i)
 		}
 	}
-	for _, i := range fell {
+	for _, i := range fell { // to the choice in an uneven shape, or a better option
 		p.short[i] = true
-		p.fallBack(i, a.Choice[i])
+		if alt, nodes, ok := p.uneven(i, s.Jobs[i].Options[a.Choice[i]]); ok {
+			p.give(i, Placed{Choice: a.Choice[i], Option: alt, Nodes: nodes})
+		}
+		p.raise(i, p.placer.Free())
 	}
 	if len(fell) > 0 {
 		p.repair(a, fell)
@@ -180,14 +183,6 @@ func (p *placing) choice(i, c int) bool {
 		p.give(i, Placed{Choice: c, Option: *o, Nodes: nodes})
 	}
 	return ok
-}
-
-// fallBack places job i on its choice in an uneven shape, or on a better option.
-func (p *placing) fallBack(i, c int) {
-	if alt, nodes, ok := p.uneven(i, p.state.Jobs[i].Options[c]); ok {
-		p.give(i, Placed{Choice: c, Option: alt, Nodes: nodes})
-	}
-	p.raise(i, p.placer.Free())
 }
 
 // reason returns why a job did not get its choice, empty if it did.

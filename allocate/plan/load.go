@@ -96,7 +96,7 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 		case !job.RestartGiven:
 			job.RestartSeconds = m.model.StartSeconds()
 		}
-		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model, Accumulate: m.model.Batch().Adapt}
+		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model, Accumulate: job.Batch.Adapt || m.model.Batch().Adapt}
 	}
 }
 

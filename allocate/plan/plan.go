@@ -51,9 +51,9 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 			}
 			ws.add(j.Name, occupied, o.why)
 		}
-		from := len(ws.list)
+		from := len(ws)
 		p.warn(&ws, i, placed[i])
-		for _, w := range ws.list[from:] {
+		for _, w := range ws[from:] {
 			j.Warnings = append(j.Warnings, w.text)
 		}
 		out.Jobs = append(out.Jobs, j)
@@ -146,8 +146,10 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 func (p *prepared) action(i int, at place.Placed) data.Action {
 	cur := p.Jobs[i].Current
 	switch {
+	case at.Choice == allocate.None && cur != nil:
+		return data.Pause
 	case at.Choice == allocate.None:
-		return idleAction(p.Jobs[i])
+		return data.Wait
 	case cur == nil || len(cur.Placement) == 0:
 		return data.Start
 	}
@@ -161,14 +163,6 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 		return data.Move
 	}
 	return data.Keep
-}
-
-// idleAction is the action of a job that gets nothing.
-func idleAction(job data.Job) data.Action {
-	if job.Current == nil {
-		return data.Wait
-	}
-	return data.Pause
 }
 
 // sameNodes reports whether the workers keep their nodes; unknown nodes equal any.

@@ -33,6 +33,9 @@ type prepared struct {
 	offered    []*table // of the options of a job; nil if it cannot be planned
 }
 
+// year is in seconds; a goal that takes longer than longest is never reached.
+const year, longest = 365.25 * 86400, 1e9
+
 // oraclesOf completes the predictors of the jobs, nil for a job without one.
 func oraclesOf(pr Problem) []oracle {
 	price := pricesOf(pr.Cluster)
@@ -249,14 +252,20 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 			return fmt.Errorf("no configuration can be planned with its initial batch, the first: %w", err)
 		}
 	}
+	soonest := math.Inf(1)
 	for n := range options {
 		if err := aim(&options[n].Answer); err != nil {
 			return err
 		}
+		soonest = math.Min(soonest, options[n].TimeToTarget.Mean)
 		if options[n].Keeps {
 			js.Current = n
 			js.Requested = cmp.Or(job.Requested, options[n].Config.Workers)
 		}
+	}
+	if len(options) > 0 && soonest > longest {
+		return fmt.Errorf("no configuration reaches its goal within %.3g years, the fastest takes %.3g: check remaining and batch",
+			longest/year, soonest/year)
 	}
 	objective.SetValues(p.objective, s, options)
 	js.Options, js.Remaining = options, s.Reference.TimeToTarget.Mean

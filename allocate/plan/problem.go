@@ -28,7 +28,7 @@ type Problem struct {
 	Needs      []string                      // fields of jobs.yaml that the policy needs; see [data.Job.States]
 	Seed       int64                         // recorded in the plan, not used
 	Inputs     []data.Input                  // recorded in the plan
-	Risk       float64                       // see [objective.Subject]; 0 plans with expected speeds
+	Risk       float64                       // see [objective.Subject]; 0 plans with expected times
 	Hysteresis float64                       // see [objective.Subject]; seconds beyond its restart that a change must be worth
 	Sizes      string                        // which numbers of workers are offered; see [SizeSets]
 	EqualNodes bool                          // every node of a job holds the same number of its workers, as Slurm needs it

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,6 +30,9 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 		gain.Last = finite((o.Value - j.Idle) / float64(max(1, o.Use.GPUs)))
 		text = fmt.Sprintf("%d × %s is its smallest allocation", o.Use.GPUs, o.Use.GPUType)
 	}
+	if unlinked := p.unlinked(i, &o); unlinked != "" {
+		text += "; " + unlinked
+	}
 	if len(up) == 0 {
 		return text + "; it has no larger option: " + p.noLarger(i, o.Use), gain
 	}
@@ -41,6 +45,9 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	switch n := left.free[o.Use.GPUType]; {
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
+	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && next.to.Answer.Goodput.Lo < o.Answer.Goodput.Mean:
+		why := cmp.Or(p.unlinked(i, next.to), "its speed is uncertain")
+		text += fmt.Sprintf(" or lower it to %s, as %s", rate(next.to.Answer.Goodput.Lo), why)
 	case next.Gain <= 0:
 		text += ", which the objective does not reward"
 	case tenant != "":
@@ -53,6 +60,27 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 		text += fmt.Sprintf(", but the other jobs gain more from the %s", o.Use.GPUType)
 	}
 	return text, gain
+}
+
+// unlinked says that an option spans nodes and every measurement of the job is of one
+// node, which tells nothing of the network between nodes; it is empty for others.
+func (p *prepared) unlinked(i int, o *allocate.Option) string {
+	m, ok := p.oracles[i].(modelled)
+	if !ok || o.Config.NodeCount() == 1 {
+		return ""
+	}
+	most := 0
+	for _, gpuType := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpuType) {
+			for _, r := range m.Model.Measurements(gpuType, mode) {
+				if r.NodeCount() > 1 || r.Nodes == 0 && len(r.Placement) == 0 {
+					return ""
+				}
+				most = max(most, r.Workers)
+			}
+		}
+	}
+	return fmt.Sprintf("the network between nodes is unmeasured: %s certain", english.Plural(most, "worker is", "workers are"))
 }
 
 // noLarger returns why a job has no more workers of its GPU type.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/fit"
 	"knee/fit/memory"
 	"knee/predict"
 )
@@ -108,5 +109,83 @@ func TestInfeasibleIsShort(t *testing.T) {
 	text := (&Infeasible{Reasons: strings.Fields("a b c d e f g h i j k l")}).Error()
 	if text != "no job can be planned: a; b; c; d; e; f; g; h; i; j; and 2 more" {
 		t.Error(text)
+	}
+}
+
+// TestTheNextSizeIsToldNotTheLast: of a job that is slower with every worker, the reason
+// names the best of the larger sizes.
+func TestTheNextSizeIsToldNotTheLast(t *testing.T) {
+	made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("j", 1, 8)}}, []oracle{t4(-0.5, 1e6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := made.Jobs[0].Reason, "; 2 would lower it from 100 to 70.7"; !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestAGoalBeyondReachIsRefused: a job that no cluster ends is not planned.
+func TestAGoalBeyondReachIsRefused(t *testing.T) {
+	_, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("j", 1, 8)}}, []oracle{t4(1, 1e13)}, nil)
+	if want := "no configuration reaches its goal within 31.7 years, the fastest takes 396: check remaining and batch"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+// doubtful is a law that may be far slower on more than four workers.
+type doubtful struct{ law }
+
+func (o doubtful) At(c data.Config) (predict.Answer, error) {
+	a, err := o.law.At(c)
+	if c.Workers > 4 {
+		a.Goodput.Lo, a.Expected = a.Goodput.Mean/50, 10*a.StepTime.Mean
+	}
+	return a, err
+}
+
+func (o doubtful) BestBatch(c data.Config) (predict.Answer, error) {
+	c.LocalBatch = 64
+	return o.At(c)
+}
+
+// TestADoubtfulSizeIsNotChosen: a size that is likely faster, and slower in expectation
+// of the time, is not chosen, and the reason says by how much it may be slower.
+func TestADoubtfulSizeIsNotChosen(t *testing.T) {
+	made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("j", 1, 8)}}, []oracle{doubtful{t4(1, 1e6)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "; 8 would raise it from 400 to 800 samples/s (+100 %) or lower it to 16, as its speed is uncertain"
+	if j := made.Jobs[0]; j.Workers != 4 || !strings.Contains(j.Reason, want) {
+		t.Errorf("%d workers, %q, want 4 and %q", j.Workers, j.Reason, want)
+	}
+}
+
+// TestAnUnmeasuredNetwork: a job measured on one node stays there, and is told why, unless
+// the network that was never measured is known from another row.
+func TestAnUnmeasuredNetwork(t *testing.T) {
+	row := func(nodes, workers int, seconds float64) data.Measurement {
+		return data.Measurement{Config: data.Config{Job: "j", GPUType: "t4", Nodes: nodes, Workers: workers, LocalBatch: 32}, StepTime: seconds, Status: data.OK}
+	}
+	rows := []data.Measurement{row(1, 1, .1), row(1, 2, .11), row(1, 4, .12)}
+	for want, rows := range map[string][]data.Measurement{
+		"the network between nodes is unmeasured: 4 workers are certain": rows,
+		"it has no larger option": append(rows, row(4, 16, .13)),
+	} {
+		m, err := fit.Fit(rows, fit.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := named("j", 1, 16)
+		job.Batch, job.Remaining = data.Batch{Initial: 128, Max: 512, Adapt: true}, data.Remaining{Steps: 1e5}
+		made, err := Solve(Problem{Cluster: testCluster(nodes("t4", 4, 4)...), Jobs: []data.Job{job},
+			Predictors: map[string]*predict.Predictor{"j": {Model: m}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := made.Jobs[0]
+		if !strings.Contains(j.Reason, want) || strings.Contains(j.Reason, "unmeasured") != strings.Contains(want, "unmeasured") {
+			t.Errorf("%d workers: %q, want %q", j.Workers, j.Reason, want)
+		}
 	}
 }

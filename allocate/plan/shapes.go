@@ -12,11 +12,10 @@ import (
 // clusterFit is a cluster and what its nodes could hold if it were empty.
 type clusterFit struct {
 	*data.Cluster
-	types  []string
-	fits   map[fitKey]place.Fit
-	sizes  string        // see SizeSets; empty: all
-	equal  bool          // every node of a job holds the same number of its workers
-	shapes []data.Config // memory that the function of this name reuses
+	types []string
+	fits  map[fitKey]place.Fit
+	sizes string // see SizeSets; empty: all
+	equal bool   // every node of a job holds the same number of its workers
 }
 
 type fitKey struct {
@@ -60,9 +59,8 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 }
 
 // shapes lists the configurations to predict, without batch, in order of GPU type,
-// mode, workers, ps. The result is valid until the next call with the same cluster.
-func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
-	out := in.shapes[:0]
+// mode, workers, ps.
+func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
 	for _, t := range in.types {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
@@ -86,7 +84,6 @@ func shapes(job data.Job, o oracle, in *clusterFit) []data.Config {
 			}
 		}
 	}
-	in.shapes = out
 	return out
 }
 

@@ -75,13 +75,10 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 	return p.plan(best, placed), nil
 }
 
-// cautious is the state for policies: speeds at the risk of the problem, without an
-// interval, so that risk is not applied twice.
+// cautious is the state for policies: the speeds that the plan is valued with, without
+// an interval, so that risk is not applied twice.
 func (p *prepared) cautious() allocate.State {
 	s := p.state
-	if p.Risk == 0 {
-		return s
-	}
 	s.Jobs = slices.Clone(s.Jobs)
 	for i := range s.Jobs {
 		j := &s.Jobs[i]

@@ -26,6 +26,7 @@ type Step struct {
 	Given    bool    // in the plan
 	Before   float64 // samples/s with From workers
 	Goodput  float64 // samples/s with To workers
+	to       *allocate.Option
 }
 
 // Staircases returns the staircase of every job that a plan runs, on the GPU type it
@@ -44,15 +45,10 @@ func Staircases(pr Problem, plan *data.Plan) ([]Staircase, error) {
 }
 
 func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
-	at := map[string]int{}
-	for i, j := range p.Jobs {
-		at[j.Name] = i
-	}
 	var out []Staircase
-	for _, j := range plan.Jobs {
-		i, known := at[j.Name]
-		if !known {
-			return nil, fmt.Errorf("allocate: the plan has job %q, which the problem does not have", j.Name)
+	for i, j := range plan.Jobs {
+		if i >= len(p.Jobs) || p.Jobs[i].Name != j.Name {
+			return nil, fmt.Errorf("allocate: job %d of the plan is %q, which the problem does not have there", i, j.Name)
 		}
 		if j.Workers > 0 {
 			s := Staircase{Job: j.Name, GPUType: j.GPUType, Workers: j.Workers}
@@ -97,8 +93,8 @@ func edges(options []allocate.Option, gpuType string, workers int) (least int, d
 	return best[0].Use.GPUs, steps(best[:got+1], true), steps(best[got:], false)
 }
 
-// steps are the edges of the upper concave envelope from the first option to
-// the last.
+// steps are the edges of the upper concave envelope from the first option to the last;
+// once no option that was not given pays, there is one step, to the best of them.
 func steps(options []*allocate.Option, given bool) []Step {
 	var out []Step
 	for from := 0; from+1 < len(options); {
@@ -108,8 +104,16 @@ func steps(options []*allocate.Option, given bool) []Step {
 				to, gain = n, g
 			}
 		}
+		if !given && gain <= 0 {
+			for n := from + 1; n < len(options); n++ {
+				if options[n].Value > options[to].Value {
+					to = n
+				}
+			}
+			gain = (options[to].Value - options[from].Value) / float64(options[to].Use.GPUs-options[from].Use.GPUs)
+		}
 		out = append(out, Step{From: options[from].Use.GPUs, To: options[to].Use.GPUs, Gain: gain, Given: given,
-			Before: options[from].Answer.Goodput.Mean, Goodput: options[to].Answer.Goodput.Mean})
+			Before: options[from].Answer.Goodput.Mean, Goodput: options[to].Answer.Goodput.Mean, to: options[to]})
 		from = to
 	}
 	return out

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"knee/allocate"
@@ -96,7 +95,7 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 	if known := t.at[key]; known != nil {
 		return known
 	}
-	all := slices.Clone(shapes(job, o, in))
+	all := shapes(job, o, in)
 	made := &table{job: job, oracle: aimless(o), shapes: all, answers: make([]predict.Answer, len(all)), errs: make([]error, len(all))}
 	t.at[key], t.list = made, append(t.list, made)
 	return made

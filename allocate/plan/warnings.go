@@ -10,6 +10,7 @@ import (
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
+	"knee/internal/grouped"
 
 	"github.com/dustin/go-humanize"
 )
@@ -33,10 +34,7 @@ const (
 	overdue      kind = "have deadlines that have passed"
 )
 
-type warnings struct {
-	list  []warning
-	kinds []kind // in order of appearance
-}
+type warnings []warning
 
 type warning struct {
 	kind kind
@@ -45,23 +43,16 @@ type warning struct {
 }
 
 func (w *warnings) add(job string, k kind, text string) {
-	w.list = append(w.list, warning{k, job, text})
-	if !slices.Contains(w.kinds, k) {
-		w.kinds = append(w.kinds, k)
-	}
+	*w = append(*w, warning{k, job, text})
 }
 
 // grouped is a line for each kind: its only warning, or the number of jobs and the first
 // of them.
-func (w *warnings) grouped() []string {
+func (w warnings) grouped() []string {
 	out := []string{}
-	for _, k := range w.kinds {
-		var of []warning
-		for _, x := range w.list {
-			if x.kind == k {
-				of = append(of, x)
-			}
-		}
+	kinds, all := grouped.By(w, func(x warning) kind { return x.kind })
+	for _, k := range kinds {
+		of := all[k]
 		if len(of) == 1 {
 			out = append(out, fmt.Sprintf("job %q: %s", of[0].job, of[0].text))
 			continue

@@ -123,17 +123,13 @@ type Totals struct {
 	PricePerHour float64 `json:"price_per_hour"` // US$ of the GPUs in use
 }
 
-// TotalsOf sums up the plan of a problem.
+// TotalsOf sums up the plan of a problem, which has its jobs in the same order.
 func TotalsOf(pr Problem, plan *data.Plan) Totals {
 	t := Totals{GPUsUsed: plan.Utilization.GPUsUsed, GPUsTotal: plan.Utilization.GPUsTotal}
 	price := pricesOf(pr.Cluster)
-	running := map[string]bool{}
-	for _, j := range pr.Jobs {
-		running[j.Name] = j.Current != nil
-	}
 	finishing := 0
-	for _, j := range plan.Jobs {
-		if running[j.Name] && j.Action != data.Keep {
+	for i, j := range plan.Jobs {
+		if pr.Jobs[i].Current != nil && j.Action != data.Keep {
 			t.Changed++
 		}
 		if !j.Action.Runs() {

@@ -1,8 +1,6 @@
 package policy
 
-import "knee/allocate"
-
-// AntMan runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020,
+// antman runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020,
 // section 4). The other jobs are served in order of submission with the gang they
 // asked for. Opportunistic jobs get idle GPUs, and lose them when another job needs
 // them. If no GPU is idle they share the GPUs of the job that is slowed least by
@@ -10,11 +8,8 @@ import "knee/allocate"
 //
 // Simplified: a guest is not throttled until its host is not slowed at all, as the
 // paper does in the framework; opportunistic jobs do not scale.
-type AntMan struct{ packs }
-
-// Allocate implements [allocate.Policy].
-func (a *AntMan) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q := newQueue(s)
+func antman(q *queue) {
+	s := q.state
 	serve := func(opportunistic, running, inOrder bool) {
 		for _, i := range sorted(s, submitted) {
 			j := &s.Jobs[i]
@@ -36,6 +31,5 @@ func (a *AntMan) Allocate(s allocate.State) (allocate.Assignment, error) {
 			guests = append(guests, i)
 		}
 	}
-	a.pack(q, guests, func(_, host float64) float64 { return host })
-	return q.assignment(), nil
+	q.pack(guests, func(_, host float64) float64 { return host })
 }

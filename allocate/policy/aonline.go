@@ -70,11 +70,9 @@ func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
 			q.serve(i)
 		}
 	}
+	q.wake = w.until // when the next window begins
 	return q.assignment(), nil
 }
-
-// Wake returns when the next window begins.
-func (w *AOnline) Wake(allocate.State, allocate.Assignment) float64 { return w.until }
 
 // choose chooses for the window that begins: a knapsack of GPU time by type.
 func (w *AOnline) choose(q *queue) error {

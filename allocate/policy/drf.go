@@ -1,6 +1,10 @@
 package policy
 
-import "math"
+import (
+	"math"
+
+	"knee/internal/grouped"
+)
 
 // drf is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
 // the tenant whose largest share of any resource is smallest for its weight gets
@@ -9,15 +13,7 @@ import "math"
 // Simplified: tasks are gangs, chosen anew at every decision.
 func drf(q *queue) {
 	s := q.state
-	var names []string
-	waiting := map[string][]int{}
-	for _, i := range sorted(s, submitted) {
-		t := tenant(&s.Jobs[i])
-		if waiting[t] == nil {
-			names = append(names, t)
-		}
-		waiting[t] = append(waiting[t], i)
-	}
+	names, waiting := grouped.By(sorted(s, submitted), func(i int) string { return tenant(&s.Jobs[i]) })
 	held, weight := map[string][]float64{}, map[string]float64{}
 	for i := range s.Jobs {
 		t := tenant(&s.Jobs[i])

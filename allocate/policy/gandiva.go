@@ -15,15 +15,12 @@ import "knee/allocate"
 // minute is for the suspend of the paper; pairs are tried by their predicted
 // speed, and not by how little of a GPU each uses; jobs move where placement puts
 // them, which keeps those that stay and packs the others.
-type Gandiva struct {
-	leases
-	packs
-}
+type Gandiva struct{ leases }
 
 // Allocate implements [allocate.Policy].
 func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	before := g.before(s)
+	before := hosts(&s)
 	g.during(q, slice(s), func() {
 		for i, n := range q.choice { // a job that grew is entitled only to its gang
 			if n >= 0 && float64(s.Jobs[i].Options[n].Use.GPUs) > size(&s.Jobs[i]) {
@@ -41,8 +38,8 @@ func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 		q.fill(leastRun)
 	})
-	hosts := g.pack(q, q.waiting(leastRun), func(guest, host float64) float64 { return guest + host })
-	q.grow(func(i int) bool { return !hosts[i] }, func(_ *allocate.JobState, now, then *allocate.Option) float64 {
+	q.pack(q.waiting(leastRun), func(guest, host float64) float64 { return guest + host })
+	q.grow(func(i int) bool { return !q.hosting(i) }, func(_ *allocate.JobState, now, then *allocate.Option) float64 {
 		if now.Answer.Goodput.Mean <= 0 {
 			return 0
 		}

@@ -1,6 +1,10 @@
 package policy
 
-import "testing"
+import (
+	"testing"
+
+	"knee/allocate"
+)
 
 // TestGandivaSlices: two jobs share one GPU by turns of a slice; alone, a job
 // grows beyond what it asked for; when another comes it gives that back.
@@ -25,16 +29,15 @@ func TestGandivaSlices(t *testing.T) {
 // it is seen that they are not, at 0.9, the pair is undone.
 func TestGandivaPacks(t *testing.T) {
 	g, share := &Gandiva{}, .7
-	g.Beside(func(_, _, _ string, workers int) float64 { return share / float64(workers) })
 	a, b := gangOf("a", 0, 1, 1000), gangOf("b", 0, 1, 1000)
-	expect(t, g, stateOf(0, 1, 0, a, b), 0, -1)
-	if got := g.Guests(); len(got) != 1 || got[1] != [2]int{0, 0} {
+	s := stateOf(0, 1, 0, a, b)
+	s.Beside = func(_, _ int, _ string, workers int) float64 { return share / float64(workers) }
+	if got := expect(t, g, s, 0, -1).Guests; len(got) != 1 || got[1] != (allocate.Guest{Host: 0, Option: 0}) {
 		t.Errorf("guests %v, want b beside a", got)
 	}
-	a.Current, share = 0, .45
-	a.History.Ran, b.History.Ran = 30, 30
-	expect(t, g, stateOf(30, 1, 0, a, b), 0, -1)
-	if got := g.Guests(); len(got) > 0 {
+	s.Now, s.Jobs[0].Current, s.Jobs[1].Host, share = 30, 0, "a", .45
+	s.Jobs[0].History.Ran, s.Jobs[1].History.Ran = 30, 30
+	if got := expect(t, g, s, 0, -1).Guests; len(got) > 0 {
 		t.Errorf("guests %v, want none", got)
 	}
 }

@@ -39,7 +39,6 @@ type Gavel struct {
 	jobs     int     // then
 	room     []float64
 	accounts map[[2]string]*gavelAccount // of jobs, and of pairs that may share GPUs
-	packs
 }
 
 // GavelObjective is the objective of a [Gavel] policy.
@@ -136,7 +135,7 @@ func (g *Gavel) book(all *gangs, p *gavel.Problem) (accounts []*gavelAccount) {
 		}
 		a.byType, a.paired = maps.Clone(j.History.ByType), false
 	}
-	for b := 0; b < len(s.Jobs) && g.beside != nil; b++ {
+	for b := 0; b < len(s.Jobs) && s.Beside != nil; b++ {
 		for i := range b {
 			if !g.pair(all, p, i, b) {
 				continue
@@ -166,7 +165,7 @@ func (g *Gavel) book(all *gangs, p *gavel.Problem) (accounts []*gavelAccount) {
 func (g *Gavel) pair(all *gangs, p *gavel.Problem, a, b int) (gains bool) {
 	pair := gavel.Pair{A: a, B: b, Speed: make([][2]float64, len(all.types))}
 	for k, t := range all.types {
-		if x, y := g.together(&all.state.Jobs[a], &all.state.Jobs[b], t); x > 0 {
+		if x, y := together(&all.state, a, b, t); x > 0 {
 			pair.Speed[k] = [2]float64{x * p.Speed[a][k], y * p.Speed[b][k]}
 			gains = gains || pair.Speed[k][0] > 0 && pair.Speed[k][1] > 0
 		}
@@ -204,16 +203,15 @@ func claims(all *gangs, accounts []*gavelAccount) []claim {
 
 // serve gives GPUs by claims, then to other jobs that fit.
 func (g *Gavel) serve(q *queue, all *gangs, accounts []*gavelAccount) {
-	g.guests = map[int][2]int{}
 	idle := func(i int) bool {
-		_, lodges := g.guests[i]
+		_, lodges := q.guests[i]
 		return q.choice[i] < 0 && !lodges
 	}
 	for _, c := range claims(all, accounts) {
 		switch {
 		case !idle(c.job) || c.other >= 0 && !idle(c.other):
 		case q.try(c.job, all.option[c.job][c.kind]) && c.other >= 0:
-			g.guests[c.other] = [2]int{c.job, all.option[c.other][c.kind]}
+			q.guests[c.other] = allocate.Guest{Host: c.job, Option: all.option[c.other][c.kind]}
 			accounts[c.job].paired, accounts[c.other].paired = true, true
 			c.gavelAccount.paired, c.gavelAccount.kind = true, c.kind
 		}

@@ -34,7 +34,7 @@ func stateOf(now float64, slow, fast int, jobs ...allocate.JobState) allocate.St
 }
 
 // expect fails unless a policy makes the choices, by option.
-func expect(t *testing.T, p allocate.Policy, s allocate.State, want ...int) {
+func expect(t *testing.T, p allocate.Policy, s allocate.State, want ...int) allocate.Assignment {
 	t.Helper()
 	a, err := p.Allocate(s)
 	if err != nil {
@@ -43,4 +43,5 @@ func expect(t *testing.T, p allocate.Policy, s allocate.State, want ...int) {
 	if !slices.Equal(a.Choice, want) {
 		t.Errorf("choices %v, want %v", a.Choice, want)
 	}
+	return a
 }

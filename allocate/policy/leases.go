@@ -23,7 +23,8 @@ func slice(s allocate.State) float64 {
 const sliceRound = 60
 
 // during serves the jobs whose leases last, calls serve, and grants leases for what
-// it served. A running job without a known lease begins one.
+// it served, of which the first to end is the next decision. A running job without a
+// known lease begins one.
 func (l *leases) during(q *queue, length float64, serve func()) {
 	s, before := q.state, l.until
 	l.until = map[string]float64{}
@@ -44,13 +45,8 @@ func (l *leases) during(q *queue, length float64, serve func()) {
 			l.until[name] = s.Now + length
 		}
 	}
-}
-
-// Wake returns when the first lease ends.
-func (l *leases) Wake(allocate.State, allocate.Assignment) float64 {
-	first := math.Inf(1)
+	q.wake = math.Inf(1)
 	for _, until := range l.until {
-		first = math.Min(first, until)
+		q.wake = min(q.wake, until)
 	}
-	return first
 }

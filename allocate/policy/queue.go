@@ -12,10 +12,12 @@ type queue struct {
 	*allocate.Tally
 	state  allocate.State
 	choice []int
+	guests map[int]allocate.Guest
+	wake   float64 // see [allocate.Assignment]
 }
 
 func newQueue(s allocate.State) *queue {
-	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs))}
+	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs)), map[int]allocate.Guest{}, 0}
 }
 
 // serving is a policy without records between decisions.
@@ -29,7 +31,7 @@ func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
 }
 
 func (q *queue) assignment() allocate.Assignment {
-	return allocate.Assignment{Choice: q.choice}
+	return allocate.Assignment{Choice: q.choice, Guests: q.guests, Wake: q.wake}
 }
 
 // serve gives job i the fastest option of its requested size that fits, its present

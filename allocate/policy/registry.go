@@ -32,6 +32,7 @@ const (
 	restarts                        // the cost of changing a running job
 	initialBatch                    // it leaves every job the batch it began with
 	tenantWeights                   // the weights of tenants
+	beside                          // the speeds of two jobs on the same GPUs
 )
 
 // policies is the registry, in the order of docs/policies.md.
@@ -52,12 +53,12 @@ func policies() []entry {
 		{"sia", func() allocate.Policy { return Sia{} }, "submitted history.restarts", restarts, 60},
 		{"rubick", queued(rubick), "requested submitted history.restarts history.seconds", restarts, 0},
 		{"dl2", func() allocate.Policy { return DL2{} }, "remaining submitted", restarts, 0},
-		{"gavel-maxmin", gavel(GavelMaxMin), "requested history.by_type history.seconds", ownSize, gavelRound},
-		{"gavel-ftf", gavel(GavelFTF), "requested remaining submitted history.by_type history.seconds", ownSize, gavelRound},
-		{"gavel-makespan", gavel(GavelMakespan), "requested remaining history.by_type history.seconds", ownSize, gavelRound},
+		{"gavel-maxmin", gavel(GavelMaxMin), "requested history.by_type history.seconds", ownSize | beside, gavelRound},
+		{"gavel-ftf", gavel(GavelFTF), "requested remaining submitted history.by_type history.seconds", ownSize | beside, gavelRound},
+		{"gavel-makespan", gavel(GavelMakespan), "requested remaining history.by_type history.seconds", ownSize | beside, gavelRound},
 		{"themis", func() allocate.Policy { return &Themis{} }, "requested remaining submitted history.seconds", ownSize, 0},
-		{"gandiva", func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", 0, sliceRound},
-		{"antman", func() allocate.Policy { return &AntMan{} }, "requested submitted", ownSize, 0},
+		{"gandiva", func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", beside, sliceRound},
+		{"antman", queued(antman), "requested submitted", ownSize | beside, 0},
 		{"gandiva-fair", func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize | tenantWeights, sliceRound},
 		{"tiresias-las", func() allocate.Policy { return &Tiresias{} }, "requested submitted history.gpu_seconds", ownSize, 0},
 		{"tiresias-gittins", func() allocate.Policy { return &Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize, 0},
@@ -90,6 +91,9 @@ func Round(name string) float64 {
 
 // Names lists the known policies.
 func Names() []string { return taking(0) }
+
+// Sharing lists the policies that may let two jobs run on the GPUs of one.
+func Sharing() []string { return taking(beside) }
 
 // taking lists the policies that use some parts of a problem.
 func taking(parts takes) (names []string) {

@@ -28,7 +28,7 @@ func TestThemisLease(t *testing.T) {
 	long.History.Ran = 100
 	s := stateOf(100, 1, 0, long, late)
 	expect(t, p, s, 0, -1)
-	if wake := p.Wake(s, mustAllocate(t, p, s)); wake != themisLease {
+	if wake := mustAllocate(t, p, s).Wake; wake != themisLease {
 		t.Errorf("asks to be called at %g s, want %d, when the lease ends", wake, themisLease)
 	}
 	long.History.Ran = themisLease

@@ -48,23 +48,14 @@ func (t *Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 		return key{float64(queueOf(attained)), j.Submitted}
 	})
-	return q.assignment(), nil
-}
-
-// Wake returns when the first running job sinks into another queue.
-func (t *Tiresias) Wake(s allocate.State, a allocate.Assignment) float64 {
-	next := math.Inf(1)
-	for i, c := range a.Choice {
-		if c < 0 {
-			continue
-		}
-		j := &s.Jobs[i]
-		attained := j.Attained - t.promoted[j.Name].attained
-		if q := queueOf(attained); q < len(queueLimits) {
-			next = math.Min(next, s.Now+(queueLimits[q]-attained)/math.Max(float64(j.Options[c].Use.GPUs), 1))
+	q.wake = math.Inf(1) // when the first running job sinks into another queue
+	for i := range s.Jobs {
+		attained := s.Jobs[i].Attained - t.promoted[s.Jobs[i].Name].attained
+		if at, use := queueOf(attained), q.use(i); use != nil && at < len(queueLimits) {
+			q.wake = min(q.wake, s.Now+(queueLimits[at]-attained)/math.Max(float64(use.GPUs), 1))
 		}
 	}
-	return next
+	return q.assignment(), nil
 }
 
 func queueOf(attained float64) int {

@@ -24,7 +24,7 @@ func TestTiresiasQueues(t *testing.T) {
 	s := stateOf(10, 2, 0, first, second)
 	s.Jobs[0].Attained = 3000
 	expect(t, p, s, 0, -1)
-	if wake := p.Wake(s, mustAllocate(t, p, s)); wake != 10+250.0/2 {
+	if wake := mustAllocate(t, p, s).Wake; wake != 10+250.0/2 {
 		t.Errorf("asks to be called at %g s, want 135", wake)
 	}
 	s.Jobs[0].Attained, s.Jobs[0].History.Ran = 3250, 1625

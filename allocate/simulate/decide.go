@@ -28,14 +28,8 @@ func (r *replay) decide() error {
 	if err := a.Check(state); err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s gives an impossible answer: %w", r.Policy, r.now, err)
 	}
-	if w, ok := r.Policy.(Waker); ok {
-		r.wake = math.Max(w.Wake(state, a), r.now+shortestWake)
-	}
-	var guests map[int][2]int
-	if r.besides != nil {
-		guests = r.Policy.(Packer).Guests()
-	}
-	r.leave(guests)
+	r.wake = math.Max(cmp.Or(a.Wake, math.Inf(1)), r.now+shortestWake)
+	r.leave(a.Guests)
 	for _, m := range r.place(state, a) {
 		if m.job.guest && m.to.Choice < 0 {
 			continue
@@ -44,7 +38,7 @@ func (r *replay) decide() error {
 			return err
 		}
 	}
-	return r.lodge(state, guests)
+	return r.lodge(state, a.Guests)
 }
 
 // answered reports how long a policy took.
@@ -78,14 +72,7 @@ func (r *replay) stand() error {
 	return nil
 }
 
-// Waker is a policy that needs decisions at its own times, such as the end of a
-// lease. Wake returns the next one, in seconds on the clock of the state, if its
-// answer is applied and no event comes before; +Inf: none.
-type Waker interface {
-	Wake(s allocate.State, a allocate.Assignment) float64
-}
-
-// shortestWake is the least time to the next Wake, in seconds, so that the clock
+// shortestWake is the least time to the next wake, in seconds, so that the clock
 // advances.
 const shortestWake = 1
 
@@ -169,6 +156,11 @@ func (r *replay) changeSeconds(j *Job) float64 {
 // state is the input of the policy.
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
+	if r.besides != nil {
+		s.Beside = func(i, other int, gpuType string, workers int) float64 {
+			return r.besides.of(r.active[i], r.active[other], gpuType, workers).expected
+		}
+	}
 	for i, j := range r.active {
 		s.Jobs[i] = r.jobState(j)
 	}
@@ -209,6 +201,9 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	s := allocate.JobState{
 		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,
+	}
+	if j.guest {
+		s.Host = j.beside.Name
 	}
 	if r.Unvalued {
 		return s

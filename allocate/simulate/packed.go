@@ -55,17 +55,6 @@ func (p *Pairs) draw(text ...any) float64 {
 	return (float64(h.Sum64()>>(64-bits)) + .5) / (1 << bits)
 }
 
-// Packer is a policy that may let two jobs run on the GPUs of one.
-type Packer interface {
-	// Beside is called first, with a function that returns the speed of a job that
-	// shares GPUs of a type with another of as many workers, relative to alone:
-	// measured or observed, else expected.
-	Beside(share func(job, beside, gpuType string, workers int) float64)
-	// Guests returns the jobs that the last answer lets run on the GPUs of another,
-	// by index in the state: the index of the host, and of the guest's option.
-	Guests() map[int][2]int
-}
-
 // pair is the speed of a job beside another, relative to alone.
 type pair struct {
 	truth, expected float64
@@ -74,29 +63,12 @@ type pair struct {
 // besides are the pairs of a replay.
 type besides struct {
 	*Pairs
-	application map[string]string // of a job
-	pairs       map[interference.Row]*pair
-}
-
-// packs calls Beside of a policy that packs, if pairs were measured.
-func (r *replay) packs() {
-	p, ok := r.Policy.(Packer)
-	if !ok || r.Packed == nil {
-		return
-	}
-	r.constant = false // speeds vary with who is beside
-	r.besides = &besides{r.Packed, map[string]string{}, map[interference.Row]*pair{}}
-	for _, j := range r.jobs {
-		r.besides.application[j.Name] = j.Application
-	}
-	p.Beside(func(job, beside, gpuType string, workers int) float64 {
-		return r.besides.of(job, beside, gpuType, workers).expected
-	})
+	pairs map[interference.Row]*pair
 }
 
 // of is the speed of a job beside another.
-func (b *besides) of(job, other, gpuType string, workers int) *pair {
-	row := interference.Row{Job: b.application[job], Beside: b.application[other], GPUType: gpuType, Workers: workers}
+func (b *besides) of(j, other *running, gpuType string, workers int) *pair {
+	row := interference.Row{Job: j.Application, Beside: other.Application, GPUType: gpuType, Workers: workers}
 	x := b.pairs[row]
 	if x != nil {
 		return x
@@ -115,7 +87,7 @@ func (b *besides) of(job, other, gpuType string, workers int) *pair {
 }
 
 // leave stops jobs that were guests and are not in guests.
-func (r *replay) leave(guests map[int][2]int) {
+func (r *replay) leave(guests map[int]allocate.Guest) {
 	for i, j := range r.active {
 		if _, stays := guests[i]; j.guest && !stays {
 			j.stop()
@@ -125,24 +97,24 @@ func (r *replay) leave(guests map[int][2]int) {
 
 // lodge starts guests on the GPUs of their hosts. A guest that does not fit stops at
 // once. The policy observes this, and the speeds of the others.
-func (r *replay) lodge(s allocate.State, guests map[int][2]int) error {
+func (r *replay) lodge(s allocate.State, guests map[int]allocate.Guest) error {
 	for i, j := range r.active {
 		g, isGuest := guests[i]
 		if !isGuest {
 			continue
 		}
-		host := r.active[g[0]]
-		to := s.Jobs[i].Options[g[1]]
+		host := r.active[g.Host]
+		to := s.Jobs[i].Options[g.Option]
 		var both [2]*pair
 		if host.nodes != nil { // else it could not be placed
-			both = [2]*pair{r.besides.of(j.Name, host.Name, to.Use.GPUType, to.Use.GPUs), r.besides.of(host.Name, j.Name, to.Use.GPUType, to.Use.GPUs)}
+			both = [2]*pair{r.besides.of(j, host, to.Use.GPUType, to.Use.GPUs), r.besides.of(host, j, to.Use.GPUType, to.Use.GPUs)}
 			both[0].expected, both[1].expected = both[0].truth, both[1].truth
 		}
 		if host.nodes == nil || both[0].truth == 0 || both[1].truth == 0 {
 			j.stop()
 			continue
 		}
-		if err := r.apply(j, place.Placed{Choice: g[1], Option: to, Nodes: host.nodes}); err != nil {
+		if err := r.apply(j, place.Placed{Choice: g.Option, Option: to, Nodes: host.nodes}); err != nil {
 			return err
 		}
 		j.guest, j.beside, host.beside = true, host, j

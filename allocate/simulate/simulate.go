@@ -11,6 +11,7 @@ import (
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
+	"knee/fit/interference"
 )
 
 // Settings says how a workload is replayed. The zero value of a field is its
@@ -29,7 +30,7 @@ type Settings struct {
 	Checkpoint     float64   // seconds of progress between checkpoints, the most that a failure costs; 0: it costs none
 	Survival       bool      // remaining times are weighted by how far ended jobs came, see [survival]
 	Unvalued       bool      // the policy ignores values of options, so none are computed
-	Packed         *Pairs    // for a policy that is a [Packer]; nil if nothing was measured
+	Packed         *Pairs    // speeds of jobs on the same GPUs; nil if nothing was measured
 
 	// Decided, if not nil, is told how long each decision took.
 	Decided func(time.Duration)
@@ -55,7 +56,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	r := &replay{Settings: s, constant: constant, wake: math.Inf(1), placer: place.New(s.Cluster)}
+	r := &replay{Settings: s, constant: constant && s.Packed == nil, wake: math.Inf(1), placer: place.New(s.Cluster)}
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
@@ -67,7 +68,9 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
 			outcome: Outcome{Job: j.Name, Tenant: j.Tenant, Fate: j.Fate, Submit: j.Submit}})
 	}
-	r.packs()
+	if s.Packed != nil {
+		r.besides = &besides{s.Packed, map[interference.Row]*pair{}}
+	}
 	r.waiting = slices.Clone(r.jobs)
 	slices.SortStableFunc(r.waiting, func(a, b *running) int { return cmp.Compare(a.Submit, b.Submit) })
 	if err := r.run(); err != nil {
@@ -120,7 +123,7 @@ type replay struct {
 	placer   *place.Placer // what is free on the nodes; unused with a Stand
 	outages  []outage
 	down     map[string]int // outages of a node that last
-	constant bool           // speeds do not vary with progress
+	constant bool           // speeds do not vary with progress, or with who is beside
 	present  *data.Cluster  // without nodes in an outage; nil before the first
 	survival survival
 	besides  *besides // nil unless jobs may share GPUs
@@ -302,7 +305,7 @@ func (r *replay) speed(j *running) error {
 		return fmt.Errorf("simulate: true speed of job %q on %s is %g samples/s", j.Name, j.config, v)
 	}
 	if j.speed = v; j.beside != nil {
-		j.speed *= r.besides.of(j.Name, j.beside.Name, j.config.GPUType, j.config.Workers).truth
+		j.speed *= r.besides.of(j, j.beside, j.config.GPUType, j.config.Workers).truth
 	}
 	return nil
 }

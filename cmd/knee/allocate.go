@@ -16,11 +16,6 @@ import (
 	"knee/data"
 )
 
-// cautious is the default of --risk. Of many options with uncertain speeds the
-// best-looking one is likely to be overestimated, so a plan made with expected
-// speeds disappoints.
-const cautious = 0.5
-
 // sharingFlags name a cluster and its jobs, and say how to plan.
 type sharingFlags struct {
 	cluster, jobs, objective, policy string
@@ -112,8 +107,7 @@ func (f *sharingFlags) addShared(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.objective, "objective", "", "objective: "+strings.Join(objective.Names(), ", ")+" (default "+objective.Default+")")
 	completes(cmd, "objective", objective.Names())
 	named(cmd, &f.policy, "policy", policy.Default, "policy", policy.Names())
-	f.risk = cautious
-	bounded(cmd, &f.risk, "risk", "0: expected speeds, 1: low ends of their intervals", shares())
+	bounded(cmd, &f.risk, "risk", "0: expected times, 1: high ends of their intervals", shares())
 }
 
 func (f *sharingFlags) load() (plan.Problem, error) {

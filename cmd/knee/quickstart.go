@@ -235,7 +235,7 @@ func (q *quickstart) share(context.Context) error {
 	if err != nil {
 		return err
 	}
-	problem.Seed, problem.Risk = q.seed, cautious
+	problem.Seed = q.seed
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}

@@ -243,13 +243,8 @@ func (in *simulateFlags) loadPairs(a *app) error {
 	if in.packed == "" {
 		return nil
 	}
-	alone := func(name string) bool { // whether a policy gives GPUs to one job only
-		p, err := policy.New(name)
-		_, packs := p.(simulate.Packer)
-		return err != nil || !packs
-	}
-	if len(slices.DeleteFunc(slices.Clone(in.Policies), alone)) == 0 {
-		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(slices.DeleteFunc(policy.Names(), alone), ", "))
+	if !slices.ContainsFunc(in.Policies, func(name string) bool { return slices.Contains(policy.Sharing(), name) }) {
+		return usageError("--packed: want a policy that shares GPUs: %s", strings.Join(policy.Sharing(), ", "))
 	}
 	rows, warnings, err := interference.Load(in.packed)
 	if err != nil {

@@ -173,7 +173,7 @@ func (l *learner) Options(current *data.Config) []allocate.Option {
 	out := slices.Clone(l.options)
 	for n := range out {
 		if v, known := l.seen[key(out[n].Config)]; known {
-			out[n].Answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
+			out[n].Answer.Goodput, out[n].Answer.Expected = data.Estimate{Mean: v, Lo: v, Hi: v}, 0
 		}
 	}
 	if l.app.only != nil {

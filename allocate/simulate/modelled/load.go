@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/grouped"
 	"knee/predict"
 )
 
@@ -104,10 +105,7 @@ func (m *Models) Measure(file string, oracle bool) (warnings []string, err error
 // byJob reads the measurements of every job.
 func byJob(file string) (by map[string][]data.Measurement, warnings []string, err error) {
 	all, warnings, err := data.LoadMeasurements(file)
-	by = map[string][]data.Measurement{}
-	for _, x := range all {
-		by[x.Job] = append(by[x.Job], x)
-	}
+	_, by = grouped.By(all, func(x data.Measurement) string { return x.Job })
 	return by, warnings, err
 }
 

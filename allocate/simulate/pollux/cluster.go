@@ -24,15 +24,13 @@ type Settings struct {
 type slots struct {
 	*data.Cluster
 	gpuType string
-	gpus    []int // per node
-	total   int
 }
 
 func newSlots(c *data.Cluster) (*slots, error) {
 	h := &slots{Cluster: &data.Cluster{Source: c.Source}}
 	for _, n := range c.Nodes {
 		if !n.Drained && n.GPUs > 0 {
-			h.Nodes, h.gpus, h.total = append(h.Nodes, n), append(h.gpus, n.GPUs), h.total+n.GPUs
+			h.Nodes = append(h.Nodes, n)
 		}
 	}
 	types := h.GPUTypes()

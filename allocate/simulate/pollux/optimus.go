@@ -28,7 +28,7 @@ type predictKey struct {
 func (o *optimus) schedule(active []*job, h *slots) (workers, order []int, err error) {
 	workers = make([]int, len(active))
 	gains := make([]float64, len(active))
-	for n, left := 0, h.total; left > 0; n, left = n+1, left-1 {
+	for n, left := 0, h.Slots(); left > 0; n, left = n+1, left-1 {
 		i := n // everyone gets one first
 		if n >= len(active) {
 			best := slices.Max(gains)
@@ -56,7 +56,7 @@ func (o *optimus) gain(j *job, n int, h *slots) (float64, error) {
 	if j.app.Name == "ncf" {
 		most = 1
 	}
-	if n+1 > min(most, h.total) {
+	if n+1 > min(most, h.Slots()) {
 		return 0, nil
 	}
 	now, err := o.stepTime(j, n, h)

@@ -25,7 +25,10 @@ func (h *slots) stand(schedule scheduler) simulate.Stand {
 		if err != nil {
 			return nil, err
 		}
-		free := slices.Clone(h.gpus)
+		var free []int // GPUs by node
+		for _, n := range h.Nodes {
+			free = append(free, n.GPUs)
+		}
 		for i, j := range active {
 			if len(j.nodes) != workers[i] {
 				j.nodes = nil

@@ -17,7 +17,7 @@ type tiresias struct {
 func (t *tiresias) schedule(active []*job, h *slots) (workers, order []int, err error) {
 	t.update(active)
 	workers = make([]int, len(active))
-	left := h.total
+	left := h.Slots()
 	for _, j := range slices.Concat(t.queues[0], t.queues[1]) {
 		if j.Workers <= left {
 			left -= j.Workers

@@ -38,11 +38,7 @@ type published struct {
 
 	known  map[string]*job
 	queues [][]*job // submitted jobs; sorts are stable and in place, so that ties stay
-	wake   float64
 }
-
-// Wake returns when a running job may have used up its queue.
-func (p *published) Wake(allocate.State, allocate.Assignment) float64 { return p.wake }
 
 // Allocate implements [allocate.Policy].
 func (p *published) Allocate(s allocate.State) (allocate.Assignment, error) {
@@ -61,7 +57,7 @@ func (p *published) Allocate(s allocate.State) (allocate.Assignment, error) {
 			blocked = blocked || p.blocks && !j.running
 		}
 	}
-	p.settle(s.Now)
+	a.Wake = p.settle(s.Now)
 	return a, nil
 }
 
@@ -101,8 +97,8 @@ func (p *published) drop(queue int, which func(*job) bool) {
 // GPU-seconds the published program takes the limit in GPU-seconds, what was executed
 // in seconds, and rounds their difference down after dividing by the GPUs; it
 // therefore wakes too early or too late, and so does this one.
-func (p *published) settle(now float64) {
-	p.wake = math.Inf(1)
+func (p *published) settle(now float64) (wake float64) {
+	wake = math.Inf(1)
 	for i, queue := range p.queues {
 		if len(p.queues) > 1 {
 			slices.SortStableFunc(queue, by(waits))
@@ -115,9 +111,10 @@ func (p *published) settle(now float64) {
 			if p.byGPU {
 				left = math.Floor(left / float64(j.Requested))
 			}
-			p.wake = min(p.wake, now+left)
+			wake = min(wake, now+left)
 		}
 	}
+	return wake
 }
 
 // by orders jobs by a key.
