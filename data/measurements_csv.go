@@ -182,7 +182,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 // checkTargets fails for renaming a column to an unknown one, or tokens to
 // samples.
 func (im Import) checkTargets(known []string) error {
-	known = append(known, speedNames()...)
+	known = append(known, speedNames()[1:]...) // the first is a column of measurements.csv
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
 		to := im.Columns[from]
 		bad := &InputError{Source: Source{Column: "--columns"}, Found: quote(from + "=" + to)}

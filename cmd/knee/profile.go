@@ -335,6 +335,9 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			if err != nil {
 				return err
 			}
+			if over := study.Budget.Spent(ms, 0, 0); over != "" {
+				a.warn(over + ": knee profile would end here")
+			}
 			return printSuggestions(a, out, unit(study), next)
 		},
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/profile/launch"
 	"knee/profile/meter"
@@ -44,13 +46,22 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	p := Progress{Loss: math.NaN()}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
 	var at, first time.Time
-	seen := 0
+	seen, rises, falls, last := 0, 0, 0, math.NaN()
 	pattern, parser, err := scan(r, name, c, m, func(o launch.Observation) {
 		if at = o.At; first.IsZero() {
 			first = at
 		}
 		if !o.OfMemory() {
 			seen++
+		}
+		switch {
+		case o.Step > last:
+			rises++
+		case o.Step < last:
+			falls++
+		}
+		if o.Step == o.Step { // NaN: the line has no counter
+			last = o.Step
 		}
 		steps.Add(o)
 		p.take(o)
@@ -61,6 +72,11 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	p.Pattern = pattern
 	if err != nil {
 		return p, err
+	}
+	if falls > rises { // at the end of an epoch, and of interleaved ranks, it falls too
+		p.Untimed = &data.InputError{Source: data.Source{File: name}, Want: "the oldest line first",
+			Found: fmt.Sprintf("a step counter that falls %s and rises %s", english.Plural(falls, "time", ""), english.Plural(rises, "time", ""))}
+		return p, nil
 	}
 	reading := steps.Read()
 	p.Doubt = steps.Contradiction(0)
@@ -94,7 +110,12 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 		}
 		o, ok, err := firsts.Excuse(parser.Parse(lines.Text()))
 		if err != nil {
-			return what, parser, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
+			bad, value := errors.AsType[*data.InputError](err)
+			if !value {
+				bad = &data.InputError{Found: err.Error(), Want: parser.Wants()}
+			}
+			bad.File, bad.Line = name, n
+			return what, parser, bad
 		}
 		if ok {
 			o.At = at
