@@ -136,8 +136,8 @@ func (a *app) read(file string, in readFlags, given map[string]string) ([]data.M
 	if p.Pattern != "" {
 		a.note("read as --pattern %s", p.Pattern)
 	}
-	if p.Doubt != "" {
-		a.warn(file + ": " + p.Doubt)
+	if p.Measurement.Error != "" {
+		a.warn(file + ": " + p.Measurement.Error)
 	}
 	if config.LocalBatch == 0 {
 		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))

@@ -173,8 +173,8 @@ func measurementTable(ms []data.Measurement) *table {
 		"config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
-			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
+			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), m.Error)
+			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
 			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
 			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)

@@ -30,7 +30,6 @@ type Progress struct {
 	Measurement data.Measurement // zero if no step is timed
 	Untimed     error            // why: an [*data.InputError]
 	Pattern     string           // that was found to match; empty for knee's lines
-	Doubt       string           // how step times and time stamps differ; empty if they agree
 }
 
 // Read reads the log of a job of configuration c, as a profile reads that of a
@@ -79,13 +78,13 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		return p, nil
 	}
 	reading := steps.Read()
-	p.Doubt = steps.Contradiction(0)
 	if reading.Steps == 0 {
 		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil
 	}
 	p.Measurement = data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
-		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory}
+		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory,
+		Error: steps.Contradiction(0)}
 	if reading.Steps >= meter.FewestSteps {
 		p.Measurement.StepTimeSE = reading.SE
 	}

@@ -92,8 +92,8 @@ func TestReadDoubts(t *testing.T) {
 			fmt.Fprintf(&log, "2025-03-01 12:00:%02d knee: {\"step\":%d,\"step_time_s\":%s}\n", 2*i, i+1, told)
 		}
 		p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Workers: 1}, data.Metrics{}, nil)
-		if err != nil || (p.Doubt == "") != (want == "") || !strings.Contains(p.Doubt, want) {
-			t.Errorf("steps of %s s, a line every 2 s: %q, %v; want …%s…", told, p.Doubt, err, want)
+		if err != nil || (p.Measurement.Error == "") != (want == "") || !strings.Contains(p.Measurement.Error, want) {
+			t.Errorf("steps of %s s, a line every 2 s: %q, %v; want …%s…", told, p.Measurement.Error, err, want)
 		}
 	}
 }
