@@ -163,7 +163,7 @@ func counts(flag, s string) ([]int, error) {
 		from, err1 := strconv.Atoi(lo)
 		to, err2 := strconv.Atoi(hi)
 		if err1 != nil || err2 != nil || from < 1 || to < from || to > 1<<20 || !doubling && to-from >= 1<<16 {
-			return nil, badFile("--"+flag, strconv.Quote(s), "numbers up to 1048576 such as 1,2,4 or 1..16 or, for more than 65536, doubling: 1..64*2")
+			return nil, badFile("--"+flag, strconv.Quote(s), "numbers such as 1,2,4 or 1..16 or, for more than 65536, doubling: 1..64*2, up to 1048576")
 		}
 		for n := from; n <= to; {
 			ns = append(ns, n)
