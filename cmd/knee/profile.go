@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt"
@@ -74,7 +75,7 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 			if err != nil {
 				return err
 			}
-			a.note("%s: %d measurements in %s", res.Stopped, len(res.Measurements), files.Measurements)
+			a.note("%s: %s in %s", res.Stopped, english.Plural(len(res.Measurements), "measurement", ""), files.Measurements)
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 			}
@@ -129,10 +130,10 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 		case profile.StudyOpened:
 			a.warn(e.Snapshot.Warnings...)
 			if n := len(e.Snapshot.Results); n > 0 {
-				a.note("continuing %s: %d trials measured before, %d cut short", store.Name(study, files.Journal), n, len(e.Snapshot.Interrupted))
+				a.note("continuing %s: %s measured before, %d cut short", store.Name(study, files.Journal), english.Plural(n, "trial", ""), len(e.Snapshot.Interrupted))
 			}
 			if n := len(e.Snapshot.Submitted); n > 0 {
-				a.note("following %d trials submitted before", n)
+				a.note("following %s submitted before", english.Plural(n, "trial", ""))
 			}
 		case profile.Warned:
 			a.warn(e.Warning)

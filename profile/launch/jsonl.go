@@ -67,7 +67,8 @@ func (p Parser) read(o *Observation, text string) error {
 		v, number := all[key].(float64)
 		if !number {
 			if known, _ := new(Observation).set(key, 1, 1); (known || key == "rank") && all[key] != nil {
-				return data.Invalid(key, all[key], "a number")
+				found, _ := json.Marshal(all[key]) // which JSON gave
+				return data.Invalid(key, string(found), "a number")
 			}
 			continue
 		}
