@@ -221,7 +221,7 @@ func (p *trialProgress) event(e profile.Event) {
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)
 		}
-		p.bar.At(e.Progress.Done, e.Progress.Total, fmt.Sprintf("%.36s, %s", e.Trial.Config, dollars(e.Progress.Spent)))
+		p.bar.At(e.Progress.Done, e.Progress.Total, dollars(e.Progress.Spent)+", "+e.Trial.Config.String())
 		return
 	}
 	name, line := lineOf(e, 0)
