@@ -66,7 +66,7 @@ func TestParserRefusesExpressions(t *testing.T) {
 func TestParserRefuses(t *testing.T) {
 	for line, want := range map[string]string{
 		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s: found 1e+307, want seconds > 0, at most 1000000000",
-		`knee: {"step":"1","x":{}}`:           `step: found "1", want a number`,
+		`knee: {"step":"1","x":{}}`:            `step: found "1", want a number`,
 		`knee: {"step":-1}`:                    "step: found -1, want a step ≥ 0",
 		`knee: {"step":1,"step_time_s":NaN}`:   "step_time_s: found NaN, want seconds > 0",
 		`knee: {"step_time_ms":Infinity}`:      "step_time_s: found +Inf, want seconds > 0, at most 1000000000",
