@@ -17,7 +17,17 @@ func otherUnit(ms []Measurement) string {
 		kind string  // what the rows compared have in common
 		work float64 // samples of a worker and step; without a batch, its share of a fixed one
 	}
-	rows := make([]row, 0, len(ms))
+	const gap = 31.6 // √1000
+	least, most := math.Inf(1), 0.0
+	for _, m := range ms {
+		if m.Status == OK {
+			least, most = min(least, m.StepTime), max(most, m.StepTime)
+		}
+	}
+	if most/least < gap { // as of nearly every table
+		return ""
+	}
+	var rows []row
 	for i := range ms {
 		if ms[i].Status != OK {
 			continue
@@ -31,7 +41,7 @@ func otherUnit(ms []Measurement) string {
 	for i := 1; i < len(rows); i++ {
 		a, b := rows[i-1], rows[i]
 		times := b.StepTime / a.StepTime
-		if a.kind == b.kind && math.Log10(times/max(1, b.work/a.work)) > 1.5 {
+		if a.kind == b.kind && times/max(1, b.work/a.work) > gap {
 			return fmt.Sprintf("%s: a step of %s takes %.3g s, %.3g times that of line %d, %s: are both in one unit", b.Source, b.Config, b.StepTime, times, a.Source.Line, a.Config)
 		}
 	}
