@@ -67,7 +67,7 @@ func (e *engine) nothingLeft() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for _, o := range left {
-			e.t.Errorf("left behind: %s/%s", path, o.Metadata.Name)
+			e.t.Errorf("left behind: %s/%s", path, o.Name)
 		}
 	}
 }
