@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/data"
 )
@@ -29,7 +30,7 @@ func productLabels() []string {
 // taints. The warnings name MIG slices, which are left out, and GPUs of unknown
 // type.
 func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
-	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), Selector{})
+	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the nodes of %s: %w", c.Server, err)
 	}
@@ -99,7 +100,7 @@ func drained(n corev1.Node) bool {
 // ("NVIDIA-A100-SXM4-40GB" to a100); if there are none, those of its variants
 // (a100-80gb). It is no error if there are none of these either.
 func LabelValues(ctx context.Context, c *Client, label, gpuType string) ([]string, error) {
-	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), Selector{Labels: label})
+	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return nil, err
 	}

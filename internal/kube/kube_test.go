@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/internal/kube"
 )
@@ -165,7 +166,7 @@ func TestListReadsAllPages(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"p1"}}]}`)
 	})
-	pods, version, err := kube.ListAll[corev1.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.PodsPath("d"), kube.Selector{Labels: "a=b"})
+	pods, version, err := kube.ListAll[corev1.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.PodsPath("d"), metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil || len(pods) != 2 || pods[1].Name != "p1" || version != "8" {
 		t.Errorf("%v, version %q, %v", pods, version, err)
 	}
@@ -312,7 +313,7 @@ func TestLogs(t *testing.T) {
 		}
 		fmt.Fprint(w, "2026-03-01T12:00:00.5Z hello\n")
 	})
-	body, err := load(t, kubeconfig(t, s, "")).Logs(t.Context(), "d", "p", kube.LogOptions{Container: "main", Follow: true, Since: since})
+	body, err := load(t, kubeconfig(t, s, "")).Logs(t.Context(), "d", "p", corev1.PodLogOptions{Container: "main", Follow: true, SinceTime: new(metav1.NewTime(since))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +335,7 @@ func TestDelete(t *testing.T) {
 		}
 		status(w, 404, "NotFound", "gone")
 	})
-	err := load(t, kubeconfig(t, s, "")).Delete(t.Context(), kube.PodPath("d", "p"), kube.DeleteOptions{Propagation: "Foreground", Grace: 5 * time.Second})
+	err := load(t, kubeconfig(t, s, "")).Delete(t.Context(), kube.PodPath("d", "p"), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground), GracePeriodSeconds: new(int64(5))})
 	if err != nil {
 		t.Errorf("deleting what is gone: %v", err)
 	}

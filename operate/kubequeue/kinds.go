@@ -135,10 +135,7 @@ func (w workload) resize(spec map[string]any, roles []role, counts []int) {
 // collection is the API path of the jobs of a kind in a namespace, in all if it
 // is empty.
 func (k kind) collection(namespace string) string {
-	if namespace == "" {
-		return "/apis/" + k.group + "/" + k.resource
-	}
-	return "/apis/" + k.group + "/namespaces/" + namespace + "/" + k.resource
+	return kube.Path(k.group, namespace, k.resource)
 }
 
 func (w workload) path() string {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -73,7 +74,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	for _, n := range cluster.Nodes {
 		q.types[n.Name] = n.GPUType
 	}
-	pods, _, err := kube.ListAll[corev1.Pod](ctx, q.client, kube.PodsPath(""), kube.Selector{})
+	pods, _, err := kube.ListAll[corev1.Pod](ctx, q.client, kube.PodsPath(""), metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of all namespaces, to know what is free: %w", err)
 	}
@@ -88,7 +89,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	taken := map[types.UID]bool{} // uids of pods that belong to a job
 	for _, k := range kinds() {
 		for _, ns := range q.namespaces {
-			list, _, err := kube.ListAll[workload](ctx, q.client, k.collection(ns), kube.Selector{})
+			list, _, err := kube.ListAll[workload](ctx, q.client, k.collection(ns), metav1.ListOptions{})
 			if kube.IsNotFound(err) {
 				continue // this cluster has no such kind
 			}
@@ -269,7 +270,10 @@ func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Ti
 		return nil, fs.ErrNotExist
 	}
 	first := slices.MinFunc(pods, byRank)
-	o := kube.LogOptions{Since: since}
+	var o corev1.PodLogOptions
+	if !since.IsZero() {
+		o.SinceTime = new(metav1.NewTime(since))
+	}
 	if len(first.Spec.Containers) > 0 {
 		o.Container = first.Spec.Containers[0].Name
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"knee/internal/kube"
@@ -57,8 +58,8 @@ type jobSet struct {
 // readJobSets reads how many pods train in each JobSet of a namespace: those of
 // replicated jobs labelled with the step trainer, or, without a label, named node.
 func (q *Queue) readJobSets(ctx context.Context, namespace string) error {
-	path := kind{group: "jobset.x-k8s.io/v1alpha2", resource: "jobsets"}.collection(namespace)
-	list, _, err := kube.ListAll[jobSet](ctx, q.client, path, kube.Selector{})
+	path := kube.Path("jobset.x-k8s.io/v1alpha2", namespace, "jobsets")
+	list, _, err := kube.ListAll[jobSet](ctx, q.client, path, metav1.ListOptions{})
 	if err != nil && !kube.IsNotFound(err) {
 		return fmt.Errorf("list %s: %w", path, err)
 	}

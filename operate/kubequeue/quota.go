@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/internal/kube"
 	"knee/operate/queue"
@@ -14,11 +15,8 @@ import (
 // quotas adds the GPU quotas of the namespaces to the limits of a snapshot.
 func (q *Queue) quotas(ctx context.Context, s *queue.Snapshot) error {
 	for _, ns := range q.namespaces {
-		path := "/api/v1/resourcequotas"
-		if ns != "" {
-			path = "/api/v1/namespaces/" + ns + "/resourcequotas"
-		}
-		list, _, err := kube.ListAll[corev1.ResourceQuota](ctx, q.client, path, kube.Selector{})
+		path := kube.Path("v1", ns, "resourcequotas")
+		list, _, err := kube.ListAll[corev1.ResourceQuota](ctx, q.client, path, metav1.ListOptions{})
 		if err != nil {
 			return fmt.Errorf("list %s: %w", path, err)
 		}

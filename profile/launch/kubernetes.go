@@ -11,6 +11,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/data"
 	"knee/internal/kube"
@@ -130,7 +131,9 @@ type kubeRun struct {
 	name  string // of the main object; empty until there may be one
 }
 
-func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
+func (r *kubeRun) selector() metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: labelRun + "=" + r.name}
+}
 
 // attach follows a trial that an earlier knee submitted.
 func (r *kubeRun) attach(ctx context.Context) error {
@@ -254,7 +257,7 @@ func (r *kubeRun) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	c, ns := r.kube.Client, r.kube.Spec.Namespace
-	asIs := kube.DeleteOptions{Propagation: "Background", Grace: -1}
+	asIs := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	err := errors.Join(
 		c.Delete(ctx, kube.JobsPath(r.kube.Spec.Namespace)+"/"+r.name, asIs),
 		c.Delete(ctx, kube.ServicesPath(ns)+"/"+r.name, asIs))
@@ -270,7 +273,7 @@ func (r *kubeRun) clean() error {
 			name := p.Name
 			switch {
 			case force:
-				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), kube.DeleteOptions{Grace: 0}))
+				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 			case !asked[name]:
 				asked[name] = true
 				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), asIs))
@@ -278,7 +281,7 @@ func (r *kubeRun) clean() error {
 		}
 		if err != nil || ctx.Err() != nil {
 			return fmt.Errorf("job %s/%s may be left behind (kubectl delete job,pod,service -n %s -l %s): %w", ns, r.name,
-				ns, r.selector().Labels, errors.Join(err, listErr, ctx.Err()))
+				ns, r.selector().LabelSelector, errors.Join(err, listErr, ctx.Err()))
 		}
 		select {
 		case <-time.After(poll):

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/internal/kube"
 )
@@ -40,7 +41,7 @@ func TestKubernetesEngineEviction(t *testing.T) {
 	r := e.launch(workers(2), steps("600", "0.1"))
 	e.step(r, 2)
 	name := strings.TrimPrefix(r.handle, "default/")
-	pods, _, err := kube.ListAll[corev1.Pod](t.Context(), e.client, kube.PodsPath("default"), kube.Selector{Labels: "knee/run=" + name})
+	pods, _, err := kube.ListAll[corev1.Pod](t.Context(), e.client, kube.PodsPath("default"), metav1.ListOptions{LabelSelector: "knee/run=" + name})
 	if err != nil || len(pods) != 2 {
 		t.Fatalf("%d pods, %v", len(pods), err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"knee/data"
@@ -249,8 +250,8 @@ func (w *watcher) whyWaiting() string {
 
 // warning returns the job's newest warning event, such as why it created no pods.
 func (w *watcher) warning() string {
-	events, _, err := kube.ListAll[corev1.Event](w.ctx, w.run.kube.Client, kube.EventsPath(w.run.kube.Spec.Namespace),
-		kube.Selector{Fields: "type=Warning,involvedObject.name=" + w.run.name})
+	events, _, err := kube.ListAll[corev1.Event](w.ctx, w.run.kube.Client, kube.Path("v1", w.run.kube.Spec.Namespace, "events"),
+		metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.name=" + w.run.name})
 	if err != nil || len(events) == 0 {
 		return ""
 	}

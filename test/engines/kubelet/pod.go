@@ -237,7 +237,7 @@ func (p *process) stop(ctx context.Context) {
 
 // remove takes a pod out of the API server's record for good.
 func (a *agent) remove(ctx context.Context, p *pod) {
-	if err := a.client.Delete(ctx, p.path(), kube.DeleteOptions{Grace: 0}); err != nil && ctx.Err() == nil {
+	if err := a.client.Delete(ctx, p.path(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil && ctx.Err() == nil {
 		log.Printf("pod %s: %v", p.path(), err)
 	}
 }

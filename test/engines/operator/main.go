@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"knee/internal/kube"
@@ -35,7 +36,7 @@ func main() {
 		log.Printf("the definition of RayJob: %v", err)
 	}
 	for ctx.Err() == nil {
-		jobs, _, err := kube.ListAll[job](ctx, client, "/apis/ray.io/v1/rayjobs", kube.Selector{})
+		jobs, _, err := kube.ListAll[job](ctx, client, "/apis/ray.io/v1/rayjobs", metav1.ListOptions{})
 		if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
 			log.Print(err)
 		}
@@ -96,7 +97,7 @@ func reconcile(ctx context.Context, c *kube.Client, j *job) error {
 		return nil
 	}
 	ns := j.Namespace
-	pods, _, err := kube.ListAll[corev1.Pod](ctx, c, kube.PodsPath(ns), kube.Selector{Labels: "operator-job=" + string(j.UID)})
+	pods, _, err := kube.ListAll[corev1.Pod](ctx, c, kube.PodsPath(ns), metav1.ListOptions{LabelSelector: "operator-job=" + string(j.UID)})
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func reconcile(ctx context.Context, c *kube.Client, j *job) error {
 		switch _, wanted := want[name]; {
 		case p.DeletionTimestamp != nil:
 		case !wanted:
-			if err := c.Delete(ctx, kube.PodPath(ns, name), kube.DeleteOptions{}); err != nil && !kube.IsNotFound(err) {
+			if err := c.Delete(ctx, kube.PodPath(ns, name), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil && !kube.IsNotFound(err) {
 				return err
 			}
 		case p.Status.Phase == "Succeeded":

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"knee/internal/kube"
@@ -22,7 +23,7 @@ type trainJob struct {
 // trainJobs gives every TrainJob a JobSet of its size, as the trainer does while
 // the JobSet is suspended. No pods come of it.
 func trainJobs(ctx context.Context, c *kube.Client) error {
-	jobs, _, err := kube.ListAll[trainJob](ctx, c, "/apis/trainer.kubeflow.org/v1alpha1/trainjobs", kube.Selector{})
+	jobs, _, err := kube.ListAll[trainJob](ctx, c, "/apis/trainer.kubeflow.org/v1alpha1/trainjobs", metav1.ListOptions{})
 	if err != nil {
 		if kube.IsNotFound(err) {
 			return nil
