@@ -73,7 +73,7 @@ func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 // Exhausted returns the decision to stop because no candidate is left; best is
 // the best candidate, −1 for none.
 func (p *Problem) Exhausted(best int) Suggestion {
-	reason := fmt.Sprintf("stop: candidates exhausted, all %d measured or running", len(p.cands))
+	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", len(p.cands))
 	if p.Options.Objective != Accuracy {
 		reason += "; estimated remaining regret 0 %"
 	}

@@ -37,7 +37,7 @@ type Measurement struct {
 	StepTimeSE   float64   `json:"step_time_se_s,omitempty"` // standard error of StepTime: ± 2 of it is a 95 % interval of this run's mean, allowing for correlation, drift and stopping; variation between runs is not included
 	Steps        int       `json:"steps,omitempty"`          // timed steps behind StepTime
 	Status       Status    `json:"status"`
-	Error        string    `json:"error,omitempty"`             // one line, if Status is not OK
+	Error        string    `json:"error,omitempty"`             // one line: why Status is not OK, or why StepTime is doubted
 	PricePerHour float64   `json:"price_per_hour,omitempty"`    // US$ per hour of the whole configuration
 	Wall         float64   `json:"wall_s,omitempty"`            // seconds the trial took, launch to end
 	StartSeconds float64   `json:"start_seconds,omitempty"`     // seconds from launch to the first step, without queueing

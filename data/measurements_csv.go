@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // extraPrefix marks the columns of further knobs in measurements.csv.
@@ -95,7 +98,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	slowSync, noBatch, above, rows, kept := 0, 0, "", 0, newSample(im.Repeats)
+	slowSync, noBatch, doubtful, above, doubt, rows, kept := 0, 0, 0, "", "", 0, newSample(im.Repeats)
 	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
 		if m.Status == OK && m.SyncTime > m.StepTime {
@@ -103,6 +106,10 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		}
 		if m.Status == OK && m.LocalBatch == 0 {
 			noBatch++
+		}
+		if m.Status == OK && m.Error != "" {
+			doubtful++
+			doubt = cmp.Or(doubt, fmt.Sprintf("%s: %s", m.Source, m.Error))
 		}
 		if m.PeakMemory > 0 && m.GPUMemory == 0 && above == "" {
 			above = mr.aboveMemory(&m)
@@ -124,7 +131,10 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		// No error: measured separately, sync time may exceed step time by noise.
 		warnings = append(warnings, fmt.Sprintf("%s: sync_time_s exceeds step_time_s in %d of %d rows", name, slowSync, rows))
 	}
-	for _, first := range []string{above, mr.contradiction} {
+	if doubtful > 1 {
+		doubt += fmt.Sprintf(" (and %s)", english.Plural(doubtful-1, "row more", "rows more"))
+	}
+	for _, first := range []string{doubt, above, mr.contradiction, otherUnit(kept.rows)} {
 		if first != "" {
 			warnings = append(warnings, first)
 		}
@@ -182,7 +192,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 // checkTargets fails for renaming a column to an unknown one, or tokens to
 // samples.
 func (im Import) checkTargets(known []string) error {
-	known = append(known, speedNames()...)
+	known = append(known, speedNames()[1:]...) // the first is a column of measurements.csv
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
 		to := im.Columns[from]
 		bad := &InputError{Source: Source{Column: "--columns"}, Found: quote(from + "=" + to)}

@@ -486,3 +486,35 @@ a,a100,16,8,.1,n/a,,
 		t.Errorf("%v, warnings (-want +got):\n%s", err, diff)
 	}
 }
+
+// A row that is about a thousand times another that differs in workers is named;
+// what the batch or a fixed global batch explains is not.
+func TestOtherUnit(t *testing.T) {
+	const head = "job,gpu_type,workers,local_batch,x_seq,step_time_s\n"
+	for name, tc := range map[string]struct{ table, want string }{
+		"milliseconds from line 3 on": {head + "a,t4,1,32,1,0.1\na,t4,2,32,1,110\na,t4,4,32,1,120\n",
+			"f:3: a step of 2 × t4, allreduce, batch 32, seq 1 takes 110 s, 1.1e+03 times that of line 2, 1 × t4, allreduce, batch 32, seq 1: are both in one unit"},
+		"seconds":         {head + "a,t4,1,32,1,0.1\na,t4,2,32,1,0.11\na,t4,64,32,1,3\n", ""},
+		"a large batch":   {head + "a,t4,1,1,1,0.1\na,t4,1,1024,1,100\n", ""},
+		"a fixed batch":   {head + "a,t4,1,,1,100\na,t4,1024,,1,0.1\n", ""},
+		"another knob":    {head + "a,t4,1,32,1,0.1\na,t4,1,32,4096,110\n", ""},
+		"another type":    {head + "a,t4,1,32,1,0.1\na,cpu,1,32,1,110\n", ""},
+		"another job":     {head + "a,t4,1,32,1,0.1\nb,t4,1,32,1,110\n", ""},
+		"many in between": {head + "a,t4,1,32,1,0.1\na,t4,2,32,1,3\na,t4,4,32,1,90\n", ""},
+	} {
+		_, warnings, err := data.ReadMeasurements(strings.NewReader(tc.table), "f")
+		if text := strings.Join(warnings, "\n"); err != nil || (text == "") != (tc.want == "") || !strings.Contains(text, tc.want) {
+			t.Errorf("%s: %q, %v; want …%s…", name, warnings, err, tc.want)
+		}
+	}
+}
+
+// A measurement that its trial doubted is doubted whenever it is read.
+func TestDoubtedRows(t *testing.T) {
+	const doubt = "its 3 step times add up to 30 s, but it took 0.04 s"
+	table := "job,workers,local_batch,step_time_s,status,error\na,1,8,10,ok,\"" + doubt + "\"\na,2,8,,oom,out of memory\na,4,8,10,ok,\"" + doubt + "\"\n"
+	ms, warnings, err := data.ReadMeasurements(strings.NewReader(table), "f")
+	if want := "f:2: " + doubt + " (and 1 row more)"; err != nil || len(warnings) != 1 || warnings[0] != want || ms[0].Error != doubt {
+		t.Errorf("%q, %v; want %q", warnings, err, want)
+	}
+}

@@ -1,6 +1,9 @@
 package data
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Study is the contents of study.yaml: what to measure and how.
 type Study struct {
@@ -84,6 +87,27 @@ type Budget struct {
 	Trials int           `yaml:"trials" min:"1"` // failed ones included
 	Cost   float64       `yaml:"cost" is:"positive" of:"US$"`
 	Wall   time.Duration `yaml:"wall"` // wall-clock time
+}
+
+// Spent returns which part of the budget the trials that ended, those that run and
+// the time since the first have spent, as a sentence; empty if none.
+func (b Budget) Spent(ended []Measurement, running int, wall time.Duration) string {
+	trials, cost := running, 0.0
+	for _, m := range ended {
+		cost += m.Cost()
+		if m.Status != Aborted {
+			trials++
+		}
+	}
+	switch {
+	case b.Trials > 0 && trials >= b.Trials:
+		return fmt.Sprintf("the budget of %d trials is spent", b.Trials)
+	case b.Cost > 0 && cost >= b.Cost:
+		return fmt.Sprintf("the budget of $%.2f is spent", b.Cost)
+	case b.Wall > 0 && wall >= b.Wall:
+		return fmt.Sprintf("the budget of %s is spent", b.Wall)
+	}
+	return ""
 }
 
 // LauncherSpec says where trials run; exactly one field is set.

@@ -31,8 +31,11 @@ const (
 	HeldOut Method = "test"
 )
 
-// DefaultFolds is the default number of folds of [KFold].
-const DefaultFolds = 10
+// Defaults of knee validate: the number of folds of [KFold], and the seed.
+const (
+	DefaultFolds = 10
+	DefaultSeed  = 1
+)
 
 // ValidationSettings controls [Validate]. The zero value is the default.
 type ValidationSettings struct {

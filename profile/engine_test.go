@@ -316,8 +316,9 @@ func testToldTimesAreCompared(t *testing.T) {
 		if err != nil || statuses(res.Measurements) != "ok" {
 			t.Fatalf("told %g s: %s, %v", c.told, statuses(res.Measurements), err)
 		}
-		if text := strings.Join(res.Warnings, "\n"); (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
-			t.Errorf("told %g s: %q, want …%s…", c.told, text, c.want)
+		text, row := strings.Join(res.Warnings, "\n"), res.Measurements[0].Error
+		if (text == "") != (c.want == "") || !strings.Contains(text, c.want) || (row == "") != (c.want == "") || !strings.Contains(text, row) {
+			t.Errorf("told %g s: %q, and %q in the measurement, want …%s…", c.told, text, row, c.want)
 		}
 	}
 }

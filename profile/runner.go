@@ -251,26 +251,11 @@ func (r *Runner) anyOK() bool {
 
 // overBudget returns which part of the budget is spent, empty if none is.
 func (r *Runner) overBudget() string {
-	b := r.Study.Budget
-	trials := len(r.running) + len(r.others)
 	wall := time.Since(r.begun)
 	if r.Snapshot != nil {
 		wall += r.Snapshot.Wall()
 	}
-	for _, e := range r.results {
-		if e.Measurement.Status != data.Aborted {
-			trials++
-		}
-	}
-	switch {
-	case b.Trials > 0 && trials >= b.Trials:
-		return fmt.Sprintf("the budget of %d trials is spent", b.Trials)
-	case b.Cost > 0 && r.spent() >= b.Cost:
-		return fmt.Sprintf("the budget of $%.2f is spent", b.Cost)
-	case b.Wall > 0 && wall >= b.Wall:
-		return fmt.Sprintf("the budget of %s is spent", b.Wall)
-	}
-	return ""
+	return r.Study.Budget.Spent(r.result().Measurements, len(r.running)+len(r.others), wall)
 }
 
 func (r *Runner) spent() float64 {

@@ -272,8 +272,8 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if 2*reading.SE >= reading.StepTime {
 			warn("its step time is less certain than it is long, %.3g s ± %.3g s of %d steps: measure for longer (trial.max_seconds)", reading.StepTime, 2*reading.SE, reading.Steps)
 		}
-		if contradiction := m.Contradiction(took); contradiction != "" {
-			warn("%s", contradiction)
+		if end.Error = m.Contradiction(took); end.Error != "" {
+			warn("%s", end.Error)
 		}
 	case ended:
 		end.Status = data.Failed

@@ -37,11 +37,17 @@ func Read(r io.Reader, file string) ([]Tensor, error) {
 	return out, err
 }
 
-// elements is the product of a shape.
+// elements is the product of a shape, which may be written as Python does: (64, 3),
+// [64,3], torch.Size([64, 3]) and, of a scalar, ().
 func elements(shape string) (int64, bool) {
 	n := int64(1)
+	if listed := strings.Trim(strings.TrimPrefix(shape, "torch.Size"), "()[]"); listed != shape {
+		if shape = strings.TrimSuffix(strings.ReplaceAll(listed, ",", "x"), "x"); shape == "" {
+			return 1, true
+		}
+	}
 	for d := range strings.SplitSeq(shape, "x") {
-		v, err := strconv.ParseInt(d, 10, 64)
+		v, err := strconv.ParseInt(strings.TrimSpace(d), 10, 64)
 		if err != nil || v < 1 || v > maxElements/n {
 			return 0, false
 		}

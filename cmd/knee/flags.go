@@ -162,8 +162,8 @@ func counts(flag, s string) ([]int, error) {
 		hi, doubling := strings.CutSuffix(hi, "*2")
 		from, err1 := strconv.Atoi(lo)
 		to, err2 := strconv.Atoi(hi)
-		if err1 != nil || err2 != nil || from < 1 || to < from || to > 1<<20 || !doubling && to-from > 1<<16 {
-			return nil, badFile("--"+flag, strconv.Quote(s), "numbers such as 1,2,4 or 1..16 or, doubling, 1..64*2")
+		if err1 != nil || err2 != nil || from < 1 || to < from || to > 1<<20 || !doubling && to-from >= 1<<16 {
+			return nil, badFile("--"+flag, strconv.Quote(s), "numbers such as 1,2,4 or 1..16 or, for more than 65536, doubling: 1..64*2, up to 1048576")
 		}
 		for n := from; n <= to; {
 			ns = append(ns, n)

@@ -73,8 +73,7 @@ rows of a file without that column.`,
 		},
 	}
 	f := cmd.Flags()
-	named(cmd, &in.metrics.Pattern, "pattern", "", "format of the log", data.MetricPatterns())
-	f.StringVar(&in.metrics.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
+	logFlags(cmd, &in.metrics)
 	f.StringToStringVar(&in.columns, "columns", nil, columnsUsage)
 	f.StringVarP(&in.output, "file", "f", "-", "file to write; - for standard output")
 	f.BoolVar(&in.add, "add", false, "append to the file")
@@ -85,6 +84,12 @@ rows of a file without that column.`,
 	columnFlags(cmd, columns)
 	cmd.MarkFlagsMutuallyExclusive("pattern", "regex", "columns")
 	return cmd
+}
+
+// logFlags adds the flags that say how a log is read.
+func logFlags(cmd *cobra.Command, m *data.Metrics) {
+	named(cmd, &m.Pattern, "pattern", "", "format of the log", data.MetricPatterns())
+	cmd.Flags().StringVar(&m.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
 }
 
 // jobColumns are the columns that flags give.
@@ -136,8 +141,8 @@ func (a *app) read(file string, in readFlags, given map[string]string) ([]data.M
 	if p.Pattern != "" {
 		a.note("read as --pattern %s", p.Pattern)
 	}
-	if p.Doubt != "" {
-		a.warn(file + ": " + p.Doubt)
+	if p.Measurement.Error != "" {
+		a.warn(file + ": " + p.Measurement.Error)
 	}
 	if config.LocalBatch == 0 {
 		a.warn(fmt.Sprintf("%s: without --local-batch or --global-batch only steps/s are known, not samples/s", file))
@@ -181,9 +186,10 @@ func configOf(given map[string]string) (data.Config, error) {
 }
 
 type checkFlags struct {
-	model string
-	given map[string]string // columns of the configuration
-	fail  []string
+	metrics data.Metrics
+	model   string
+	given   map[string]string // columns of the configuration
+	fail    []string
 }
 
 // findings are the values of --fail-if.
@@ -232,7 +238,9 @@ of them is the straggler.`,
 		"placement": "workers per node, such as 4-4", "workers": "workers (default: those in the file)", "ps": "parameter servers",
 		"local_batch": "samples per worker (default: the model's)", "accum_steps": "extra gradient-accumulation steps"})
 	cmd.Flags().StringSliceVar(&f.fail, "fail-if", nil, "exit with 3 on any of: "+strings.Join(findings, ", "))
+	logFlags(cmd, &f.metrics)
 	cmd.MarkFlagsMutuallyExclusive("placement", "workers")
+	cmd.MarkFlagsMutuallyExclusive("pattern", "regex")
 	formatFlag(cmd, &out)
 	return cmd
 }
@@ -331,7 +339,7 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	p, err := readLog(file, c, data.Metrics{}, r.Add)
+	p, err := readLog(file, c, f.metrics, r.Add)
 	if err == nil && p.Measurement.StepTime == 0 {
 		err = badFile(file, "no steps with their time", "a log that tells how long steps take")
 	}

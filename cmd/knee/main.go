@@ -26,6 +26,7 @@ import (
 
 	"knee/allocate/plan"
 	"knee/data"
+	"knee/fit"
 	"knee/predict"
 )
 
@@ -91,7 +92,8 @@ func exitCode(stderr io.Writer, err error) int {
 		return coded.code
 	case is[*plan.Infeasible](err), is[*predict.NoneFitsError](err), is[*predict.NoLayoutError](err):
 		return exitInfeasible
-	case is[*data.InputError](err), is[*data.UnknownError](err), errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
+	case is[*data.InputError](err), is[*data.UnknownError](err), errors.Is(err, fit.ErrNoCurve), errors.Is(err, fit.ErrEpochs),
+		errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
 		return exitBadInput
 	}
 	return exitFailed

@@ -126,9 +126,10 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.Var(f.knobs, "knob", "values of a knob (default: measured most); may be repeated")
 	fl.StringVar(&f.whatIf, "what-if", "", "changes: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
-	fl.IntVar(&f.top, "top", 5, "layouts to list")
+	f.top = 5
+	bounded(cmd, &f.top, "top", "layouts to list", atLeast(1))
 	bounded(cmd, &f.globalBatch, "global-batch", "samples per step (default: the best; of layouts measured most)", positive("samples"))
-	fl.IntVar(&f.perNode, "per-node", 0, "GPUs per node (default: the most measured)")
+	bounded(cmd, &f.perNode, "per-node", "GPUs per node (default: the most measured)", atLeast(1))
 	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
@@ -304,11 +305,11 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
 	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
 	c := m.Convergence()
-	if c == nil && f.delta != 0 {
-		return g, usageError("--delta: the model has no training curve; give knee fit --curve")
-	}
-	if c == nil || f.delta == 0 && !g.HasTarget {
+	switch {
+	case f.delta == 0 && !g.HasTarget:
 		return g, nil
+	case c == nil:
+		return g, fit.ErrNoCurve
 	}
 	unit := map[bool]string{true: "epochs", false: "steps at the initial batch"}[c.Epochs]
 	if f.delta != 0 {

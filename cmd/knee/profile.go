@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/bayesopt"
@@ -74,7 +75,7 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 			if err != nil {
 				return err
 			}
-			a.note("%s: %d measurements in %s", res.Stopped, len(res.Measurements), files.Measurements)
+			a.note("%s: %s in %s", res.Stopped, english.Plural(len(res.Measurements), "measurement", ""), files.Measurements)
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 			}
@@ -129,10 +130,10 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 		case profile.StudyOpened:
 			a.warn(e.Snapshot.Warnings...)
 			if n := len(e.Snapshot.Results); n > 0 {
-				a.note("continuing %s: %d trials measured before, %d cut short", store.Name(study, files.Journal), n, len(e.Snapshot.Interrupted))
+				a.note("continuing %s: %s measured before, %d cut short", store.Name(study, files.Journal), english.Plural(n, "trial", ""), len(e.Snapshot.Interrupted))
 			}
 			if n := len(e.Snapshot.Submitted); n > 0 {
-				a.note("following %d trials submitted before", n)
+				a.note("following %s submitted before", english.Plural(n, "trial", ""))
 			}
 		case profile.Warned:
 			a.warn(e.Warning)
@@ -173,8 +174,8 @@ func measurementTable(ms []data.Measurement) *table {
 		"config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), "")
-			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), "")
+			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), m.Error)
+			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
 			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
 			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
@@ -220,7 +221,7 @@ func (p *trialProgress) event(e profile.Event) {
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)
 		}
-		p.bar.At(e.Progress.Done, e.Progress.Total, fmt.Sprintf("%.36s, %s", e.Trial.Config, dollars(e.Progress.Spent)))
+		p.bar.At(e.Progress.Done, e.Progress.Total, dollars(e.Progress.Spent)+", "+e.Trial.Config.String())
 		return
 	}
 	name, line := lineOf(e, 0)
@@ -334,6 +335,9 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			next, err := profile.Suggest(study, how.Search, ms, points, n)
 			if err != nil {
 				return err
+			}
+			if over := study.Budget.Spent(ms, 0, 0); over != "" {
+				a.warn(over + ": knee profile would end here")
 			}
 			return printSuggestions(a, out, unit(study), next)
 		},

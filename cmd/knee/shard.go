@@ -17,7 +17,7 @@ and as MXNet does by default (mxnet), and compares how far the servers differ in
 elements and requests, and how many requests a step makes.
 
 SHAPES is a CSV with a row for each tensor and the columns name and shape: such as
-64x3x7x7, or a number of elements.`,
+64x3x7x7, "(64, 3, 7, 7)", or a number of elements.`,
 		Example: `  knee shard resnet50.csv --ps 10
   knee shard resnet50.csv --ps 10 -o json    # with what each server holds`,
 		RunE: func(_ *cobra.Command, args []string) error {

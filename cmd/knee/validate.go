@@ -29,7 +29,7 @@ func (v *validateFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&v.forward, "forward", false, "predict the larger worker counts from the smaller half")
 	f.StringSliceVar(&v.families, "family", []string{fit.Auto}, "families to compare, as in knee fit")
 	f.StringVar(&v.job, "job", "", "only this job (default: each by itself)")
-	f.Int64Var(&v.seed, "seed", 1, "seed of random draws")
+	f.Int64Var(&v.seed, "seed", predict.DefaultSeed, "seed of random draws")
 	cmd.MarkFlagsMutuallyExclusive("test", "folds", "leave-one-out", "forward")
 	completesList(cmd, "family", append([]string{fit.Auto}, fit.FamilyNames()...))
 }

@@ -72,7 +72,9 @@ const (
 // prior.
 func Fit(rows []Row) *Model {
 	m := &Model{c: 1, most: 1, level: fitEffects(nil, allGroups, nil)}
-	var memory []row
+	// A pair that fits and one that does not, of any jobs: Laplace's rule of
+	// succession, without which a few pairs that all fit would make the next certain.
+	memory := []row{{effects: []effect{{ofAll, ""}}, y: 1}, {effects: []effect{{ofAll, ""}}, y: -1}}
 	var excess []float64
 	least := 0.0
 	for _, r := range rows {

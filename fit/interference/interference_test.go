@@ -63,6 +63,24 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestFewPairs: pairs that all fit make the next likely to fit, not certain: after
+// n of them it fits with a probability of (n+1)/(n+2) by Laplace's rule, if
+// nothing is known of its jobs.
+func TestFewPairs(t *testing.T) {
+	before := .5
+	for n := range 6 {
+		var rows []Row
+		for i := range n {
+			rows = append(rows, Row{fmt.Sprint(i), fmt.Sprint(-i), "t4", 0, .6})
+		}
+		fits := Fit(rows).Predict(Row{Job: "a", Beside: "b", GPUType: "t4"}).Fits
+		if most := float64(n+1) / float64(n+2); fits < before || fits > most+1e-9 {
+			t.Errorf("after %d pairs that fit the next does with probability %.3f, want %.3f to %.3f", n, fits, before, most)
+		}
+		before = fits
+	}
+}
+
 // TestPosteriorIsExact: the prediction equals the dense Gaussian conditional
 // for the same variances.
 func TestPosteriorIsExact(t *testing.T) {

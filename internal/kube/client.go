@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -55,89 +58,48 @@ func (c *Client) Update(ctx context.Context, path string, in, out any) error {
 	return c.call(ctx, c.rest.Put().AbsPath(path), in, out)
 }
 
-// DeleteOptions are the options of a deletion.
-type DeleteOptions struct {
-	// Propagation is Foreground (the object stays until the objects it owns are
-	// deleted), Background or Orphan; empty: the server's default.
-	Propagation string
-	// Grace is the time that pods have to end; negative: as in their spec; 0: they
-	// are removed at once, without waiting for their node.
-	Grace time.Duration
-}
-
 // Delete removes the object at path. It is no error if the object does not exist.
-func (c *Client) Delete(ctx context.Context, path string, o DeleteOptions) error {
-	opts := map[string]any{"apiVersion": "v1", "kind": "DeleteOptions"}
-	if o.Propagation != "" {
-		opts["propagationPolicy"] = o.Propagation
-	}
-	if o.Grace >= 0 {
-		opts["gracePeriodSeconds"] = int64(o.Grace / time.Second)
-	}
-	err := c.call(ctx, c.rest.Delete().AbsPath(path), opts, nil)
+func (c *Client) Delete(ctx context.Context, path string, o metav1.DeleteOptions) error {
+	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
+	err := c.call(ctx, c.rest.Delete().AbsPath(path), o, nil)
 	if IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// Selector selects objects of a collection, all if it is empty.
-type Selector struct {
-	Labels string // such as "app=a,tier!=b"
-	Fields string // such as "involvedObject.name=a"
-}
-
-func (s Selector) set(r *rest.Request) *rest.Request {
-	if s.Labels != "" {
-		r.Param("labelSelector", s.Labels)
-	}
-	if s.Fields != "" {
-		r.Param("fieldSelector", s.Fields)
+// with adds options as parameters.
+func with(r *rest.Request, options any) *rest.Request {
+	values, _ := queryparams.Convert(options) // of pointers to structs it cannot fail
+	for name, all := range values {
+		for _, v := range all {
+			r.Param(name, v)
+		}
 	}
 	return r
 }
 
 // ListAll reads all pages of a collection. The string is the resource version
 // from which a watch can continue.
-func ListAll[T any](ctx context.Context, c *Client, path string, s Selector) ([]T, string, error) {
+func ListAll[T any](ctx context.Context, c *Client, path string, o metav1.ListOptions) ([]T, string, error) {
 	var items []T
-	more := ""
-	for {
+	for o.Limit = 500; ; {
 		var page List[T]
-		r := s.set(c.rest.Get().AbsPath(path)).Param("limit", "500")
-		if more != "" {
-			r.Param("continue", more)
-		}
-		if err := c.call(ctx, r, nil, &page); err != nil {
+		if err := c.call(ctx, with(c.rest.Get().AbsPath(path), &o), nil, &page); err != nil {
 			return nil, "", err
 		}
 		items = append(items, page.Items...)
-		if more = page.Metadata.Continue; more == "" {
+		if o.Continue = page.Metadata.Continue; o.Continue == "" {
 			return items, page.Metadata.ResourceVersion, nil
 		}
 	}
 }
 
-// LogOptions selects a part of a container's output.
-type LogOptions struct {
-	Container string
-	Follow    bool      // until the container ends
-	Since     time.Time // rounded down to seconds; zero: the beginning
-}
-
 // Logs returns the output of a container. Each line begins with the time, in RFC
 // 3339, at which its node read it, and a space.
-func (c *Client) Logs(ctx context.Context, namespace, pod string, o LogOptions) (io.ReadCloser, error) {
-	r := c.rest.Get().AbsPath(PodPath(namespace, pod)+"/log").Param("timestamps", "true")
-	if o.Container != "" {
-		r.Param("container", o.Container)
-	}
-	if o.Follow {
-		r.Param("follow", "true")
-	}
-	if !o.Since.IsZero() {
-		r.Param("sinceTime", o.Since.UTC().Truncate(time.Second).Format(time.RFC3339))
-	}
+func (c *Client) Logs(ctx context.Context, namespace, pod string, o corev1.PodLogOptions) (io.ReadCloser, error) {
+	o.Timestamps = true
+	r := with(c.rest.Get().AbsPath(PodPath(namespace, pod)+"/log"), &o)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL().String(), nil)
 	if err != nil {
 		return nil, err
@@ -188,29 +150,26 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	return nil
 }
 
-// PodsPath is the collection of pods of a namespace, of all if it is empty.
-func PodsPath(namespace string) string { return corePath(namespace, "pods") }
+// Path is a collection of a group and version ("v1", "batch/v1") in a namespace; in
+// all, or of a kind that has none, if it is empty.
+func Path(version, namespace, resource string) string {
+	base := "/apis/" + version
+	if version == "v1" {
+		base = "/api/v1"
+	}
+	if namespace != "" {
+		base += "/namespaces/" + namespace
+	}
+	return base + "/" + resource
+}
 
-// PodPath is one pod.
+// PodsPath is the collection of pods of a namespace, of all if it is empty; PodPath
+// is one of them.
+func PodsPath(namespace string) string      { return Path("v1", namespace, "pods") }
 func PodPath(namespace, name string) string { return PodsPath(namespace) + "/" + name }
 
-// ServicesPath is the collection of services of a namespace.
-func ServicesPath(namespace string) string { return corePath(namespace, "services") }
-
-// EventsPath is the collection of events of a namespace.
-func EventsPath(namespace string) string { return corePath(namespace, "events") }
-
-// NodesPath is the collection of nodes.
-func NodesPath() string { return "/api/v1/nodes" }
-
-// JobsPath is the collection of batch/v1 Jobs of a namespace.
-func JobsPath(namespace string) string {
-	return "/apis/batch/v1/namespaces/" + namespace + "/jobs"
-}
-
-func corePath(namespace, kind string) string {
-	if namespace == "" {
-		return "/api/v1/" + kind
-	}
-	return "/api/v1/namespaces/" + namespace + "/" + kind
-}
+// ServicesPath and JobsPath are the collections of a namespace, NodesPath is that of
+// the nodes.
+func ServicesPath(namespace string) string { return Path("v1", namespace, "services") }
+func JobsPath(namespace string) string     { return Path("batch/v1", namespace, "jobs") }
+func NodesPath() string                    { return Path("v1", "", "nodes") }

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/data"
 )
@@ -30,7 +30,7 @@ func productLabels() []string {
 // taints. The warnings name MIG slices, which are left out, and GPUs of unknown
 // type.
 func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
-	nodes, _, err := ListAll[Node](ctx, c, NodesPath(), Selector{})
+	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the nodes of %s: %w", c.Server, err)
 	}
@@ -40,10 +40,7 @@ func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
 	out := &data.Cluster{}
 	var warnings []string
 	for _, n := range nodes {
-		node, w, err := describe(n)
-		if err != nil {
-			return nil, nil, fmt.Errorf("node %s: %w", n.Metadata.Name, err)
-		}
+		node, w := describe(n)
 		out.Nodes = append(out.Nodes, node)
 		warnings = append(warnings, w...)
 	}
@@ -51,21 +48,12 @@ func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
 	return out, warnings, nil
 }
 
-func describe(n Node) (data.Node, []string, error) {
-	out := data.Node{Name: n.Metadata.Name, GPUType: "cpu", Drained: drained(n)}
-	cpus, err := Cores(n.Status.Allocatable["cpu"])
-	if err != nil {
-		return out, nil, fmt.Errorf("allocatable cpu: %w", err)
-	}
-	out.CPUs = cpus
-	if m := n.Status.Allocatable["memory"]; m != "" {
-		if out.Memory, err = data.ParseQuantity(m); err != nil {
-			return out, nil, fmt.Errorf("allocatable memory: %w", err)
-		}
-	}
-	var warnings []string
-	for _, name := range slices.Sorted(maps.Keys(n.Status.Allocatable)) {
-		count, _ := strconv.Atoi(n.Status.Allocatable[name])
+func describe(n corev1.Node) (out data.Node, warnings []string) {
+	free := n.Status.Allocatable
+	out = data.Node{Name: n.Name, GPUType: "cpu", Drained: drained(n), CPUs: free.Cpu().AsApproximateFloat64(), Memory: free.Memory().Value()}
+	for _, resource := range slices.Sorted(maps.Keys(free)) {
+		quantity, name := free[resource], string(resource)
+		count := int(quantity.Value())
 		switch {
 		case count == 0:
 		case strings.HasPrefix(name, "nvidia.com/mig-"):
@@ -79,48 +67,32 @@ func describe(n Node) (data.Node, []string, error) {
 		out.GPUType = "gpu"
 		warnings = append(warnings, fmt.Sprintf("node %s: none of the labels %s tells the type of its GPUs; it is written as %q", out.Name, strings.Join(productLabels(), ", "), out.GPUType))
 	case out.GPUs == 0:
-		out.GPUs = int(math.Floor(cpus))
+		out.GPUs = int(math.Floor(out.CPUs))
 	}
-	return out, warnings, nil
+	return out, warnings
 }
 
 // productOf returns the GPU type of a node, empty if no label has it.
-func productOf(n Node) string {
+func productOf(n corev1.Node) string {
 	for _, l := range productLabels() {
-		if v := n.Metadata.Labels[l]; v != "" {
+		if v := n.Labels[l]; v != "" {
 			return data.GPUTypeOf(v)
 		}
 	}
 	return ""
 }
 
-func drained(n Node) bool {
+func drained(n corev1.Node) bool {
 	if n.Spec.Unschedulable {
 		return true
 	}
-	if c := meta.FindStatusCondition(n.Status.Conditions, "Ready"); c != nil && c.Status != "True" {
-		return true
+	unready := func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
 	}
-	return slices.ContainsFunc(n.Spec.Taints, func(t Taint) bool {
+	return slices.ContainsFunc(n.Status.Conditions, unready) || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		// Pods with GPUs tolerate the taint that keeps other pods off GPU nodes.
-		return (t.Effect == "NoSchedule" || t.Effect == "NoExecute") && !strings.HasSuffix(t.Key, "/gpu")
+		return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasSuffix(t.Key, "/gpu")
 	})
-}
-
-// Cores parses a quantity of CPU cores: "4", "3920m" or "0.5"; empty is 0.
-func Cores(s string) (float64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	text, milli := strings.CutSuffix(s, "m")
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is not a quantity of cores", s)
-	}
-	if milli {
-		v /= 1000
-	}
-	return v, nil
 }
 
 // LabelValues returns the values, sorted, that a node label has for a GPU type: the
@@ -128,13 +100,13 @@ func Cores(s string) (float64, error) {
 // ("NVIDIA-A100-SXM4-40GB" to a100); if there are none, those of its variants
 // (a100-80gb). It is no error if there are none of these either.
 func LabelValues(ctx context.Context, c *Client, label, gpuType string) ([]string, error) {
-	nodes, _, err := ListAll[Node](ctx, c, NodesPath(), Selector{Labels: label})
+	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return nil, err
 	}
 	found, variants := map[string]bool{}, map[string]bool{}
 	for _, n := range nodes {
-		switch v := n.Metadata.Labels[label]; {
+		switch v := n.Labels[label]; {
 		case v == gpuType || data.GPUTypeOf(v) == gpuType:
 			found[v] = true
 		case strings.HasPrefix(data.GPUTypeOf(v), gpuType+"-"):

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/internal/kube"
 )
@@ -100,7 +102,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 			c := load(t, kubeconfig(t, s, tc.user))
 			for range 2 {
 				var o kube.Object
-				if err := c.Get(t.Context(), kube.NodesPath()+"/x", &o); err != nil || o.Metadata.Name != "x" {
+				if err := c.Get(t.Context(), kube.NodesPath()+"/x", &o); err != nil || o.Name != "x" {
 					t.Errorf("%+v, %v", o, err)
 				}
 			}
@@ -164,8 +166,8 @@ func TestListReadsAllPages(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"p1"}}]}`)
 	})
-	pods, version, err := kube.ListAll[kube.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.PodsPath("d"), kube.Selector{Labels: "a=b"})
-	if err != nil || len(pods) != 2 || pods[1].Metadata.Name != "p1" || version != "8" {
+	pods, version, err := kube.ListAll[corev1.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.PodsPath("d"), metav1.ListOptions{LabelSelector: "a=b"})
+	if err != nil || len(pods) != 2 || pods[1].Name != "p1" || version != "8" {
 		t.Errorf("%v, version %q, %v", pods, version, err)
 	}
 }
@@ -241,14 +243,14 @@ func TestFollow(t *testing.T) {
 	s := server(t, f.serve)
 	var got []string
 	end := errors.New("end")
-	err := kube.Follow[kube.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.Watch{Path: kube.PodsPath("d")},
-		func(c kube.Change[kube.Pod]) error {
+	err := kube.Follow[corev1.Pod](t.Context(), load(t, kubeconfig(t, s, "")), kube.Watch{Path: kube.PodsPath("d")},
+		func(c kube.Change[corev1.Pod]) error {
 			what := "+"
 			if c.Deleted {
 				what = "-"
 			}
-			got = append(got, what+c.Object.Metadata.Name+c.Object.Metadata.UID)
-			if c.Object.Metadata.Name == "end" {
+			got = append(got, what+c.Object.Name+string(c.Object.UID))
+			if c.Object.Name == "end" {
 				return end
 			}
 			return nil
@@ -269,7 +271,7 @@ func TestFollowGivesUp(t *testing.T) {
 		status(w, 403, "Forbidden", "pods is forbidden: User \"u\" cannot list")
 	})
 	c := load(t, kubeconfig(t, s, ""))
-	err := kube.Follow[kube.Pod](t.Context(), c, kube.Watch{Path: kube.PodsPath("d")}, nil)
+	err := kube.Follow[corev1.Pod](t.Context(), c, kube.Watch{Path: kube.PodsPath("d")}, nil)
 	if err == nil || !strings.Contains(err.Error(), "cannot list") {
 		t.Errorf("err = %v, want the refusal at once", err)
 	}
@@ -278,7 +280,7 @@ func TestFollowGivesUp(t *testing.T) {
 	gone.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := kube.Follow[kube.Pod](ctx, c, kube.Watch{Path: kube.PodsPath("d")}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := kube.Follow[corev1.Pod](ctx, c, kube.Watch{Path: kube.PodsPath("d")}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("err = %v, want that of the context", err)
 	}
 }
@@ -289,7 +291,7 @@ func TestFollowOutage(t *testing.T) {
 	s := server(t, f.serve)
 	downs := 0
 	w := kube.Watch{Path: kube.PodsPath("d"), OutageTimeout: time.Second, Down: func(error) { downs++ }}
-	err := kube.Follow(t.Context(), load(t, kubeconfig(t, s, "")), w, func(kube.Change[kube.Pod]) error {
+	err := kube.Follow(t.Context(), load(t, kubeconfig(t, s, "")), w, func(kube.Change[corev1.Pod]) error {
 		go func() {
 			time.Sleep(100 * time.Millisecond) // the watch is open
 			s.Listener.Close()
@@ -311,7 +313,7 @@ func TestLogs(t *testing.T) {
 		}
 		fmt.Fprint(w, "2026-03-01T12:00:00.5Z hello\n")
 	})
-	body, err := load(t, kubeconfig(t, s, "")).Logs(t.Context(), "d", "p", kube.LogOptions{Container: "main", Follow: true, Since: since})
+	body, err := load(t, kubeconfig(t, s, "")).Logs(t.Context(), "d", "p", corev1.PodLogOptions{Container: "main", Follow: true, SinceTime: new(metav1.NewTime(since))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func TestDelete(t *testing.T) {
 		}
 		status(w, 404, "NotFound", "gone")
 	})
-	err := load(t, kubeconfig(t, s, "")).Delete(t.Context(), kube.PodPath("d", "p"), kube.DeleteOptions{Propagation: "Foreground", Grace: 5 * time.Second})
+	err := load(t, kubeconfig(t, s, "")).Delete(t.Context(), kube.PodPath("d", "p"), metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground), GracePeriodSeconds: new(int64(5))})
 	if err != nil {
 		t.Errorf("deleting what is gone: %v", err)
 	}

@@ -22,8 +22,8 @@ type Change[T any] struct {
 
 // Watch selects the objects to follow, and limits how long the server may be down.
 type Watch struct {
-	Path     string // a collection
-	Selector Selector
+	Path     string             // a collection
+	Selector metav1.ListOptions // labels and fields
 	// OutageTimeout is how long the server may be unreachable before Follow
 	// returns an error; 0 means 5 minutes.
 	OutageTimeout time.Duration
@@ -119,9 +119,8 @@ func (c *Client) lister(w Watch, stop func(error)) *cache.ListWatch {
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			r := w.Selector.set(c.rest.Get().AbsPath(w.Path)).Param("watch", "true").Param("allowWatchBookmarks", "true").
-				Param("resourceVersion", o.ResourceVersion).Param("timeoutSeconds", fmt.Sprint(*o.TimeoutSeconds))
-			events, err := r.MaxRetries(0).Watch(ctx)
+			o.LabelSelector, o.FieldSelector, o.Watch, o.AllowWatchBookmarks = w.Selector.LabelSelector, w.Selector.FieldSelector, true, true
+			events, err := with(c.rest.Get().AbsPath(w.Path), &o).MaxRetries(0).Watch(ctx)
 			err = c.explain(err)
 			judge(ctx, err)
 			return events, err

@@ -113,9 +113,16 @@ func (p *Progress) At(done, total int, what string) {
 			progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(redraw/2), progressbar.OptionClearOnFinish())
 	}
 	p.bar.ChangeMax(total)
-	p.bar.Describe(what)
+	p.bar.Describe(beside(what, Width(p.w)))
 	_ = p.bar.Set(done)
 }
+
+// counted are the columns that the share, the counts and the times of a bar take.
+const counted = 40
+
+// beside is as much of the text as a terminal's width leaves beside the bar, which
+// narrows to nothing for it: a line that wraps is not cleared.
+func beside(what string, width int) string { return Wrap(what, max(8, width-counted))[0] }
 
 // Say writes a line that stays, above the bar.
 func (p *Progress) Say(line string) {

@@ -19,6 +19,15 @@ func TestHanging(t *testing.T) {
 	}
 }
 
+func TestBesideTheBar(t *testing.T) {
+	const text = "$0.00, 16 × a100, allreduce, batch 128"
+	for width, want := range map[int]string{100: text, 60: "$0.00, 16 × a100,", 40: "$0.00,", 21: "$0.00,"} {
+		if got := beside(text, width); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
 // A Chinese letter takes two columns.
 func TestWrapCountsColumns(t *testing.T) {
 	for in, want := range map[string][]string{

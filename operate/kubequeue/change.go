@@ -75,7 +75,7 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 // changed the job, nil if knee has not changed it.
 func requested(w workload) []int {
 	var out []int
-	for part := range strings.SplitSeq(w.Metadata.Annotations[askedFor], ",") {
+	for part := range strings.SplitSeq(w.Annotations[askedFor], ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 0 {
 			return nil
@@ -126,7 +126,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 		return err
 	}
 	switch {
-	case w.Metadata.UID != j.ID:
+	case string(w.UID) != j.ID:
 		return errors.New("another job has its name now")
 	case !w.suspended() && !(j.InPlace && elastic(w)):
 		return errors.New("it is not suspended")
@@ -161,7 +161,7 @@ func (w workload) resume(notes, spec map[string]any, roles []role, to []data.Nod
 	for _, s := range to {
 		nodes = append(nodes, s.Node)
 	}
-	was := strings.Split(w.Metadata.Annotations[boundTo], ",")
+	was := strings.Split(w.Annotations[boundTo], ",")
 	notes[heldBy], notes[boundTo] = nil, nil
 	if len(nodes) > 0 {
 		notes[boundTo] = strings.Join(nodes, ",")
@@ -182,7 +182,7 @@ func (w workload) resume(notes, spec map[string]any, roles []role, to []data.Nod
 // patch changes a job and logs the change. It fails if the job has changed since
 // it was read.
 func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec map[string]any) error {
-	fields := map[string]any{"metadata": map[string]any{"annotations": notes, "resourceVersion": w.Metadata.ResourceVersion, "uid": w.Metadata.UID}, "spec": spec}
+	fields := map[string]any{"metadata": map[string]any{"annotations": notes, "resourceVersion": w.ResourceVersion, "uid": w.UID}, "spec": spec}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return err

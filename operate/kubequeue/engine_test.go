@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/data"
 	"knee/internal/kube"
 	"knee/operate/apply"
@@ -42,7 +44,7 @@ func (e *engine) create(collection, name string, object map[string]any) {
 		e.t.Fatal(err)
 	}
 	e.t.Cleanup(func() {
-		_ = e.client.Delete(context.Background(), collection+"/"+name, kube.DeleteOptions{Propagation: "Background"})
+		_ = e.client.Delete(context.Background(), collection+"/"+name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground), GracePeriodSeconds: new(int64)})
 	})
 }
 

@@ -6,8 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"knee/internal/kube"
 )
@@ -38,7 +40,7 @@ type kind struct {
 	limits                []string   // path of the object with minReplicas and maxReplicas, nil if there is none
 	list                  []string   // path of a list that the paths above cross; a merge patch replaces lists whole
 	// pods reports whether a pod belongs to a job; nil: by owner reference.
-	pods func(workload, kube.Pod) bool
+	pods func(workload, corev1.Pod) bool
 	// fixed returns why a job of the kind cannot be changed, empty if it can; nil:
 	// all can.
 	fixed func(w workload, inPlace bool) string
@@ -54,14 +56,14 @@ func kinds() []kind {
 	under := func(base []string, names ...string) []string { return append(slices.Clone(base), names...) }
 	return []kind{
 		{name: "TrainJob", group: "trainer.kubeflow.org/v1alpha1", resource: "trainjobs", suspend: []string{"suspend"}, replicas: [][]string{{"trainer", "numNodes"}},
-			pods: func(w workload, p kube.Pod) bool {
-				return p.Metadata.Namespace == w.Metadata.Namespace && p.Metadata.Labels["jobset.sigs.k8s.io/jobset-name"] == w.Metadata.Name
+			pods: func(w workload, p corev1.Pod) bool {
+				return p.Namespace == w.Namespace && p.Labels["jobset.sigs.k8s.io/jobset-name"] == w.Name
 			}, fixed: fixedTrainJob, jobSet: true},
 		{name: "RayJob", group: "ray.io/v1", resource: "rayjobs", suspend: []string{"suspend"},
 			templates: [][]string{{"rayClusterSpec", "headGroupSpec", "template"}, under(group, "template")},
 			replicas:  [][]string{nil, under(group, "replicas")}, limits: group, list: group[:2],
-			pods: func(w workload, p kube.Pod) bool {
-				return w.Status.RayCluster != "" && p.Metadata.Namespace == w.Metadata.Namespace && p.Metadata.Labels["ray.io/cluster"] == w.Status.RayCluster
+			pods: func(w workload, p corev1.Pod) bool {
+				return w.Status.RayCluster != "" && p.Namespace == w.Namespace && p.Labels["ray.io/cluster"] == w.Status.RayCluster
 			}, fixed: fixedRayJob},
 		{name: "PyTorchJob", group: "kubeflow.org/v1", resource: "pytorchjobs", suspend: []string{"runPolicy", "suspend"},
 			templates: [][]string{under(torch, "Master", "template"), under(torch, "Worker", "template")},
@@ -133,14 +135,11 @@ func (w workload) resize(spec map[string]any, roles []role, counts []int) {
 // collection is the API path of the jobs of a kind in a namespace, in all if it
 // is empty.
 func (k kind) collection(namespace string) string {
-	if namespace == "" {
-		return "/apis/" + k.group + "/" + k.resource
-	}
-	return "/apis/" + k.group + "/namespaces/" + namespace + "/" + k.resource
+	return kube.Path(k.group, namespace, k.resource)
 }
 
 func (w workload) path() string {
-	return w.kind.collection(w.Metadata.Namespace) + "/" + w.Metadata.Name
+	return w.kind.collection(w.Namespace) + "/" + w.Name
 }
 
 // suspended reports whether the suspend flag of the job is set.
@@ -153,7 +152,7 @@ func (w workload) suspended() bool {
 // when its job has ended, well or not.
 func (w workload) ended() bool {
 	how, _ := w.verdict()
-	return how != "" || w.Status.RayDeployed == "Complete" || w.Metadata.DeletionTimestamp != nil
+	return how != "" || w.Status.RayDeployed == "Complete" || w.DeletionTimestamp != nil
 }
 
 // verdict returns how the job ended, from its status, and whether well; empty if
@@ -212,37 +211,29 @@ func (w workload) role(i int, template []string, gpus int) role {
 	return r
 }
 
-// templateGPUs adds up the GPUs of a pod spec in a template. Quantities of a custom
-// resource may be numbers.
+// templateGPUs adds up the GPUs of a pod spec in a template.
 func templateGPUs(template any) (int, error) {
 	fields, _ := template.(map[string]any)
-	containers, _ := fields["containers"].([]any)
-	var spec kube.PodSpec
-	for _, c := range containers {
-		c, _ := c.(map[string]any)
-		limits, _ := at(c, []string{"resources", "limits"}).(map[string]any)
-		one := kube.Container{Name: fmt.Sprint(c["name"]), Resources: kube.Resources{Limits: map[string]string{}}}
-		for name, quantity := range limits {
-			one.Resources.Limits[name] = fmt.Sprint(quantity)
-		}
-		spec.Containers = append(spec.Containers, one)
+	var spec corev1.PodSpec
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &spec); err != nil {
+		return 0, fmt.Errorf("read its pod template: %w", err)
 	}
 	return gpus(spec)
 }
 
 // gpus adds up the GPUs of a pod.
-func gpus(spec kube.PodSpec) (int, error) {
+func gpus(spec corev1.PodSpec) (int, error) {
 	n := 0
 	for _, c := range spec.Containers {
 		for name, q := range c.Resources.Limits {
-			if !strings.HasSuffix(name, "/gpu") {
+			if !strings.HasSuffix(string(name), "/gpu") {
 				continue
 			}
-			k, err := strconv.Atoi(q)
-			if err != nil || k < 0 {
-				return 0, fmt.Errorf("container %s asks for %q of %s, want a whole number", c.Name, q, name)
+			k, whole := q.AsInt64()
+			if !whole || k < 0 {
+				return 0, fmt.Errorf("container %s asks for %q of %s, want a whole number", c.Name, q.String(), name)
 			}
-			n += k
+			n += int(k)
 		}
 	}
 	return n, nil

@@ -22,6 +22,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
 	"knee/data"
 	"knee/internal/kube"
 	"knee/operate/queue"
@@ -39,9 +44,9 @@ type Queue struct {
 	client     *kube.Client
 	namespaces []string
 	audit      func(queue.Command) error
-	types      map[string]string     // GPU type of each node, since the last Read
-	jobSets    map[string]int        // pods of each JobSet, by namespace/name, since then
-	pods       map[string][]kube.Pod // by the uid of the job that owns them, since then
+	types      map[string]string          // GPU type of each node, since the last Read
+	jobSets    map[string]int             // pods of each JobSet, by namespace/name, since then
+	pods       map[types.UID][]corev1.Pod // by the uid of the job that owns them, since then
 }
 
 // New returns the queue of the jobs in namespaces; none: the namespace of the
@@ -69,22 +74,22 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	for _, n := range cluster.Nodes {
 		q.types[n.Name] = n.GPUType
 	}
-	pods, _, err := kube.ListAll[kube.Pod](ctx, q.client, kube.PodsPath(""), kube.Selector{})
+	pods, _, err := kube.ListAll[corev1.Pod](ctx, q.client, kube.PodsPath(""), metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of all namespaces, to know what is free: %w", err)
 	}
-	pods = slices.DeleteFunc(pods, func(p kube.Pod) bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" })
+	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" })
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
-	q.pods, q.jobSets = map[string][]kube.Pod{}, map[string]int{}
+	q.pods, q.jobSets = map[types.UID][]corev1.Pod{}, map[string]int{}
 	for _, p := range pods {
-		for _, o := range p.Metadata.OwnerReferences {
-			q.pods[string(o.UID)] = append(q.pods[string(o.UID)], p)
+		for _, o := range p.OwnerReferences {
+			q.pods[o.UID] = append(q.pods[o.UID], p)
 		}
 	}
-	taken := map[string]bool{} // uids of pods that belong to a job
+	taken := map[types.UID]bool{} // uids of pods that belong to a job
 	for _, k := range kinds() {
 		for _, ns := range q.namespaces {
-			list, _, err := kube.ListAll[workload](ctx, q.client, k.collection(ns), kube.Selector{})
+			list, _, err := kube.ListAll[workload](ctx, q.client, k.collection(ns), metav1.ListOptions{})
 			if kube.IsNotFound(err) {
 				continue // this cluster has no such kind
 			}
@@ -99,12 +104,12 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			for _, w := range list {
 				w.kind = k
 				owned := q.podsOf(w, pods, taken)
-				if len(owned) == 0 && (w.ended() || len(w.Metadata.OwnerReferences) > 0) {
+				if len(owned) == 0 && (w.ended() || len(w.OwnerReferences) > 0) {
 					continue // the job that created this one has its pods
 				}
 				j, err := q.job(w, owned, taken)
 				if err != nil {
-					return nil, fmt.Errorf("%s %s/%s: %w", k.name, w.Metadata.Namespace, w.Metadata.Name, err)
+					return nil, fmt.Errorf("%s %s/%s: %w", k.name, w.Namespace, w.Name, err)
 				}
 				s.Jobs = append(s.Jobs, j)
 			}
@@ -117,8 +122,8 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 
 // podsOf returns the pods of a job that are not taken by another, and keeps them
 // in q.pods.
-func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kube.Pod {
-	owned := q.pods[w.Metadata.UID]
+func (q *Queue) podsOf(w workload, pods []corev1.Pod, taken map[types.UID]bool) []corev1.Pod {
+	owned := q.pods[w.UID]
 	if w.kind.pods != nil {
 		owned = nil
 		for _, p := range pods {
@@ -127,31 +132,29 @@ func (q *Queue) podsOf(w workload, pods []kube.Pod, taken map[string]bool) []kub
 			}
 		}
 	}
-	owned = slices.DeleteFunc(owned, func(p kube.Pod) bool { return taken[p.Metadata.UID] })
-	q.pods[w.Metadata.UID] = owned
+	owned = slices.DeleteFunc(owned, func(p corev1.Pod) bool { return taken[p.UID] })
+	q.pods[w.UID] = owned
 	return owned
 }
 
 // strangers adds the pods on nodes that belong to no job read: of other kinds
 // and namespaces.
-func (q *Queue) strangers(s *queue.Snapshot, pods []kube.Pod, taken map[string]bool) error {
+func (q *Queue) strangers(s *queue.Snapshot, pods []corev1.Pod, taken map[types.UID]bool) error {
 	for _, p := range pods {
-		if taken[p.Metadata.UID] || p.Spec.NodeName == "" {
+		if taken[p.UID] || p.Spec.NodeName == "" {
 			continue
 		}
 		n, err := q.slots(p)
 		if err != nil {
-			return fmt.Errorf("pod %s/%s: %w", p.Metadata.Namespace, p.Metadata.Name, err)
+			return fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
 		if n == 0 {
 			continue
 		}
-		j := queue.Job{ID: p.Metadata.UID, Kind: "Pod", Name: p.Metadata.Name, Namespace: p.Metadata.Namespace, Labels: p.Metadata.Labels,
+		j := queue.Job{ID: string(p.UID), Kind: "Pod", Name: p.Name, Namespace: p.Namespace, Labels: p.Labels,
 			State: queue.Running, Nodes: []data.NodeShare{{Node: p.Spec.NodeName, Workers: n}}, Workers: n, Requested: n,
-			GPUType: q.types[p.Spec.NodeName], Priority: float64(p.Spec.Priority), Fixed: "it is a pod of no job that knee changes"}
-		if t := p.Metadata.CreationTimestamp; t != nil {
-			j.Submitted, j.Started = t.UTC(), t.UTC()
-		}
+			GPUType: q.types[p.Spec.NodeName], Priority: float64(ptr.Deref(p.Spec.Priority, 0)), Fixed: "it is a pod of no job that knee changes"}
+		j.Submitted, j.Started = p.CreationTimestamp.UTC(), p.CreationTimestamp.UTC()
 		s.Jobs = append(s.Jobs, j)
 	}
 	return nil
@@ -159,33 +162,26 @@ func (q *Queue) strangers(s *queue.Snapshot, pods []kube.Pod, taken map[string]b
 
 // slots returns what a pod takes of its node: GPUs, or cores, rounded up, of a
 // node without GPUs.
-func (q *Queue) slots(p kube.Pod) (int, error) {
+func (q *Queue) slots(p corev1.Pod) (int, error) {
 	if q.types[p.Spec.NodeName] != "cpu" {
 		return gpus(p.Spec)
 	}
 	var cores float64
 	for _, c := range p.Spec.Containers {
-		v, err := kube.Cores(c.Resources.Requests["cpu"])
-		if err != nil {
-			return 0, err
-		}
-		cores += v
+		cores += c.Resources.Requests.Cpu().AsApproximateFloat64()
 	}
 	return int(math.Ceil(cores)), nil
 }
 
 // job converts a job with its pods, and marks these as taken.
-func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.Job, error) {
-	m := w.Metadata
-	j := queue.Job{ID: m.UID, Kind: w.kind.name, Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Queue: m.Labels[kueueName],
-		Requeue: true, Resizable: w.resizable(), Held: w.suspended(), Handle: w}
+func (q *Queue) job(w workload, pods []corev1.Pod, taken map[types.UID]bool) (queue.Job, error) {
+	m := w.ObjectMeta
+	j := queue.Job{ID: string(m.UID), Kind: w.kind.name, Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Queue: m.Labels[kueueName],
+		Submitted: m.CreationTimestamp.UTC(), Requeue: true, Resizable: w.resizable(), Held: w.suspended(), Handle: w}
 	j.HeldByUs = j.Held && m.Annotations[heldBy] == "true"
-	if m.CreationTimestamp != nil {
-		j.Submitted = m.CreationTimestamp.UTC()
-	}
 	at, bound := map[string]int{}, 0 // GPUs by node, pods on nodes
 	for _, p := range pods {
-		taken[p.Metadata.UID] = true
+		taken[p.UID] = true
 		if p.Spec.NodeName == "" {
 			continue
 		}
@@ -198,8 +194,8 @@ func (q *Queue) job(w workload, pods []kube.Pod, taken map[string]bool) (queue.J
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: p.Spec.NodeName})
 		}
 		at[p.Spec.NodeName] += n
-		j.GPUType, j.Priority = q.types[p.Spec.NodeName], float64(p.Spec.Priority)
-		if t := p.Metadata.CreationTimestamp; t != nil && (j.Started.IsZero() || t.Before(j.Started)) {
+		j.GPUType, j.Priority = q.types[p.Spec.NodeName], float64(ptr.Deref(p.Spec.Priority, 0))
+		if t := p.CreationTimestamp; !t.IsZero() && (j.Started.IsZero() || t.Time.Before(j.Started)) {
 			j.Started = t.UTC()
 		}
 	}
@@ -255,8 +251,8 @@ func fixed(w workload, roles []role, j queue.Job) string {
 		return "Kubernetes does not change the completions of a Job that has no index for each of its pods"
 	case slices.ContainsFunc(roles, func(r role) bool { return r.gpus != last && (r.gpus > 0 || r.replicas != nil) }):
 		return "its pods request different numbers of GPUs"
-	case len(w.Metadata.OwnerReferences) > 0:
-		return "it belongs to " + w.Metadata.OwnerReferences[0].Kind + " " + w.Metadata.OwnerReferences[0].Name
+	case len(w.OwnerReferences) > 0:
+		return "it belongs to " + w.OwnerReferences[0].Kind + " " + w.OwnerReferences[0].Name
 	case w.kind.fixed != nil:
 		return w.kind.fixed(w, j.InPlace)
 	}
@@ -269,35 +265,38 @@ func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Ti
 	if path != "" {
 		return os.Open(path)
 	}
-	pods := q.pods[j.ID]
+	pods := q.pods[types.UID(j.ID)]
 	if len(pods) == 0 {
 		return nil, fs.ErrNotExist
 	}
 	first := slices.MinFunc(pods, byRank)
-	o := kube.LogOptions{Since: since}
+	var o corev1.PodLogOptions
+	if !since.IsZero() {
+		o.SinceTime = new(metav1.NewTime(since))
+	}
 	if len(first.Spec.Containers) > 0 {
 		o.Container = first.Spec.Containers[0].Name
 	}
-	return q.client.Logs(ctx, j.Namespace, first.Metadata.Name, o)
+	return q.client.Logs(ctx, j.Namespace, first.Name, o)
 }
 
 // byRank orders the pods of a job: those with GPUs first, since others prepare
 // data or coordinate, then by role and index of their operator, then by name.
-func byRank(a, b kube.Pod) int {
-	idle := func(p kube.Pod) int {
+func byRank(a, b corev1.Pod) int {
+	idle := func(p corev1.Pod) int {
 		if n, err := gpus(p.Spec); err == nil && n > 0 {
 			return 0
 		}
 		return 1
 	}
-	index := func(p kube.Pod) int {
+	index := func(p corev1.Pod) int {
 		for _, label := range []string{"batch.kubernetes.io/job-completion-index", "training.kubeflow.org/replica-index"} {
-			if n, err := strconv.Atoi(p.Metadata.Labels[label]); err == nil {
+			if n, err := strconv.Atoi(p.Labels[label]); err == nil {
 				return n
 			}
 		}
 		return 0
 	}
-	role := func(p kube.Pod) string { return p.Metadata.Labels["training.kubeflow.org/replica-type"] } // master, worker
-	return cmp.Or(cmp.Compare(idle(a), idle(b)), strings.Compare(role(a), role(b)), cmp.Compare(index(a), index(b)), strings.Compare(a.Metadata.Name, b.Metadata.Name))
+	role := func(p corev1.Pod) string { return p.Labels["training.kubeflow.org/replica-type"] } // master, worker
+	return cmp.Or(cmp.Compare(idle(a), idle(b)), strings.Compare(role(a), role(b)), cmp.Compare(index(a), index(b)), strings.Compare(a.Name, b.Name))
 }

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"knee/data"
-	"knee/internal/kube"
 	"knee/operate/queue"
 )
 
@@ -93,7 +94,7 @@ func TestKueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := &Queue{jobSets: map[string]int{"b/a": 3}}
-		j, err := q.job(w, nil, map[string]bool{})
+		j, err := q.job(w, nil, map[types.UID]bool{})
 		if err != nil || !strings.Contains(j.Fixed, c.fixed) || (j.Fixed == "") != (c.fixed == "") || c.patch != "" && !j.InPlace || j.Held {
 			t.Errorf("%s: %v, %+v", text, err, j)
 		}
@@ -131,15 +132,15 @@ func TestGPUsAsANumber(t *testing.T) {
 		}
 	}
 	limits["nvidia.com/gpu"] = 1.5
-	if _, err := w.roles(); err == nil || !strings.Contains(err.Error(), `"1.5" of nvidia.com/gpu, want a whole number`) {
+	if _, err := w.roles(); err == nil || !strings.Contains(err.Error(), `"1500m" of nvidia.com/gpu, want a whole number`) {
 		t.Errorf("half a GPU: %v", err)
 	}
 }
 
 // The log of a job is that of rank 0, whatever its pods are called.
 func TestByRank(t *testing.T) {
-	pod := func(name string, gpus int, labels ...string) kube.Pod {
-		p := kube.Pod{}
+	pod := func(name string, gpus int, labels ...string) corev1.Pod {
+		p := corev1.Pod{}
 		text := fmt.Sprintf(`{"metadata":{"name":%q,"labels":{%s}},"spec":{"containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":"%d"}}}]}}`, name, strings.Join(labels, ","), gpus)
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatal(err)
@@ -147,13 +148,13 @@ func TestByRank(t *testing.T) {
 		return p
 	}
 	index := func(n int) string { return fmt.Sprintf(`"batch.kubernetes.io/job-completion-index":"%d"`, n) }
-	for want, pods := range map[string][]kube.Pod{
+	for want, pods := range map[string][]corev1.Pod{
 		"job-zz":   {pod("job-aa", 1, index(1)), pod("job-zz", 1, index(0))},
 		"a-master": {pod("a-0", 1, `"training.kubeflow.org/replica-type":"worker","training.kubeflow.org/replica-index":"0"`), pod("a-master", 1, `"training.kubeflow.org/replica-type":"master"`)},
 		"w-2":      {pod("w-10", 1, `"training.kubeflow.org/replica-index":"10"`), pod("w-2", 1, `"training.kubeflow.org/replica-index":"2"`)},
 		"t-node-0": {pod("t-dataset-initializer-0", 0, index(0)), pod("t-node-0", 2, index(0))},
 	} {
-		if got := slices.MinFunc(pods, byRank).Metadata.Name; got != want {
+		if got := slices.MinFunc(pods, byRank).Name; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -126,16 +126,16 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 	return in.PricePerHour
 }
 
-// mostFolds is how many fits the check of a model takes at most.
-const mostFolds = 20
-
-// validate predicts measurements of the model from one another, at most mostChecked;
-// nil if there are fewer than four. Its only error is that of ctx.
+// validate predicts the measurements, or without any those in the model, from one
+// another, at most mostChecked, as knee validate does; nil if there are fewer than
+// four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
-	var rows []data.Measurement
+	rows := slices.DeleteFunc(slices.Clone(j.measurements), func(m data.Measurement) bool { return m.Status != data.OK })
 	for _, gpu := range j.model.GPUTypes() {
 		for _, mode := range j.model.Modes(gpu) {
-			rows = append(rows, j.model.Measurements(gpu, mode)...)
+			if len(j.measurements) == 0 {
+				rows = append(rows, j.model.Measurements(gpu, mode)...)
+			}
 		}
 	}
 	if len(rows) < 4 {
@@ -147,7 +147,7 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 		}
 		rows = rows[:mostChecked]
 	}
-	v, err := predict.Validate(ctx, rows, nil, predict.ValidationSettings{Method: predict.KFold, Folds: min(mostFolds, len(rows))})
+	v, err := predict.Validate(ctx, rows, nil, predict.ValidationSettings{Seed: predict.DefaultSeed})
 	if err != nil {
 		return nil, ctx.Err()
 	}

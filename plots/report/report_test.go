@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/predict"
 )
 
 // hostile is a name that would run as a script if it were not escaped.
@@ -70,6 +72,27 @@ func TestNamesAreText(t *testing.T) {
 	}
 	if !strings.Contains(page, html.EscapeString(hostile)) {
 		t.Error("the page does not show the name of the job")
+	}
+}
+
+// The page holds out the same rows as knee validate, repeats included, and so says
+// the same of them.
+func TestValidatesAsTheCommand(t *testing.T) {
+	path, ms := study(t)
+	again := ms[0]
+	again.StepTime *= 1.1
+	ms = append(ms, again)
+	if err := data.WriteFile(path, func(w io.Writer) error { return data.WriteMeasurements(w, ms) }); err != nil {
+		t.Fatal(err)
+	}
+	v, err := predict.Validate(t.Context(), ms, nil, predict.ValidationSettings{Seed: predict.DefaultSeed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, page := render(t, path)
+	total := v.Totals()[0]
+	if want := fmt.Sprintf("%.0f %% of %d lie inside their 90 %% interval", total.Coverage, total.N); !strings.Contains(page, want) {
+		t.Errorf("the page does not say %q", want)
 	}
 }
 

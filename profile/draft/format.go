@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// reports matches a script that prints knee's lines.
-var reports = regexp.MustCompile(`knee_report|knee: *\{`)
+// reports matches a script that prints knee's lines, written out or by a function
+// that writes JSON: "knee: " + json.dumps(…).
+var reports = regexp.MustCompile(`knee_report|knee: *[{"']`)
 
 // format marks the scripts that print the lines of a log pattern; see
 // programs.yaml.

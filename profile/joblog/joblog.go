@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/profile/launch"
 	"knee/profile/meter"
@@ -28,7 +30,6 @@ type Progress struct {
 	Measurement data.Measurement // zero if no step is timed
 	Untimed     error            // why: an [*data.InputError]
 	Pattern     string           // that was found to match; empty for knee's lines
-	Doubt       string           // how step times and time stamps differ; empty if they agree
 }
 
 // Read reads the log of a job of configuration c, as a profile reads that of a
@@ -44,13 +45,22 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	p := Progress{Loss: math.NaN()}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
 	var at, first time.Time
-	seen := 0
+	seen, rises, falls, last := 0, 0, 0, math.NaN()
 	pattern, parser, err := scan(r, name, c, m, func(o launch.Observation) {
 		if at = o.At; first.IsZero() {
 			first = at
 		}
 		if !o.OfMemory() {
 			seen++
+		}
+		switch {
+		case o.Step > last:
+			rises++
+		case o.Step < last:
+			falls++
+		}
+		if o.Step == o.Step { // NaN: the line has no counter
+			last = o.Step
 		}
 		steps.Add(o)
 		p.take(o)
@@ -62,14 +72,19 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	if err != nil {
 		return p, err
 	}
+	if falls > rises { // at the end of an epoch, and of interleaved ranks, it falls too
+		p.Untimed = &data.InputError{Source: data.Source{File: name}, Want: "the oldest line first",
+			Found: fmt.Sprintf("a step counter that falls %s and rises %s", english.Plural(falls, "time", ""), english.Plural(rises, "time", ""))}
+		return p, nil
+	}
 	reading := steps.Read()
-	p.Doubt = steps.Contradiction(0)
 	if reading.Steps == 0 {
 		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil
 	}
 	p.Measurement = data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
-		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory}
+		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory,
+		Error: steps.Contradiction(0)}
 	if reading.Steps >= meter.FewestSteps {
 		p.Measurement.StepTimeSE = reading.SE
 	}
@@ -94,7 +109,12 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 		}
 		o, ok, err := firsts.Excuse(parser.Parse(lines.Text()))
 		if err != nil {
-			return what, parser, &data.InputError{Source: data.Source{File: name, Line: n}, Found: err.Error(), Want: parser.Wants()}
+			bad, value := errors.AsType[*data.InputError](err)
+			if !value {
+				bad = &data.InputError{Found: err.Error(), Want: parser.Wants()}
+			}
+			bad.File, bad.Line = name, n
+			return what, parser, bad
 		}
 		if ok {
 			o.At = at

@@ -68,10 +68,10 @@ func TestReadFirstRate(t *testing.T) {
 		{own.Replace(lines("NaN", "50")), data.Metrics{}, 1, ""},
 		{own.Replace(lines("0", "50")), data.Metrics{}, 1, ""}, // a step time of 1/0
 		{lines("nan", "nan", "50"), regex, 2, ""},
-		{lines("nan", "nan", "50"), regex, 1, `job.log:2: found "step 2, nan it/s": step_time_s is NaN, want seconds > 0`},
-		{lines("50", "nan"), regex, 1, "job.log:2: "},
-		{own.Replace(lines("50", "Infinity")), data.Metrics{}, 1, "job.log:2: "},
-		{lines("-50"), regex, 1, "job.log:1: "},
+		{lines("nan", "nan", "50"), regex, 1, `job.log:2:step_time_s: found NaN, want seconds > 0`},
+		{lines("50", "nan"), regex, 1, "job.log:2:step_time_s: "},
+		{own.Replace(lines("50", "Infinity")), data.Metrics{}, 1, "job.log:2:step_time_s: "},
+		{lines("-50"), regex, 1, "job.log:1:step_time_s: "},
 	} {
 		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", data.Config{Job: "a", Workers: tc.workers}, tc.metrics, nil)
 		if tc.want != "" {
@@ -92,8 +92,8 @@ func TestReadDoubts(t *testing.T) {
 			fmt.Fprintf(&log, "2025-03-01 12:00:%02d knee: {\"step\":%d,\"step_time_s\":%s}\n", 2*i, i+1, told)
 		}
 		p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Workers: 1}, data.Metrics{}, nil)
-		if err != nil || (p.Doubt == "") != (want == "") || !strings.Contains(p.Doubt, want) {
-			t.Errorf("steps of %s s, a line every 2 s: %q, %v; want …%s…", told, p.Doubt, err, want)
+		if err != nil || (p.Measurement.Error == "") != (want == "") || !strings.Contains(p.Measurement.Error, want) {
+			t.Errorf("steps of %s s, a line every 2 s: %q, %v; want …%s…", told, p.Measurement.Error, err, want)
 		}
 	}
 }
@@ -130,9 +130,11 @@ func TestReadRefuses(t *testing.T) {
 		{"hello\n", data.Config{Workers: 1}, rate, "no line that tells of a step"},
 		{strings.Repeat("images/sec: 9\n", 5), data.Config{Workers: 1}, rate, "a batch too"},
 		{"step 1\nstep 2\nstep 3\n", data.Config{Workers: 1, LocalBatch: 8}, counter, "lines with a time stamp"},
-		{"knee: {\"step\":1,\"step_time_s\":0.1}\nknee: {\"step_time_s\":-1}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2: "},
-		{"begin\nknee: {\"step_time_s\":0}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2: found \"{\\\"step_time_s\\\":0}\": step_time_s is 0"},
+		{"knee: {\"step\":1,\"step_time_s\":0.1}\nknee: {\"step_time_s\":-1}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2:step_time_s: "},
+		{"begin\nknee: {\"step_time_s\":0}\n", data.Config{Workers: 1}, data.Metrics{}, "job.log:2:step_time_s: found 0, want seconds > 0"},
 		{"knee: {\"step\":1,\"step_time_s\":0.1}\n", data.Config{Workers: 1}, data.Metrics{}, "only 1 step with a time"},
+		{"step 9 took 0.1 s\nstep 8 took 0.1 s\nstep 7 took 0.1 s\nstep 1 took 0.1 s\nstep 2 took 0.1 s\n", data.Config{Workers: 1},
+			data.Metrics{Regex: `step (?P<step>\d+) took (?P<step_time_s>\S+) s`}, "found a step counter that falls 3 times and rises 1 time, want the oldest line first"},
 		{strings.Repeat("12:00:00 2025-03-01 12:00:00 step 1\n2025-03-01 12:00:00 step 2\n", 2), data.Config{Workers: 1, LocalBatch: 8}, counter, "time stamps do not advance"},
 	} {
 		p, err := joblog.Read(strings.NewReader(tc.log), "job.log", tc.c, tc.metrics, nil)

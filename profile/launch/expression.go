@@ -7,7 +7,7 @@ import (
 )
 
 // spellings are expressions for the quantities that knee reads, with the number
-// as a group. Of several that match the same number the first counts.
+// as a group. Of several for one number, or one quantity, the first counts.
 var spellings = []struct {
 	group string
 	re    *regexp.Regexp
@@ -19,6 +19,9 @@ var spellings = []struct {
 	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
 	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?s(?:ec|econds)?\b`)},
 	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)_time_s(?:ec)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\btime[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
+	{"steps_per_s", regexp.MustCompile(`(?i)\b(?:steps|iters|batches)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"throughput", regexp.MustCompile(`(?i)\b(?:samples|examples|images|sequences)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"steps_per_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:steps|it|iters)/s`)},
 	{"worker_throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s(?:ec)?/(?:gpu|device|worker|chip|core)\b`)},
 	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},
@@ -37,7 +40,7 @@ func Expression(line string) string {
 	var all []found
 	line = plain(line)
 	for _, s := range spellings {
-		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] }) {
+		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] || f.group == s.group }) {
 			all = append(all, found{s.group, at, at[0], at[1]})
 		}
 	}

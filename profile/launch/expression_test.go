@@ -22,6 +22,10 @@ func TestExpression(t *testing.T) {
 		{"Batch Time 0.25 s", "Batch Time 2 s", Observation{Step: math.NaN(), StepTime: 2, Loss: math.NaN()}},
 		{`{"step": 7, "step_time_s": 0.5, "loss": 2}`, `{"step": 8, "step_time_s": 0.25, "loss": 2}`, Observation{Step: 8, StepTime: 0.25, Loss: math.NaN()}},
 		{"Step: 7 | Loss: 1.25 | 512.5 samples/s", "Step: 8 | Loss: 1.5 | 256 samples/s", Observation{Step: 8, Loss: 1.5, Throughput: 256}},
+		{"iter 0: loss 10.9, time 5532.3ms, mfu -100.00%", "iter 1: loss 10.5, time 135.25ms, mfu 37.5%", Observation{Step: 1, Loss: 10.5, StepTime: .13525}},
+		{"step 1: data time 3 ms, step time 50 ms", "step 2: data time 3 ms, step time 25 ms", Observation{Step: 2, Loss: math.NaN(), StepTime: .025}},
+		{"step=1 steps_per_sec=12.5 loss=2.5", "step=2 steps_per_sec=10 loss=2.25", Observation{Step: 2, Loss: 2.25, StepTime: .1}},
+		{"\t Train throughput/samples_per_sec: 640.0", "\t Train throughput/samples_per_sec: 512.0", Observation{Step: math.NaN(), Loss: math.NaN(), Throughput: 512}},
 	} {
 		expr := Expression(tt.line)
 		p, err := NewParser(data.Metrics{Regex: expr})

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"knee/data"
 )
 
 // linePrefix marks the lines that training scripts print for knee.
@@ -65,7 +67,8 @@ func (p Parser) read(o *Observation, text string) error {
 		v, number := all[key].(float64)
 		if !number {
 			if known, _ := new(Observation).set(key, 1, 1); (known || key == "rank") && all[key] != nil {
-				return fmt.Errorf("%s is %v, want a number", key, all[key])
+				found, _ := json.Marshal(all[key]) // which JSON gave
+				return data.Invalid(key, string(found), "a number")
 			}
 			continue
 		}

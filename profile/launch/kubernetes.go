@@ -9,6 +9,10 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/data"
 	"knee/internal/kube"
 )
@@ -127,7 +131,9 @@ type kubeRun struct {
 	name  string // of the main object; empty until there may be one
 }
 
-func (r *kubeRun) selector() kube.Selector { return kube.Selector{Labels: labelRun + "=" + r.name} }
+func (r *kubeRun) selector() metav1.ListOptions {
+	return metav1.ListOptions{LabelSelector: labelRun + "=" + r.name}
+}
 
 // attach follows a trial that an earlier knee submitted.
 func (r *kubeRun) attach(ctx context.Context) error {
@@ -140,7 +146,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 			r.trial.ID, namespace, r.kube.Spec.Namespace, name)
 	}
 	r.name = name
-	var job kube.Job
+	var job batchv1.Job
 	switch err := r.kube.Client.Get(ctx, kube.JobsPath(r.kube.Spec.Namespace)+"/"+name, &job); {
 	case kube.IsNotFound(err):
 		// Knee ended before it created the job, or somebody removed it: the
@@ -182,7 +188,7 @@ func (r *kubeRun) submit(ctx context.Context) error {
 			return err
 		}
 	}
-	var main kube.Job
+	var main batchv1.Job
 	if err := r.create(ctx, kube.JobsPath(r.kube.Spec.Namespace), objects.main, &main); err != nil {
 		return err
 	}
@@ -200,7 +206,7 @@ func (r *kubeRun) submit(ctx context.Context) error {
 	return nil
 }
 
-func (r *kubeRun) createServers(ctx context.Context, pods []map[string]any, main *kube.Job) error {
+func (r *kubeRun) createServers(ctx context.Context, pods []map[string]any, main *batchv1.Job) error {
 	for _, pod := range pods {
 		pod["metadata"].(map[string]any)["ownerReferences"] = ownedBy(main)
 		if err := r.create(ctx, kube.PodsPath(r.kube.Spec.Namespace), pod, nil); err != nil {
@@ -210,8 +216,8 @@ func (r *kubeRun) createServers(ctx context.Context, pods []map[string]any, main
 	return nil
 }
 
-func ownedBy(main *kube.Job) []any {
-	return []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Metadata.Name, "uid": main.Metadata.UID}}
+func ownedBy(main *batchv1.Job) []any {
+	return []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Name, "uid": string(main.UID)}}
 }
 
 // create posts an object. A conflict means that an earlier request succeeded
@@ -251,23 +257,23 @@ func (r *kubeRun) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	c, ns := r.kube.Client, r.kube.Spec.Namespace
-	asIs := kube.DeleteOptions{Propagation: "Background", Grace: -1}
+	asIs := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	err := errors.Join(
 		c.Delete(ctx, kube.JobsPath(r.kube.Spec.Namespace)+"/"+r.name, asIs),
 		c.Delete(ctx, kube.ServicesPath(ns)+"/"+r.name, asIs))
 	asked := map[string]bool{}
 	begun, poll := time.Now(), firstPoll
 	for {
-		pods, _, listErr := kube.ListAll[kube.Pod](ctx, c, kube.PodsPath(ns), r.selector())
+		pods, _, listErr := kube.ListAll[corev1.Pod](ctx, c, kube.PodsPath(ns), r.selector())
 		if listErr == nil && len(pods) == 0 && err == nil {
 			return nil
 		}
 		force := time.Since(begun) > forceAfter
 		for _, p := range pods {
-			name := p.Metadata.Name
+			name := p.Name
 			switch {
 			case force:
-				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), kube.DeleteOptions{Grace: 0}))
+				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 			case !asked[name]:
 				asked[name] = true
 				listErr = errors.Join(listErr, c.Delete(ctx, kube.PodPath(ns, name), asIs))
@@ -275,7 +281,7 @@ func (r *kubeRun) clean() error {
 		}
 		if err != nil || ctx.Err() != nil {
 			return fmt.Errorf("job %s/%s may be left behind (kubectl delete job,pod,service -n %s -l %s): %w", ns, r.name,
-				ns, r.selector().Labels, errors.Join(err, listErr, ctx.Err()))
+				ns, r.selector().LabelSelector, errors.Join(err, listErr, ctx.Err()))
 		}
 		select {
 		case <-time.After(poll):

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/internal/kube"
 )
 
@@ -38,11 +41,11 @@ func TestKubernetesEngineEviction(t *testing.T) {
 	r := e.launch(workers(2), steps("600", "0.1"))
 	e.step(r, 2)
 	name := strings.TrimPrefix(r.handle, "default/")
-	pods, _, err := kube.ListAll[kube.Pod](t.Context(), e.client, kube.PodsPath("default"), kube.Selector{Labels: "knee/run=" + name})
+	pods, _, err := kube.ListAll[corev1.Pod](t.Context(), e.client, kube.PodsPath("default"), metav1.ListOptions{LabelSelector: "knee/run=" + name})
 	if err != nil || len(pods) != 2 {
 		t.Fatalf("%d pods, %v", len(pods), err)
 	}
-	pod := pods[1].Metadata.Name
+	pod := pods[1].Name
 	eviction := map[string]any{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": map[string]any{"name": pod, "namespace": "default"}}
 	if err := e.client.Create(t.Context(), kube.PodPath("default", pod)+"/eviction", eviction, nil, false); err != nil {
 		t.Fatal(err)

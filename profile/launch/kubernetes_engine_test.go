@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/data"
 	"knee/internal/kube"
 	"knee/profile/launch"
@@ -58,7 +60,7 @@ func (e *engine) nothingLeft() {
 		left := []kube.Object{{}}
 		for range 100 {
 			var err error
-			if left, _, err = kube.ListAll[kube.Object](context.Background(), e.client, path, kube.Selector{Labels: managed}); err != nil {
+			if left, _, err = kube.ListAll[kube.Object](context.Background(), e.client, path, metav1.ListOptions{LabelSelector: managed}); err != nil {
 				e.t.Fatal(err)
 			}
 			if len(left) == 0 {
@@ -67,7 +69,7 @@ func (e *engine) nothingLeft() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		for _, o := range left {
-			e.t.Errorf("left behind: %s/%s", path, o.Metadata.Name)
+			e.t.Errorf("left behind: %s/%s", path, o.Name)
 		}
 	}
 }

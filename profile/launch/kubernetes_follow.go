@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"knee/data"
 	"knee/internal/kube"
@@ -32,19 +35,19 @@ type watcher struct {
 	run    *kubeRun
 	ctx    context.Context // of the readers of output
 	pods   map[string]*watchedPod
-	job    *kube.Job
+	job    *batchv1.Job
 	begun  bool
 	since  time.Time // when following began
 	stuck  map[string]time.Time
 	expect int // pods of the trial, servers included
 
-	jobs    chan kube.Change[kube.Job]
-	changes chan kube.Change[kube.Pod]
+	jobs    chan kube.Change[batchv1.Job]
+	changes chan kube.Change[corev1.Pod]
 	broken  chan error // why a watch ended, or output cannot be read
 }
 
 type watchedPod struct {
-	pod     kube.Pod
+	pod     corev1.Pod
 	log     *podLog // nil until it runs
 	deleted bool
 }
@@ -57,7 +60,7 @@ func (r *kubeRun) follow(ctx context.Context) error {
 		return err
 	}
 	w := &watcher{run: r, ctx: ctx, pods: map[string]*watchedPod{}, since: time.Now(), stuck: map[string]time.Time{},
-		expect: shape.pods + r.trial.Config.PS, jobs: make(chan kube.Change[kube.Job]), changes: make(chan kube.Change[kube.Pod]),
+		expect: shape.pods + r.trial.Config.PS, jobs: make(chan kube.Change[batchv1.Job]), changes: make(chan kube.Change[corev1.Pod]),
 		broken: make(chan error, 1)}
 	go w.watch(ctx)
 	over, err := w.loop(ctx)
@@ -74,11 +77,11 @@ func (w *watcher) watch(ctx context.Context) {
 			Down: func(err error) { r.log.note("%v", err) }}
 	}
 	go func() {
-		w.fail("follow job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.JobsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Job]) error {
+		w.fail("follow job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.JobsPath(r.kube.Spec.Namespace)), func(c kube.Change[batchv1.Job]) error {
 			return send(ctx, w.jobs, c)
 		}))
 	}()
-	w.fail("follow the pods of job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[kube.Pod]) error {
+	w.fail("follow the pods of job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[corev1.Pod]) error {
 		return send(ctx, w.changes, c)
 	}))
 }
@@ -129,8 +132,8 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	}
 }
 
-func (w *watcher) podChanged(c kube.Change[kube.Pod]) {
-	name := c.Object.Metadata.Name
+func (w *watcher) podChanged(c kube.Change[corev1.Pod]) {
+	name := c.Object.Name
 	p := w.pods[name]
 	if p == nil {
 		p = &watchedPod{}
@@ -188,7 +191,7 @@ func (w *watcher) ended() bool {
 			return true
 		case ok && end.exit != 0:
 			return true
-		case ok && p.pod.Metadata.Labels[labelRole] != "ps":
+		case ok && p.pod.Labels[labelRole] != "ps":
 			well++
 		}
 	}
@@ -229,7 +232,7 @@ func (w *watcher) waitedEnough() *Failure {
 
 func (w *watcher) whyWaiting() string {
 	if w.job != nil {
-		if meta.IsStatusConditionTrue(w.job.Status.Conditions, "Suspended") || w.job.Spec.Suspend {
+		if jobIs(w.job, batchv1.JobSuspended) != nil || ptr.Deref(w.job.Spec.Suspend, false) {
 			return "the job is suspended, perhaps by a queue that has not admitted it"
 		}
 	}
@@ -247,13 +250,11 @@ func (w *watcher) whyWaiting() string {
 
 // warning returns the job's newest warning event, such as why it created no pods.
 func (w *watcher) warning() string {
-	events, _, err := kube.ListAll[kube.Event](w.ctx, w.run.kube.Client, kube.EventsPath(w.run.kube.Spec.Namespace),
-		kube.Selector{Fields: "type=Warning,involvedObject.name=" + w.run.name})
+	events, _, err := kube.ListAll[corev1.Event](w.ctx, w.run.kube.Client, kube.Path("v1", w.run.kube.Spec.Namespace, "events"),
+		metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.name=" + w.run.name})
 	if err != nil || len(events) == 0 {
 		return ""
 	}
-	newest := slices.MaxFunc(events, func(a, b kube.Event) int {
-		return cmp.Or(a.LastTimestamp, &time.Time{}).Compare(*cmp.Or(b.LastTimestamp, &time.Time{}))
-	})
+	newest := slices.MaxFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	return newest.Reason + because(newest.Message)
 }

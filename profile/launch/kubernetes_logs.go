@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/internal/kube"
 )
 
@@ -82,8 +85,11 @@ func refusesLogs(err error) bool { return kube.IsRefused(err) && !kube.IsBadRequ
 func (l *podLog) stream(ctx context.Context, final bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	body, err := l.run.kube.Client.Logs(ctx, l.run.kube.Spec.Namespace, l.pod,
-		kube.LogOptions{Container: l.from, Follow: !final, Since: l.at})
+	o := corev1.PodLogOptions{Container: l.from, Follow: !final}
+	if !l.at.IsZero() {
+		o.SinceTime = new(metav1.NewTime(l.at)) // it is sent in whole seconds
+	}
+	body, err := l.run.kube.Client.Logs(ctx, l.run.kube.Spec.Namespace, l.pod, o)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"knee/data"
 )
 
@@ -115,7 +117,7 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 		// Training stops without one of its ranks. The rule also records a reason in
 		// the job that remains after the pod is deleted.
 		"podFailurePolicy": tree{"rules": []any{tree{
-			"action": "FailJob", "onPodConditions": []any{tree{"type": disruptionTarget, "status": "True"}}}}},
+			"action": "FailJob", "onPodConditions": []any{tree{"type": string(corev1.DisruptionTarget), "status": "True"}}}}},
 	}
 	if s.pods+t.Config.PS > 1 {
 		o.service = k.service(name, t)

@@ -7,40 +7,56 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"knee/data"
-	"knee/internal/kube"
 )
 
-// disruptionTarget is the condition that Kubernetes sets on a pod it is about
-// to end for an external reason (kubernetes.io, "Pod disruption conditions").
-const disruptionTarget = "DisruptionTarget"
+// podCondition returns a condition of a pod, nil if it has none of the type.
+func podCondition(p *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
+	for i, c := range p.Status.Conditions {
+		if c.Type == of {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// jobIs returns a condition of a job that is true, nil if it is not.
+func jobIs(j *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
+	for i, c := range j.Status.Conditions {
+		if c.Type == of && c.Status == corev1.ConditionTrue {
+			return &j.Status.Conditions[i]
+		}
+	}
+	return nil
+}
 
 // podName returns the trial's name of a pod: "worker 0", "ps 1".
-func podName(p *kube.Pod) string {
-	if i, ok := p.Metadata.Annotations[indexAnnotation]; ok {
+func podName(p *corev1.Pod) string {
+	if i, ok := p.Annotations[indexAnnotation]; ok {
 		return "worker " + i
 	}
-	if i := strings.LastIndex(p.Metadata.Name, "-ps"); i >= 0 && p.Metadata.Labels[labelRole] == "ps" {
-		return "ps " + p.Metadata.Name[i+len("-ps"):]
+	if i := strings.LastIndex(p.Name, "-ps"); i >= 0 && p.Labels[labelRole] == "ps" {
+		return "ps " + p.Name[i+len("-ps"):]
 	}
-	return p.Metadata.Name
+	return p.Name
 }
 
 // trainer returns the state of the first container, which trains; zero if
 // unknown.
-func trainer(p *kube.Pod) kube.ContainerState {
+func trainer(p *corev1.Pod) corev1.ContainerState {
 	want := containerName(p)
 	for _, s := range p.Status.ContainerStatuses {
 		if want == "" || s.Name == want {
 			return s.State
 		}
 	}
-	return kube.ContainerState{}
+	return corev1.ContainerState{}
 }
 
-func containerName(p *kube.Pod) string {
+func containerName(p *corev1.Pod) string {
 	if len(p.Spec.Containers) == 0 {
 		return ""
 	}
@@ -48,12 +64,12 @@ func containerName(p *kube.Pod) string {
 }
 
 // startedAt returns when the training container began to run, zero if it has not.
-func startedAt(p *kube.Pod) time.Time {
-	state := trainer(p)
-	for _, s := range []*kube.Stage{state.Running, state.Terminated} {
-		if s != nil && s.StartedAt != nil {
-			return *s.StartedAt
-		}
+func startedAt(p *corev1.Pod) time.Time {
+	switch state := trainer(p); {
+	case state.Running != nil:
+		return state.Running.StartedAt.Time
+	case state.Terminated != nil:
+		return state.Terminated.StartedAt.Time
 	}
 	return time.Time{}
 }
@@ -66,8 +82,8 @@ var admissionReasons = []string{"UnexpectedAdmissionError", "NodeAffinity"}
 var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"}
 
 // disruption returns why Kubernetes evicted or rejected a pod, else empty.
-func disruption(p *kube.Pod) string {
-	if c := meta.FindStatusCondition(p.Status.Conditions, disruptionTarget); c != nil && c.Status == "True" {
+func disruption(p *corev1.Pod) string {
+	if c := podCondition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
 		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
 	}
 	r := p.Status.Reason
@@ -78,10 +94,10 @@ func disruption(p *kube.Pod) string {
 }
 
 // podEnd returns how a pod ended, for classify. ok is false before its end.
-func podEnd(p *kube.Pod) (end rankEnd, ok bool) {
+func podEnd(p *corev1.Pod) (end rankEnd, ok bool) {
 	end.name = podName(p)
 	if t := trainer(p).Terminated; t != nil {
-		end.exit = t.ExitCode
+		end.exit = int(t.ExitCode)
 		if t.Reason == "OOMKilled" {
 			// The node reports that the container's memory limit was reached.
 			end.oom = "OOMKilled" + because(t.Message)
@@ -103,33 +119,33 @@ var hopeless = []string{"InvalidImageName", "ErrImageNeverPull"}
 var stuck = []string{"ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 
 // waitingFor returns why a pod does not run. final is true if it never will.
-func waitingFor(p *kube.Pod) (why string, final bool) {
+func waitingFor(p *corev1.Pod) (why string, final bool) {
 	if w := trainer(p).Waiting; w != nil && w.Reason != "" {
 		return fmt.Sprintf("%s: %s%s", podName(p), w.Reason, because(w.Message)), slices.Contains(hopeless, w.Reason)
 	}
-	if c := meta.FindStatusCondition(p.Status.Conditions, "PodScheduled"); c != nil && c.Status == "False" {
+	if c := podCondition(p, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return fmt.Sprintf("%s: %s%s", podName(p), cmp.Or(c.Reason, "not scheduled"), because(c.Message)), false
 	}
-	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(p.Status.Phase, "no state")), false
+	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(string(p.Status.Phase), "no state")), false
 }
 
 // jobFailure returns the failure a job's conditions report, nil if none. It is
 // used last: pods give more detail, if they still exist.
-func jobFailure(j *kube.Job) *Failure {
-	c := meta.FindStatusCondition(j.Status.Conditions, "Failed")
-	if c == nil || c.Status != "True" {
+func jobFailure(j *batchv1.Job) *Failure {
+	c := jobIs(j, batchv1.JobFailed)
+	if c == nil {
 		return nil
 	}
 	f := &Failure{Status: data.Failed, Exit: -1, Detail: "the job failed: " + c.Reason + because(c.Message)}
 	switch {
 	case c.Reason == "DeadlineExceeded":
 		f.Status = data.Timeout
-	case c.Reason == "PodFailurePolicy" && strings.Contains(c.Message, disruptionTarget):
+	case c.Reason == "PodFailurePolicy" && strings.Contains(c.Message, string(corev1.DisruptionTarget)):
 		f.Preempted = true
 	}
 	return f
 }
 
-func jobSucceeded(j *kube.Job) bool {
-	return meta.IsStatusConditionTrue(j.Status.Conditions, "Complete") || meta.IsStatusConditionTrue(j.Status.Conditions, "SuccessCriteriaMet")
+func jobSucceeded(j *batchv1.Job) bool {
+	return jobIs(j, batchv1.JobComplete) != nil || jobIs(j, batchv1.JobSuccessCriteriaMet) != nil
 }

@@ -37,7 +37,7 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 		}
 		if ok {
 			// The exit code of a pod that is being deleted has no meaning.
-			end.killed = p.pod.Metadata.DeletionTimestamp != nil
+			end.killed = p.pod.DeletionTimestamp != nil
 			ends = append(ends, end)
 		}
 	}
@@ -62,8 +62,8 @@ func (w *watcher) byName() []*watchedPod {
 func (w *watcher) inOrder() []*watchedPod {
 	list := w.byName()
 	end := func(p *watchedPod) time.Time {
-		if t := trainer(&p.pod).Terminated; t != nil && t.FinishedAt != nil {
-			return *t.FinishedAt
+		if t := trainer(&p.pod).Terminated; t != nil && !t.FinishedAt.IsZero() {
+			return t.FinishedAt.Time
 		}
 		return time.Now()
 	}
@@ -91,7 +91,7 @@ func (w *watcher) linger(ctx context.Context) {
 	ok := true
 	for _, p := range w.pods {
 		end, ended := podEnd(&p.pod)
-		ok = ok && disruption(&p.pod) == "" && (p.pod.Metadata.Labels[labelRole] == "ps" || ended && end.exit == 0)
+		ok = ok && disruption(&p.pod) == "" && (p.pod.Labels[labelRole] == "ps" || ended && end.exit == 0)
 	}
 	if ok && len(w.pods) > 0 {
 		return // nothing failed

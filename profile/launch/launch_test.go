@@ -82,7 +82,7 @@ func TestLocalFirstStepWithoutATime(t *testing.T) {
 	if obs, _, err := run(t, t.Context(), two, grace, first+fine); err != nil || obs[len(obs)-1].StepTime != .5 {
 		t.Errorf("%+v, %v; want a last step of 0.5 s", obs, err)
 	}
-	if _, _, err := run(t, t.Context(), two, grace, first+fine+later); err == nil || !strings.Contains(err.Error(), "step_time_s is NaN") {
+	if _, _, err := run(t, t.Context(), two, grace, first+fine+later); err == nil || !strings.Contains(err.Error(), "step_time_s: found NaN") {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 		{"a log that a pattern reads", `printf '\r 1%%| | 1/100 [00:00<00:08, 9.80it/s]\r 2%%| | 2/100 [00:00<00:08, 9.80it/s]\n'; echo bye`, one, data.Failed, "{pattern: tqdm} in the study would read what it prints; its last words: bye"},
 		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 120`, one, data.Failed, "cannot be read"},
 		{"torn line", `echo 'knee: {"step":1,'; sleep 120`, one, data.Failed, "cannot be read"},
-		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 120`, one, data.Failed, "step_time_s is -1"},
+		{"negative time", `echo 'knee: {"step":1,"step_time_s":-1}'; sleep 120`, one, data.Failed, "step_time_s: found -1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

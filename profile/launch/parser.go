@@ -86,6 +86,8 @@ func NewParser(m data.Metrics) (Parser, error) {
 // oddRate is a time or rate that is NaN or infinite. The rest of its line is read.
 type oddRate struct{ error }
 
+func (o oddRate) Unwrap() error { return o.error }
+
 // Firsts counts the observations of every rank. In the first of a rank, a time
 // or rate may be NaN or infinite, as of a program that divides by the time since
 // the step before: it is left out, like warm-up.
@@ -152,7 +154,7 @@ func (o *Observation) set(quantity string, v, samples float64) (known bool, err 
 	case bounds.Holds(v):
 		*to = v
 	case to != &o.Loss && to != &o.GradSqr && to != &o.GradVar:
-		err = fmt.Errorf("%s is %g, want %s", quantity, v, bounds.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
+		err = data.Invalid(quantity, v, bounds.Instead(strconv.FormatFloat(v, 'g', -1, 64)))
 		if (v-v != 0 || printed-printed != 0) && quantity != "step" {
 			o.odd, err = cmp.Or(o.odd, error(oddRate{err})), nil
 		}

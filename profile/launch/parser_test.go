@@ -65,15 +65,16 @@ func TestParserRefusesExpressions(t *testing.T) {
 // An impossible value is an error that contains it.
 func TestParserRefuses(t *testing.T) {
 	for line, want := range map[string]string{
-		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s is 1e+307, want seconds > 0, at most 1000000000",
-		`knee: {"step":-1}`:                    "step is -1, want a step ≥ 0",
-		`knee: {"step":1,"step_time_s":NaN}`:   "step_time_s is NaN, want seconds > 0",
-		`knee: {"step_time_ms":Infinity}`:      "step_time_s is +Inf, want seconds > 0, at most 1000000000",
-		`knee: {"step":2,"throughput":NaN}`:    "throughput is NaN, want samples/s > 0",
-		`time nan s`:                           "step_time_s is NaN, want seconds > 0",
+		`knee: {"step":1,"step_time_s":1e307}`: "step_time_s: found 1e+307, want seconds > 0, at most 1000000000",
+		`knee: {"step":"1","x":{}}`:            `step: found "1", want a number`,
+		`knee: {"step":-1}`:                    "step: found -1, want a step ≥ 0",
+		`knee: {"step":1,"step_time_s":NaN}`:   "step_time_s: found NaN, want seconds > 0",
+		`knee: {"step_time_ms":Infinity}`:      "step_time_s: found +Inf, want seconds > 0, at most 1000000000",
+		`knee: {"step":2,"throughput":NaN}`:    "throughput: found NaN, want samples/s > 0",
+		`time nan s`:                           "step_time_s: found NaN, want seconds > 0",
 		`knee: {"step":1_000}`:                 "not an observation",
 		`knee: {"step":0x10}`:                  "not an observation",
-		`time 1e300 s`:                         "step_time_s is 1e+300",
+		`time 1e300 s`:                         "step_time_s: found 1e+300",
 	} {
 		m := data.Metrics{JSONL: true}
 		if !strings.HasPrefix(line, "knee") {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/internal/kube"
 )
 
@@ -17,7 +19,7 @@ const heartbeatEvery = 2 * time.Second
 // register creates a node, in place of one of the same name.
 func (a *agent) register(ctx context.Context, n nodeSpec) error {
 	path := kube.NodesPath() + "/" + n.name
-	if err := a.client.Delete(ctx, path, kube.DeleteOptions{Grace: -1}); err != nil {
+	if err := a.client.Delete(ctx, path, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
 	labels := map[string]string{"kubernetes.io/hostname": n.name, "kubernetes.io/os": "linux"}

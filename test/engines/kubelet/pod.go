@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"knee/internal/kube"
 )
 
@@ -31,7 +34,7 @@ type pod struct {
 		Grace      *int        `json:"terminationGracePeriodSeconds"`
 		Containers []container `json:"containers"`
 	} `json:"spec"`
-	Status kube.PodStatus `json:"status"`
+	Status corev1.PodStatus `json:"status"`
 }
 
 type container struct {
@@ -56,7 +59,7 @@ type envVar struct {
 	} `json:"valueFrom"`
 }
 
-func (p *pod) path() string { return kube.PodPath(p.Metadata.Namespace, p.Metadata.Name) }
+func (p *pod) path() string { return kube.PodPath(p.Namespace, p.Name) }
 
 // process is the one container of a pod.
 type process struct {
@@ -77,14 +80,14 @@ func (a *agent) podChanged(ctx context.Context, c kube.Change[pod]) {
 	if !a.nodes[p.Spec.NodeName] || a.lost(p.Spec.NodeName) {
 		return
 	}
-	key := p.Metadata.Namespace + "/" + p.Metadata.Name
+	key := p.Namespace + "/" + p.Name
 	a.mu.Lock()
 	running := a.pods[key]
-	if running != nil && running.pod.Metadata.UID != p.Metadata.UID {
+	if running != nil && running.pod.UID != p.UID {
 		running.signal(syscall.SIGKILL)
 		running = nil
 	}
-	if running == nil && !c.Deleted && p.Metadata.DeletionTimestamp == nil && p.Status.Phase == "Pending" {
+	if running == nil && !c.Deleted && p.DeletionTimestamp == nil && p.Status.Phase == "Pending" {
 		running = &process{agent: a, pod: p, out: newOutput(), ended: make(chan struct{})}
 		a.pods[key] = running
 		a.wait.Add(1)
@@ -96,7 +99,7 @@ func (a *agent) podChanged(ctx context.Context, c kube.Change[pod]) {
 		if running != nil {
 			running.signal(syscall.SIGKILL)
 		}
-	case p.Metadata.DeletionTimestamp == nil:
+	case p.DeletionTimestamp == nil:
 	case running == nil:
 		go a.remove(ctx, &p)
 	case !running.stopped:
@@ -112,7 +115,7 @@ func (p *process) run(ctx context.Context) {
 	c := p.pod.Spec.Containers[0]
 	if strings.HasPrefix(c.Image, "missing/") {
 		p.out.close()
-		p.report(ctx, "Pending", kube.ContainerState{Waiting: &kube.Stage{Reason: "ImagePullBackOff", Message: "pull " + c.Image + ": not found"}})
+		p.report(ctx, "Pending", corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "pull " + c.Image + ": not found"}})
 		return
 	}
 	argv := append(append([]string{}, c.Command...), c.Args...)
@@ -134,10 +137,10 @@ func (p *process) run(ctx context.Context) {
 	}
 	if err != nil {
 		p.out.close()
-		p.report(ctx, "Failed", kube.ContainerState{Terminated: p.terminated(128, "StartError", err.Error())})
+		p.report(ctx, "Failed", corev1.ContainerState{Terminated: p.terminated(128, "StartError", err.Error())})
 		return
 	}
-	p.report(ctx, "Running", kube.ContainerState{Running: &kube.Stage{StartedAt: &p.started}})
+	p.report(ctx, "Running", corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}})
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -160,7 +163,7 @@ func (p *process) run(ctx context.Context) {
 	if p.oom {
 		reason = "OOMKilled"
 	}
-	p.report(ctx, phase, kube.ContainerState{Terminated: p.terminated(code, reason, "")})
+	p.report(ctx, phase, corev1.ContainerState{Terminated: p.terminated(code, reason, "")})
 }
 
 func exitCode(err error) int {
@@ -177,14 +180,13 @@ func exitCode(err error) int {
 	return exit.ExitCode()
 }
 
-func (p *process) terminated(code int, reason, message string) *kube.Stage {
-	now := time.Now()
-	return &kube.Stage{ExitCode: code, Reason: reason, Message: message, StartedAt: &p.started, FinishedAt: &now}
+func (p *process) terminated(code int, reason, message string) *corev1.ContainerStateTerminated {
+	return &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, Message: message, StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.Now()}
 }
 
 // report writes the state of the pod to the API server, the conditions that
 // others have set left as they are.
-func (p *process) report(ctx context.Context, phase string, state kube.ContainerState) {
+func (p *process) report(ctx context.Context, phase string, state corev1.ContainerState) {
 	path := p.pod.path()
 	isReady := "False"
 	if phase == "Running" {
@@ -205,29 +207,11 @@ func (p *process) report(ctx context.Context, phase string, state kube.Container
 		status["startTime"] = now
 		c := p.pod.Spec.Containers[0]
 		status["containerStatuses"] = []any{map[string]any{"name": c.Name, "image": c.Image, "imageID": "", "restartCount": 0,
-			"ready": phase == "Running", "state": times(state)}}
+			"ready": phase == "Running", "state": state}}
 	})
 	if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
 		log.Printf("pod %s: report %s: %v", path, phase, err)
 	}
-}
-
-// times writes a state with times in the whole seconds of Kubernetes.
-func times(s kube.ContainerState) kube.ContainerState {
-	cut := func(t *time.Time) *time.Time {
-		if t == nil {
-			return nil
-		}
-		v := t.UTC().Truncate(time.Second)
-		return &v
-	}
-	if s.Running != nil {
-		s.Running.StartedAt = cut(s.Running.StartedAt)
-	}
-	if s.Terminated != nil {
-		s.Terminated.StartedAt, s.Terminated.FinishedAt = cut(s.Terminated.StartedAt), cut(s.Terminated.FinishedAt)
-	}
-	return s
 }
 
 func asList(v any) []any {
@@ -253,7 +237,7 @@ func (p *process) stop(ctx context.Context) {
 
 // remove takes a pod out of the API server's record for good.
 func (a *agent) remove(ctx context.Context, p *pod) {
-	if err := a.client.Delete(ctx, p.path(), kube.DeleteOptions{Grace: 0}); err != nil && ctx.Err() == nil {
+	if err := a.client.Delete(ctx, p.path(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil && ctx.Err() == nil {
 		log.Printf("pod %s: %v", p.path(), err)
 	}
 }
@@ -308,9 +292,9 @@ func (p *process) environ(c container) []string {
 // field returns a field of the pod that a variable refers to.
 func (p *process) field(path string) string {
 	if key, ok := strings.CutPrefix(path, "metadata.annotations['"); ok {
-		return p.pod.Metadata.Annotations[strings.TrimSuffix(key, "']")]
+		return p.pod.Annotations[strings.TrimSuffix(key, "']")]
 	}
-	return p.pod.Metadata.Name
+	return p.pod.Name
 }
 
 // expand undoes the doubling of dollar signs. References to variables are

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"knee/internal/kube"
@@ -34,13 +36,13 @@ func main() {
 		log.Printf("the definition of RayJob: %v", err)
 	}
 	for ctx.Err() == nil {
-		jobs, _, err := kube.ListAll[job](ctx, client, "/apis/ray.io/v1/rayjobs", kube.Selector{})
+		jobs, _, err := kube.ListAll[job](ctx, client, "/apis/ray.io/v1/rayjobs", metav1.ListOptions{})
 		if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
 			log.Print(err)
 		}
 		for i := range jobs {
 			if err := reconcile(ctx, client, &jobs[i]); err != nil && ctx.Err() == nil {
-				log.Printf("RayJob %s: %v", jobs[i].Metadata.Name, err)
+				log.Printf("RayJob %s: %v", jobs[i].Name, err)
 			}
 		}
 		if err := trainJobs(ctx, client); err != nil && ctx.Err() == nil {
@@ -91,23 +93,23 @@ func (j *job) groups() map[string]group {
 
 // reconcile makes the pods of a job what its spec says.
 func reconcile(ctx context.Context, c *kube.Client, j *job) error {
-	if j.Status.JobStatus != "" || j.Metadata.DeletionTimestamp != nil {
+	if j.Status.JobStatus != "" || j.DeletionTimestamp != nil {
 		return nil
 	}
-	ns := j.Metadata.Namespace
-	pods, _, err := kube.ListAll[kube.Pod](ctx, c, kube.PodsPath(ns), kube.Selector{Labels: "operator-job=" + j.Metadata.UID})
+	ns := j.Namespace
+	pods, _, err := kube.ListAll[corev1.Pod](ctx, c, kube.PodsPath(ns), metav1.ListOptions{LabelSelector: "operator-job=" + string(j.UID)})
 	if err != nil {
 		return err
 	}
-	has := map[string]kube.Pod{}
+	has := map[string]corev1.Pod{}
 	for _, p := range pods {
-		has[p.Metadata.Name] = p
+		has[p.Name] = p
 	}
 	done, failed := 0, ""
 	want := map[string]group{}
 	for middle, g := range j.groups() {
 		for i := range ptr.Deref(g.Replicas, 1) {
-			want[fmt.Sprintf("%s-%s-%d", j.Metadata.Name, middle, i)] = g
+			want[fmt.Sprintf("%s-%s-%d", j.Name, middle, i)] = g
 		}
 	}
 	if j.Spec.Suspend {
@@ -115,9 +117,9 @@ func reconcile(ctx context.Context, c *kube.Client, j *job) error {
 	}
 	for name, p := range has {
 		switch _, wanted := want[name]; {
-		case p.Metadata.DeletionTimestamp != nil:
+		case p.DeletionTimestamp != nil:
 		case !wanted:
-			if err := c.Delete(ctx, kube.PodPath(ns, name), kube.DeleteOptions{}); err != nil && !kube.IsNotFound(err) {
+			if err := c.Delete(ctx, kube.PodPath(ns, name), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil && !kube.IsNotFound(err) {
 				return err
 			}
 		case p.Status.Phase == "Succeeded":
@@ -144,12 +146,12 @@ func reconcile(ctx context.Context, c *kube.Client, j *job) error {
 
 // create makes one pod.
 func create(ctx context.Context, c *kube.Client, j *job, name string, g group) error {
-	if err := report(ctx, c, j, map[string]any{"rayClusterName": j.Metadata.Name}); err != nil {
+	if err := report(ctx, c, j, map[string]any{"rayClusterName": j.Name}); err != nil {
 		return err
 	}
-	return c.Create(ctx, kube.PodsPath(j.Metadata.Namespace), map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": j.ranked(g),
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"operator-job": j.Metadata.UID, "ray.io/cluster": j.Metadata.Name},
-			"ownerReferences": []any{map[string]any{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": j.Metadata.Name, "uid": j.Metadata.UID}}}}, nil, false)
+	return c.Create(ctx, kube.PodsPath(j.Namespace), map[string]any{"apiVersion": "v1", "kind": "Pod", "spec": j.ranked(g),
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"operator-job": j.UID, "ray.io/cluster": j.Name},
+			"ownerReferences": []any{map[string]any{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": j.Name, "uid": j.UID}}}}, nil, false)
 }
 
 // ranked is the pod spec of a template with the number of workers.
@@ -173,5 +175,5 @@ func (j *job) ranked(g group) any {
 
 // report writes to the status of a job.
 func report(ctx context.Context, c *kube.Client, j *job, status map[string]any) error {
-	return c.Patch(ctx, "/apis/ray.io/v1/namespaces/"+j.Metadata.Namespace+"/rayjobs/"+j.Metadata.Name+"/status", map[string]any{"status": status}, nil)
+	return c.Patch(ctx, "/apis/ray.io/v1/namespaces/"+j.Namespace+"/rayjobs/"+j.Name+"/status", map[string]any{"status": status}, nil)
 }
