@@ -209,12 +209,18 @@ func (c *Curve) gather(points []usablePoint, fewest int) (record []Point, err er
 	return record, nil
 }
 
-// clean returns one run without outliers, scaled as c.
-func (c *Curve) clean(run []usablePoint) []Point {
+// points returns one run, scaled as c.
+func (c *Curve) points(run []usablePoint) []Point {
 	points := make([]Point, len(run))
 	for i, p := range run {
 		points[i] = Point{p.x, c.toLoss(p.y)}
 	}
+	return points
+}
+
+// clean returns one run without outliers, scaled as c.
+func (c *Curve) clean(run []usablePoint) []Point {
+	points := c.points(run)
 	for i, l := range hampel(losses(points)) {
 		points[i].Loss = l
 	}

@@ -53,14 +53,14 @@ func splitSpikes(points []Point) (course, open []Point, passed int) {
 		for _, d := range above {
 			off = append(off, math.Abs(d))
 		}
-		noise, ls := madToSD*quantile.Median(off), losses(points)
+		spread, ls := madToSD*quantile.Median(off), losses(points)
 		start, jump := -1, false // of the current spike
 		back, clear := 0, 0      // spikes that came back, and the first point that they do not touch
 		course = nil
 		for i, d := range above {
 			// A short spike is a minority of what lies so near.
 			near := ls[max(0, i-3*short):min(len(ls), i+3*short+1)]
-			limit := far * math.Max(noise, typicalMove(near))
+			limit := far * math.Max(spread, typicalMove(near))
 			switch {
 			case start < 0 && d > limit:
 				start, jump = i, i > 0 && ls[i]-ls[i-1] > limit
@@ -114,4 +114,10 @@ func typicalMove(losses []float64) float64 {
 		moves[i] = math.Abs(losses[i+1] - losses[i])
 	}
 	return quantile.Median(moves)
+}
+
+// noise returns the standard deviation of single values: differences of
+// neighbours have twice its variance.
+func noise(points []Point) float64 {
+	return typicalMove(losses(points)) * madToSD / math.Sqrt2
 }

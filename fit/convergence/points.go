@@ -2,7 +2,6 @@ package convergence
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -101,20 +100,16 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 func epochSteps(points []usablePoint) float64 {
 	last := points[len(points)-1].x
 	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
-	begins := map[float64]float64{} // by epoch
-	for _, p := range slices.Backward(longest) {
-		if finite(p.epoch) {
-			begins[p.epoch] = p.x
-		}
+	epochs := slices.DeleteFunc(longest, func(p usablePoint) bool { return !finite(p.epoch) })
+	if len(epochs) == 0 {
+		return last / float64(len(longest))
 	}
-	epochs := slices.Sorted(maps.Keys(begins))
-	switch n := len(epochs); {
-	case n > 1:
-		return math.Max(begins[epochs[n-1]]-begins[epochs[0]], 0) / (epochs[n-1] - epochs[0])
-	case n == 1:
-		return last / math.Max(epochs[0], 1)
+	first, final := epochs[0], epochs[len(epochs)-1].epoch
+	begin := epochs[slices.IndexFunc(epochs, func(p usablePoint) bool { return p.epoch == final })]
+	if final <= first.epoch {
+		return last / math.Max(final, 1)
 	}
-	return last / float64(len(longest))
+	return (begin.x - first.x) / (final - first.epoch)
 }
 
 // curveX returns the function for steps at the initial batch: the first in the

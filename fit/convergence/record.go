@@ -1,7 +1,5 @@
 package convergence
 
-import "math"
-
 const (
 	// mostRecorded is the most stretches of a record; more add little, as
 	// neighbours hardly differ.
@@ -29,8 +27,7 @@ func scatter(points []Point) float64 {
 	if len(points) <= mostRecorded {
 		return 0
 	}
-	// Differences of neighbours are noise with twice its variance.
-	return typicalMove(losses(points)) * madToSD / math.Sqrt2
+	return noise(points)
 }
 
 // newLows returns the running minima of a curve sorted by x, at most mostLows,
