@@ -26,9 +26,20 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 			return !slices.ContainsFunc(run, func(p data.CurvePoint) bool { return finite(get(p)) })
 		})
 	}
+	progress := func(p data.CurvePoint) float64 { return p.Progress }
+	step := func(p data.CurvePoint) float64 { return p.Step }
 	loss := func(p data.CurvePoint) float64 { return p.Loss }
-	p := curvePicker{x: curveX(inAll, initialBatch), y: loss}
-	if p.x == nil {
+	p := curvePicker{x: progress, y: loss}
+	switch {
+	case inAll(progress):
+	case inAll(step):
+		p.x = func(p data.CurvePoint) float64 {
+			if finite(p.GlobalBatch) && p.GlobalBatch > 0 && initialBatch > 0 {
+				return p.Step * p.GlobalBatch / initialBatch
+			}
+			return p.Step
+		}
+	default:
 		p.epochs = epoch == 0
 		p.x = func(p data.CurvePoint) float64 { return p.Epoch * cmp.Or(epoch, 1) }
 	}
@@ -81,14 +92,9 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 		run   string
 		epoch float64
 	}
-	recorded, epochs := 0, map[epoch]bool{}
-	for _, p := range points {
-		if finite(p.epoch) {
-			recorded++
-			epochs[epoch{p.run, math.Ceil(p.epoch)}] = true
-		}
-	}
-	if !c.metric || recorded > 0 && recorded >= 2*len(epochs) {
+	recorded := slices.DeleteFunc(slices.Clone(points), func(p usablePoint) bool { return !finite(p.epoch) })
+	epochs, _ := grouped.By(recorded, func(p usablePoint) epoch { return epoch{p.run, math.Ceil(p.epoch)} })
+	if !c.metric || len(recorded) > 0 && len(recorded) >= 2*len(epochs) {
 		return Smooth
 	}
 	return First
@@ -110,25 +116,6 @@ func epochSteps(points []usablePoint) float64 {
 		return last / math.Max(final, 1)
 	}
 	return (begin.x - first.x) / (final - first.epoch)
-}
-
-// curveX returns the function for steps at the initial batch: the first in the
-// order of [Fit] for which has is true; nil if only epochs may be recorded.
-func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) func(data.CurvePoint) float64 {
-	progress := func(p data.CurvePoint) float64 { return p.Progress }
-	step := func(p data.CurvePoint) float64 { return p.Step }
-	switch {
-	case has(progress):
-		return progress
-	case has(step):
-		return func(p data.CurvePoint) float64 {
-			if finite(p.GlobalBatch) && p.GlobalBatch > 0 && initialBatch > 0 {
-				return p.Step * p.GlobalBatch / initialBatch
-			}
-			return p.Step
-		}
-	}
-	return nil
 }
 
 // risingMetric returns how to turn a metric into a loss, nil if it falls. It
