@@ -7,6 +7,7 @@ import (
 
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/quantile"
 )
 
 // curvePicker extracts steps and loss from curve points.
@@ -119,20 +120,17 @@ func epochSteps(points []usablePoint) float64 {
 }
 
 // risingMetric returns how to turn a metric into a loss, nil if it falls. It
-// rises if the mean of the last third of the runs in judge exceeds that of the
+// rises if the median of the last third of the runs in judge exceeds that of the
 // first. The ceiling is 1 for a fraction, 100 for a percentage, otherwise as
 // far above the best value as the first value is below it: the forms need
 // losses above 0.
 func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
-	var early, late float64
+	var change float64
 	for _, r := range judge {
 		third := max(len(r)/3, 1)
-		for i := range third {
-			early += r[i].y / float64(third)
-			late += r[len(r)-1-i].y / float64(third)
-		}
+		change += medianOf(r[len(r)-third:]) - medianOf(r[:third])
 	}
-	if late <= early {
+	if change <= 0 {
 		return nil
 	}
 	top := math.Inf(-1)
@@ -146,6 +144,14 @@ func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 		return &RisingMetric{Ceiling: 100}
 	}
 	return &RisingMetric{Ceiling: 2*top - all[0].y}
+}
+
+func medianOf(points []usablePoint) float64 {
+	var ys []float64
+	for _, p := range points {
+		ys = append(ys, p.y)
+	}
+	return quantile.Median(ys)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
