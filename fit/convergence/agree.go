@@ -14,67 +14,66 @@ import (
 // several learning rates, say, is that of none. x and y are those of [Fit]; the
 // initial batch is in samples, 0 if unknown.
 func Agreeing(points []data.CurvePoint, initialBatch float64) (kept []data.CurvePoint, others []string) {
-	pick := pickCurve(points, nil, initialBatch, 0)
-	var runs []runCourse
-	for _, run := range byRun(pick.usable(points)) {
-		if len(run) > 1 {
-			runs = append(runs, newRunCourse(run, pick.rising != nil))
-		}
-	}
+	runs := slices.DeleteFunc(Runs(points, initialBatch), func(r Run) bool { return len(r.Course) < 2 })
 	if len(runs) < 2 {
 		return points, nil
 	}
-	best := slices.MinFunc(runs, func(a, b runCourse) int { return cmp.Compare(a.low, b.low) })
+	best := slices.MinFunc(runs, func(a, b Run) int { return cmp.Compare(a.low, b.low) })
 	for _, r := range runs {
 		if best.differs(r) {
-			others = append(others, r.name)
+			others = append(others, r.Name)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(points), func(p data.CurvePoint) bool { return slices.Contains(others, p.Run) }), others
 }
 
-// runCourse is the course of a run.
-type runCourse struct {
-	name  string
-	at    []Point // averages
-	low   float64 // lowest of them
-	fall  float64 // highest less lowest
-	noise float64 // standard deviation of single values
+// Run is the course of one run.
+type Run struct {
+	Name   string
+	Course []Point // averages over at most 32 stretches, falling: −metric if it rises
+	low    float64 // lowest of them
+	noise  float64 // standard deviation of single values
 }
 
-func newRunCourse(run []usablePoint, rising bool) runCourse {
-	const averages = 16
-	points := make([]Point, len(run))
-	for i, p := range run {
-		points[i] = Point{p.x, p.y}
-		if rising {
-			points[i].Loss = -p.y
-		}
+// Runs returns the courses of runs, over x and y as in [Fit].
+func Runs(points []data.CurvePoint, initialBatch float64) (runs []Run) {
+	const averages = 32
+	c := Curve{Scale: 1}
+	pick := pickCurve(points, nil, initialBatch, 0)
+	if pick.rising != nil {
+		c.Rising = &RisingMetric{}
 	}
-	c := runCourse{name: run[0].run, at: stretches(points, averages), noise: typicalMove(losses(points)) * madToSD / math.Sqrt2}
-	c.low = slices.Min(losses(c.at))
-	c.fall = slices.Max(losses(c.at)) - c.low
-	return c
+	for _, run := range byRun(pick.usable(points)) {
+		values := c.points(run)
+		r := Run{Name: run[0].run, Course: stretches(values, averages), noise: noise(values)}
+		r.low = slices.Min(losses(r.Course))
+		runs = append(runs, r)
+	}
+	return runs
 }
+
+// Lows returns the running minima of the course.
+func (c *Run) Lows() []Point { return newLows(c.Course) }
 
 // differs reports whether a run is, in the later half of what both cover, mostly
 // further away than three standard deviations of single values and a tenth of
 // the fall.
-func (c *runCourse) differs(other runCourse) bool {
-	low, high := max(c.at[0].X, other.at[0].X), min(c.at[len(c.at)-1].X, other.at[len(other.at)-1].X)
+func (c *Run) differs(other Run) bool {
+	low, high := max(c.Course[0].X, other.Course[0].X), min(c.Course[len(c.Course)-1].X, other.Course[len(other.Course)-1].X)
+	fall := slices.Max(losses(c.Course)) - c.low
 	var apart []float64
-	for _, p := range other.at {
+	for _, p := range other.Course {
 		if p.X >= (low+high)/2 && p.X <= high && low < high {
 			apart = append(apart, math.Abs(p.Loss-c.lossAt(p.X)))
 		}
 	}
-	return quantile.Median(apart) > max(3*math.Hypot(c.noise, other.noise), c.fall/10) // NaN of none is not
+	return quantile.Median(apart) > max(3*math.Hypot(c.noise, other.noise), fall/10) // NaN of none is not
 }
 
 // lossAt interpolates between the averages around x.
-func (c *runCourse) lossAt(x float64) float64 {
-	i := max(1, slices.IndexFunc(c.at, func(p Point) bool { return p.X >= x }))
-	a, b := c.at[i-1], c.at[i]
+func (c *Run) lossAt(x float64) float64 {
+	i := max(1, slices.IndexFunc(c.Course, func(p Point) bool { return p.X >= x }))
+	a, b := c.Course[i-1], c.Course[i]
 	if a.X == b.X {
 		return b.Loss
 	}

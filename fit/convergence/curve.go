@@ -73,9 +73,12 @@ type Curve struct {
 	// Reach is Smooth for a loss or a metric recorded several times per epoch,
 	// else First, unless set.
 	Reach    Reach   `json:"reach,omitempty"`
-	Lows     []Point `json:"seen"`              // running minima of single values, at most 64
-	Recorded []Point `json:"recorded"`          // the curve without outliers, as averages over at most 128 stretches
-	Scatter  float64 `json:"scatter,omitempty"` // sd of single values around their average
+	Lows     []Point `json:"seen"`     // running minima of single values, at most 64
+	Recorded []Point `json:"recorded"` // the curve without outliers, as averages over at most 128 stretches, without spikes
+	// Spikes is the number of spikes that passed, Spike one at the end of the record.
+	Spikes  int     `json:"spikes,omitempty"`
+	Spike   []Point `json:"spike,omitempty"`
+	Scatter float64 `json:"scatter,omitempty"` // sd of single values around their average
 	// EpochSteps is the length of an epoch in steps, 0 if unknown.
 	EpochSteps float64    `json:"epoch_steps,omitempty"`
 	Planned    float64    `json:"planned,omitempty"`    // length of the run in steps, 0 if unknown
@@ -143,7 +146,8 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if err != nil {
 		return nil, err
 	}
-	c.Lows, c.Recorded, c.Scatter = newLows(record), stretches(record, mostRecorded), scatter(record)
+	c.Lows, c.Scatter = newLows(record), scatter(record)
+	c.Recorded, c.Spike, c.Spikes = splitSpikes(stretches(record, mostRecorded))
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
@@ -205,12 +209,18 @@ func (c *Curve) gather(points []usablePoint, fewest int) (record []Point, err er
 	return record, nil
 }
 
-// clean returns one run without outliers, scaled as c.
-func (c *Curve) clean(run []usablePoint) []Point {
+// points returns one run, scaled as c.
+func (c *Curve) points(run []usablePoint) []Point {
 	points := make([]Point, len(run))
 	for i, p := range run {
 		points[i] = Point{p.x, c.toLoss(p.y)}
 	}
+	return points
+}
+
+// clean returns one run without outliers, scaled as c.
+func (c *Curve) clean(run []usablePoint) []Point {
+	points := c.points(run)
 	for i, l := range hampel(losses(points)) {
 		points[i].Loss = l
 	}

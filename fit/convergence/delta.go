@@ -1,6 +1,7 @@
 package convergence
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -43,18 +44,17 @@ func (r *deltaRule) met(loss float64) bool {
 // median with the 90 % interval over the futures, or the epoch itself if the
 // record already meets the rule.
 //
-// It fails with a *data.InputError if delta is not above 0, and with a
-// *[NeverReachedError], whose target is delta, if at least half of the futures
-// never meet the rule.
+// It fails with a *data.InputError if delta is not above 0, and if at least half
+// of the futures never meet the rule.
 func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	if !(delta > 0) {
 		return data.Estimate{}, data.Invalid("delta", delta, "a decrease above 0")
 	}
 	recorded, epoch := c.epochLosses()
 	rule := deltaRule{delta: delta, before: math.Inf(1)}
-	for i, l := range recorded {
-		if x := epoch * float64(i+1); rule.met(l) {
-			return data.Estimate{Mean: x, Lo: x, Hi: x}, nil
+	for _, p := range recorded {
+		if rule.met(p.Loss) {
+			return data.Estimate{Mean: p.X, Lo: p.X, Hi: p.X}, nil
 		}
 	}
 	p := c.posterior()
@@ -72,9 +72,8 @@ func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	}
 	unmet := len(p.draws) - len(steps)
 	if unmet >= len(steps) {
-		smooth := isotone(c.Recorded)
-		return data.Estimate{}, &NeverReachedError{Target: delta, Floor: c.fromLoss(p.level(math.Inf(-1), smooth[len(smooth)-1].Loss)),
-			Chance: float64(len(steps)) / drawCount}
+		return data.Estimate{}, fmt.Errorf("the training curve probably never slows to a decrease below %g of the largest loss per epoch (probability %.0f %%)",
+			delta, 100*float64(len(steps))/drawCount)
 	}
 	for range unmet { // later than the simulation
 		steps = append(steps, far)
@@ -83,19 +82,18 @@ func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	return data.Estimate{Mean: quantile.Median(steps), Lo: quantile.Sorted(steps, .05), Hi: quantile.Sorted(steps, .95)}, nil
 }
 
-// epochLosses returns the mean loss of each recorded epoch and the length of an
-// epoch in steps, at least one recorded stretch.
-func (c *Curve) epochLosses() ([]float64, float64) {
-	epoch := math.Max(c.EpochSteps, c.LastX/float64(len(c.Recorded)))
-	var losses []float64
+// epochLosses returns the end and the mean loss of each recorded epoch and the
+// length of an epoch in steps, at least one recorded stretch.
+func (c *Curve) epochLosses() (epochs []Point, length float64) {
+	length = math.Max(c.EpochSteps, c.LastX/float64(len(c.Recorded)))
 	var sum, n float64
 	for i, p := range c.Recorded {
 		sum, n = sum+p.Loss, n+1
-		end := i == len(c.Recorded)-1
-		if end || math.Ceil(c.Recorded[i+1].X/epoch-1e-6) > math.Ceil(p.X/epoch-1e-6) {
-			losses = append(losses, sum/n)
+		end := func(i int) float64 { return math.Ceil(c.Recorded[i].X/length-1e-6) * length }
+		if i == len(c.Recorded)-1 || end(i+1) > end(i) {
+			epochs = append(epochs, Point{end(i), sum / n})
 			sum, n = 0, 0
 		}
 	}
-	return losses, epoch
+	return epochs, length
 }

@@ -2,12 +2,12 @@ package convergence
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/quantile"
 )
 
 // curvePicker extracts steps and loss from curve points.
@@ -27,9 +27,20 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 			return !slices.ContainsFunc(run, func(p data.CurvePoint) bool { return finite(get(p)) })
 		})
 	}
+	progress := func(p data.CurvePoint) float64 { return p.Progress }
+	step := func(p data.CurvePoint) float64 { return p.Step }
 	loss := func(p data.CurvePoint) float64 { return p.Loss }
-	p := curvePicker{x: curveX(inAll, initialBatch), y: loss}
-	if p.x == nil {
+	p := curvePicker{x: progress, y: loss}
+	switch {
+	case inAll(progress):
+	case inAll(step):
+		p.x = func(p data.CurvePoint) float64 {
+			if finite(p.GlobalBatch) && p.GlobalBatch > 0 && initialBatch > 0 {
+				return p.Step * p.GlobalBatch / initialBatch
+			}
+			return p.Step
+		}
+	default:
 		p.epochs = epoch == 0
 		p.x = func(p data.CurvePoint) float64 { return p.Epoch * cmp.Or(epoch, 1) }
 	}
@@ -82,14 +93,9 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 		run   string
 		epoch float64
 	}
-	recorded, epochs := 0, map[epoch]bool{}
-	for _, p := range points {
-		if finite(p.epoch) {
-			recorded++
-			epochs[epoch{p.run, math.Ceil(p.epoch)}] = true
-		}
-	}
-	if !c.metric || recorded > 0 && recorded >= 2*len(epochs) {
+	recorded := slices.DeleteFunc(slices.Clone(points), func(p usablePoint) bool { return !finite(p.epoch) })
+	epochs, _ := grouped.By(recorded, func(p usablePoint) epoch { return epoch{p.run, math.Ceil(p.epoch)} })
+	if !c.metric || len(recorded) > 0 && len(recorded) >= 2*len(epochs) {
 		return Smooth
 	}
 	return First
@@ -101,56 +107,30 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 func epochSteps(points []usablePoint) float64 {
 	last := points[len(points)-1].x
 	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
-	begins := map[float64]float64{} // by epoch
-	for _, p := range slices.Backward(longest) {
-		if finite(p.epoch) {
-			begins[p.epoch] = p.x
-		}
+	epochs := slices.DeleteFunc(longest, func(p usablePoint) bool { return !finite(p.epoch) })
+	if len(epochs) == 0 {
+		return last / float64(len(longest))
 	}
-	epochs := slices.Sorted(maps.Keys(begins))
-	switch n := len(epochs); {
-	case n > 1:
-		return math.Max(begins[epochs[n-1]]-begins[epochs[0]], 0) / (epochs[n-1] - epochs[0])
-	case n == 1:
-		return last / math.Max(epochs[0], 1)
+	first, final := epochs[0], epochs[len(epochs)-1].epoch
+	begin := epochs[slices.IndexFunc(epochs, func(p usablePoint) bool { return p.epoch == final })]
+	if final <= first.epoch {
+		return last / math.Max(final, 1)
 	}
-	return last / float64(len(longest))
-}
-
-// curveX returns the function for steps at the initial batch: the first in the
-// order of [Fit] for which has is true; nil if only epochs may be recorded.
-func curveX(has func(func(data.CurvePoint) float64) bool, initialBatch float64) func(data.CurvePoint) float64 {
-	progress := func(p data.CurvePoint) float64 { return p.Progress }
-	step := func(p data.CurvePoint) float64 { return p.Step }
-	switch {
-	case has(progress):
-		return progress
-	case has(step):
-		return func(p data.CurvePoint) float64 {
-			if finite(p.GlobalBatch) && p.GlobalBatch > 0 && initialBatch > 0 {
-				return p.Step * p.GlobalBatch / initialBatch
-			}
-			return p.Step
-		}
-	}
-	return nil
+	return (begin.x - first.x) / (final - first.epoch)
 }
 
 // risingMetric returns how to turn a metric into a loss, nil if it falls. It
-// rises if the mean of the last third of the runs in judge exceeds that of the
+// rises if the median of the last third of the runs in judge exceeds that of the
 // first. The ceiling is 1 for a fraction, 100 for a percentage, otherwise as
 // far above the best value as the first value is below it: the forms need
 // losses above 0.
 func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
-	var early, late float64
+	var change float64
 	for _, r := range judge {
 		third := max(len(r)/3, 1)
-		for i := range third {
-			early += r[i].y / float64(third)
-			late += r[len(r)-1-i].y / float64(third)
-		}
+		change += medianOf(r[len(r)-third:]) - medianOf(r[:third])
 	}
-	if late <= early {
+	if change <= 0 {
 		return nil
 	}
 	top := math.Inf(-1)
@@ -164,6 +144,14 @@ func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 		return &RisingMetric{Ceiling: 100}
 	}
 	return &RisingMetric{Ceiling: 2*top - all[0].y}
+}
+
+func medianOf(points []usablePoint) float64 {
+	var ys []float64
+	for _, p := range points {
+		ys = append(ys, p.y)
+	}
+	return quantile.Median(ys)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

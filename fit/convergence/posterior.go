@@ -65,19 +65,45 @@ func (p *posterior) end(d draw) float64 {
 	return d.limit * p.ratioAt(math.Inf(1))
 }
 
-// posterior returns the posterior of the record's last segment. With the prior
-// probability Break the learning rate was cut at an unknown point: candidates
-// are multiples of an eighth of the points. The curve after the cut is then
-// separate, with the evidence of both sides against that of the whole.
+// posterior returns the posterior of the record's last segment, if a spike at its
+// end passes and if it stays.
 func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
-	whole := newRegression(p.segment, nil)
-	chance, n := c.beliefs().Break, len(p.points)
-	parts, logs := []*regression{whole}, []float64{whole.fit(mostPatches) + math.Log(1-chance)}
-	eighth := max(n/8, minSegment)
-	for i := eighth; i+eighth <= n; i += eighth {
-		before := newRegression(segment{points: p.points[:i], start: p.start}, whole)
-		after := newRegression(segment{points: p.points[i:], start: p.points[i-1].X}, whole)
+	parts, logs := c.hypotheses(p.segment)
+	if len(c.Spike) > 0 {
+		risen, l := c.hypotheses(segment{points: slices.Concat(p.points, c.Spike), start: p.start})
+		floats.AddConst(math.Log(1-c.spikeStays()), logs)
+		floats.AddConst(math.Log(c.spikeStays()), l)
+		parts, logs = append(parts, risen...), append(logs, l...)
+	}
+	rng := rand.New(rand.NewPCG(0, 0))
+	sum, next := 0., .5 // systematic sampling in proportion to the cells' weights
+	for i, r := range parts {
+		for _, k := range r.cells {
+			sum += drawCount * math.Exp(logs[i]+k.log)
+			for ; next < sum && len(p.draws) < drawCount; next++ {
+				p.draws = append(p.draws, r.draw(k, rng))
+			}
+		}
+	}
+	return p
+}
+
+// spikeStays is the probability that a spike at the end of the record stays, by
+// Laplace's rule of succession after those that passed.
+func (c *Curve) spikeStays() float64 { return 1 / float64(c.Spikes+2) }
+
+// hypotheses returns the fits of a segment, with ln of their probabilities. With
+// the prior probability Break the learning rate was cut at an unknown point:
+// candidates are multiples of an eighth of the points. The curve after the cut
+// is then separate, with the evidence of both sides against that of the whole.
+func (c *Curve) hypotheses(s segment) (parts []*regression, logs []float64) {
+	whole := newRegression(s, nil)
+	chance, n := c.beliefs().Break, len(s.points)
+	parts, logs = []*regression{whole}, []float64{whole.fit(mostPatches) + math.Log(1-chance)}
+	for i := eighth(n); i+eighth(n) <= n; i += eighth(n) {
+		before := newRegression(segment{points: s.points[:i], start: s.start}, whole)
+		after := newRegression(segment{points: s.points[i:], start: s.points[i-1].X}, whole)
 		parts, logs = append(parts, after), append(logs, before.fit(1)+after.fit(1)+math.Log(chance/8))
 	}
 	total := floats.LogSumExp(logs)
@@ -87,19 +113,12 @@ func (c *Curve) posterior() *posterior {
 			logs[i] += r.fit(mostPatches)
 		}
 	}
-	rng := rand.New(rand.NewPCG(0, 0))
-	total = floats.LogSumExp(logs)
-	sum, next := 0., .5 // systematic sampling in proportion to the cells' weights
-	for i, r := range parts {
-		for _, k := range r.cells {
-			sum += drawCount * math.Exp(logs[i]-total+k.log)
-			for ; next < sum && len(p.draws) < drawCount; next++ {
-				p.draws = append(p.draws, r.draw(k, rng))
-			}
-		}
-	}
-	return p
+	floats.AddConst(-floats.LogSumExp(logs), logs)
+	return parts, logs
 }
+
+// eighth is an eighth of so many points, the least length of a segment.
+func eighth(points int) int { return max(points/8, minSegment) }
 
 // regression fits shapes to a stretch of a record.
 type regression struct {

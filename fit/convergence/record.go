@@ -1,7 +1,5 @@
 package convergence
 
-import "math"
-
 const (
 	// mostRecorded is the most stretches of a record; more add little, as
 	// neighbours hardly differ.
@@ -29,8 +27,7 @@ func scatter(points []Point) float64 {
 	if len(points) <= mostRecorded {
 		return 0
 	}
-	// Differences of neighbours are noise with twice its variance.
-	return typicalMove(losses(points)) * madToSD / math.Sqrt2
+	return noise(points)
 }
 
 // newLows returns the running minima of a curve sorted by x, at most mostLows,
@@ -52,22 +49,28 @@ func newLows(points []Point) []Point {
 	return thinned
 }
 
-// isotone returns the falling curve nearest to a record in least squares, one
-// point per level: isotonic regression by pooling adjacent violators (Barlow et
-// al., Statistical Inference under Order Restrictions, 1972, section 1.2). It
-// has no smoothing width to choose.
-func isotone(points []Point) []Point {
-	var levels []Point
-	var counts []float64
-	for _, p := range points {
-		n := 1.
-		for k := len(levels) - 1; k >= 0 && levels[k].Loss <= p.Loss; k-- {
-			m := counts[k]
-			p.X, p.Loss = (levels[k].X*m+p.X*n)/(m+n), (levels[k].Loss*m+p.Loss*n)/(m+n)
-			n += m
-			levels, counts = levels[:k], counts[:k]
+// isotone returns the stretches of a record over which the falling curve nearest
+// to it is level, given the level of a stretch: with means the nearest in least
+// squares, with medians in absolute deviation. It is isotonic regression by
+// pooling adjacent violators (Barlow et al., Statistical Inference under Order
+// Restrictions, 1972, section 1.2), which has no smoothing width to choose.
+func isotone(points []Point, level func([]Point) float64) (stretches [][]Point) {
+	for i := range points {
+		from := i
+		for k := len(stretches) - 1; k >= 0 && level(stretches[k]) <= level(points[from:i+1]); k-- {
+			from -= len(stretches[k])
+			stretches = stretches[:k]
 		}
-		levels, counts = append(levels, p), append(counts, n)
+		stretches = append(stretches, points[from:i+1])
+	}
+	return stretches
+}
+
+// falling returns the falling curve nearest to a record, one point per level.
+func falling(points []Point) (levels []Point) {
+	mean := func(p []Point) Point { return stretches(p, 1)[0] }
+	for _, level := range isotone(points, func(p []Point) float64 { return mean(p).Loss }) {
+		levels = append(levels, mean(level))
 	}
 	return levels
 }
@@ -77,7 +80,7 @@ func (c *Curve) lows() []Point {
 	if c.Reach == First {
 		return c.Lows
 	}
-	return isotone(c.Recorded)
+	return falling(c.Recorded)
 }
 
 // lowest returns the loss of the last low.

@@ -69,6 +69,22 @@ func simulate(kind string, cut bool, rng *rand.Rand) simulatedRun {
 	return r
 }
 
+// spiked adds three to ten spikes of .3 to 3 times the way down, which decay within
+// .2 to 2 % of the run, to a record.
+func (r simulatedRun) spiked(rng *rand.Rand) simulatedRun {
+	for range 3 + rng.IntN(8) {
+		at, height := float64(r.end)*(.05+.95*rng.Float64()), .3+2.7*rng.Float64()
+		decay := float64(r.end) * (.002 + .018*rng.Float64())
+		for i := range r.points {
+			if late := float64(i+1) - at; late >= 0 {
+				r.points[i].Loss += height * math.Exp(-late/decay)
+				r.points[i].Metric += height * math.Exp(-late/decay)
+			}
+		}
+	}
+	return r
+}
+
 // reachedAt returns the look at which the curve, or with raw the record,
 // reaches the target.
 func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
@@ -93,14 +109,18 @@ func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
 func BenchmarkSimulated(b *testing.B) {
 	for _, family := range []string{"optimus", Auto} {
 		for _, kind := range []string{"epochs", "steps"} {
-			for _, cut := range []bool{false, true} {
+			for _, with := range []string{"noise", "cut", "spikes"} {
 				for _, percent := range []int{10, 20, 40, 100} {
-					b.Run(fmt.Sprintf("by=%s/kind=%s/cut=%v/seen=%d", family, kind, cut, percent), func(b *testing.B) {
+					b.Run(fmt.Sprintf("by=%s/kind=%s/with=%s/seen=%d", family, kind, with, percent), func(b *testing.B) {
 						var t simulatedTally
 						for range b.N {
 							t = simulatedTally{}
 							for seed := range uint64(40) {
-								t.ask(b, simulate(kind, cut, newTestRand(seed)), percent, family)
+								r := simulate(kind, with == "cut", newTestRand(seed))
+								if with == "spikes" {
+									r = r.spiked(newTestRand(seed + 1000))
+								}
+								t.ask(b, r, percent, family)
 							}
 						}
 						t.report(b)

@@ -21,15 +21,15 @@ type NeverReachedError struct {
 
 // Error implements error.
 func (e *NeverReachedError) Error() string {
+	why, unless := fmt.Sprintf("it levels off at about %.4g", e.Floor), "a later fall that the record does not show"
 	if e.Away {
-		return fmt.Sprintf("the training curve never reaches %.4g: the record goes further from it", e.Target)
+		why = "the record goes further from it"
 	}
-	text := fmt.Sprintf("the training curve probably never reaches %.4g: it levels off at about %.4g (probability of reaching it %.0f %%)",
-		e.Target, e.Floor, 100*e.Chance)
 	if !math.IsInf(e.Cut, 1) {
-		text += fmt.Sprintf(", unless the learning-rate cut at %.4g steps brings it there", e.Cut)
+		unless = fmt.Sprintf("the learning-rate cut at %.4g steps", e.Cut)
 	}
-	return text
+	return fmt.Sprintf("the training curve probably never reaches %.4g: %s (probability of reaching it %.0f %%), unless %s brings it there",
+		e.Target, why, 100*e.Chance, unless)
 }
 
 // Answer is the prediction of when a training curve reaches a target.
@@ -169,6 +169,9 @@ func (c *Curve) notes(a Answer, floor float64) []string {
 	var notes []string
 	if a.Chance < .5 {
 		notes = append(notes, fmt.Sprintf("the target is probably never reached, as the curve levels off at about %.4g; the steps are for the case that it is reached", floor))
+	}
+	if len(c.Spike) > 0 {
+		notes = append(notes, fmt.Sprintf("the record ends in a spike, taken to pass with a probability of %.0f %%", 100*(1-c.spikeStays())))
 	}
 	if c.Points < minOptimusPoints {
 		notes = append(notes, fmt.Sprintf("the curve has only %d points", c.Points))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/fit/convergence"
 	"knee/internal/grouped"
 	"knee/internal/quantile"
 )
@@ -64,46 +65,25 @@ func FromRuns(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 
 // course is the falling course of a run's loss over steps.
 type course struct {
-	batch       float64
-	steps, loss []float64
+	batch  float64
+	points []convergence.Point
 }
 
 // coursesOf returns the courses of the usable runs, by batch.
 func coursesOf(points []data.CurvePoint) (out []course) {
-	const most = 32 // averages of a run
-	value := func(p data.CurvePoint) float64 { return p.Loss }
-	names, of := grouped.By(points, func(p data.CurvePoint) string { return p.Run })
-	if !slices.ContainsFunc(points, func(p data.CurvePoint) bool { return p.Loss-p.Loss == 0 }) {
-		rise := 0.
-		for _, run := range of {
-			rise += run[len(run)-1].Metric - run[0].Metric
-		}
-		value = func(p data.CurvePoint) float64 { return -p.Metric }
-		if rise < 0 {
-			value = func(p data.CurvePoint) float64 { return p.Metric }
-		}
+	points = slices.DeleteFunc(slices.Clone(points), func(p data.CurvePoint) bool {
+		return !(p.Step > 0 && p.GlobalBatch > 0) || math.IsInf(p.GlobalBatch, 1)
+	})
+	for i := range points {
+		points[i].Progress = math.NaN() // steps count
 	}
-	for _, name := range names {
-		run := slices.DeleteFunc(of[name], func(p data.CurvePoint) bool {
-			return !(p.Step > 0 && p.GlobalBatch > 0) || math.IsInf(p.Step+p.GlobalBatch, 1) || value(p)-value(p) != 0
-		})
-		if len(run) < 4 || slices.ContainsFunc(run, func(p data.CurvePoint) bool { return p.GlobalBatch != run[0].GlobalBatch }) {
+	_, of := grouped.By(points, func(p data.CurvePoint) string { return p.Run })
+	for _, run := range convergence.Runs(points, 0) {
+		batch := of[run.Name][0].GlobalBatch
+		if len(run.Course) < 4 || slices.ContainsFunc(of[run.Name], func(p data.CurvePoint) bool { return p.GlobalBatch != batch }) {
 			continue
 		}
-		slices.SortStableFunc(run, func(a, b data.CurvePoint) int { return cmp.Compare(a.Step, b.Step) })
-		c, n := course{batch: run[0].GlobalBatch}, min(len(run), most)
-		for i := range n {
-			part := run[i*len(run)/n : (i+1)*len(run)/n]
-			var step, loss float64
-			for _, p := range part {
-				step += p.Step / float64(len(part))
-				loss += value(p) / float64(len(part))
-			}
-			if i == 0 || loss < c.loss[len(c.loss)-1] {
-				c.steps, c.loss = append(c.steps, step), append(c.loss, loss)
-			}
-		}
-		out = append(out, c)
+		out = append(out, course{batch, run.Lows()})
 	}
 	slices.SortStableFunc(out, func(a, b course) int { return cmp.Compare(a.batch, b.batch) })
 	return out
@@ -117,7 +97,8 @@ type pair struct{ a, b, ratio, variance float64 }
 // have: noise grows during training (ibid., section 3.3).
 func compare(a, b course) (pair, bool) {
 	const levels = 16
-	low, high := max(a.loss[len(a.loss)-1], b.loss[len(b.loss)-1]), min(a.loss[0], b.loss[0])
+	low := max(a.points[len(a.points)-1].Loss, b.points[len(b.points)-1].Loss)
+	high := min(a.points[0].Loss, b.points[0].Loss)
 	if !(low < high) {
 		return pair{}, false
 	}
@@ -139,10 +120,11 @@ func compare(a, b course) (pair, bool) {
 // last loss, and the standard deviation of its logarithm if the step is anywhere
 // between the neighbouring averages.
 func (c *course) at(level float64) (step, sd float64) {
-	i := slices.IndexFunc(c.loss, func(l float64) bool { return l <= level })
+	i := slices.IndexFunc(c.points, func(p convergence.Point) bool { return p.Loss <= level })
 	if i == 0 {
-		return c.steps[0], 0
+		return c.points[0].X, 0
 	}
-	share := (c.loss[i-1] - level) / (c.loss[i-1] - c.loss[i])
-	return c.steps[i-1] + share*(c.steps[i]-c.steps[i-1]), math.Log(c.steps[i]/c.steps[i-1]) / math.Sqrt(12)
+	p, q := c.points[i-1], c.points[i]
+	share := (p.Loss - level) / (p.Loss - q.Loss)
+	return p.X + share*(q.X-p.X), math.Log(q.X/p.X) / math.Sqrt(12)
 }
