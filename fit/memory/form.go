@@ -330,7 +330,8 @@ func (p *point) parts(f *factors) (first, last parts) {
 	}
 	own = math.Exp(own)
 	of := func(s stage) parts {
-		return parts{sum, own * (s.activations*kept + s.scores*f.scores + s.recomputed*f.again), own * f.logits * s.logits, f.constant}
+		activations := s.activations*kept + s.scores*f.scores + s.recomputed*f.again
+		return parts{sum, own * activations, own * f.logits * s.logits, f.constant}
 	}
 	if last = of(p.last); p.first == p.last {
 		return last, last
