@@ -15,29 +15,39 @@ import (
 // either may be in use, mapped by [share]; the others are natural logarithms.
 // Their priors are in [Prior.of].
 const (
-	state      = iota // factor on parameters, gradients and optimizer state
-	gradients         // share: gradients in 16 or in 32 bit
-	activation        // factor on activations
-	scores            // share of attention scores kept: none with FlashAttention, or all
-	scoreBytes        // factor on the bytes of all attention scores
-	logits            // bytes per token and entry of the vocabulary
-	overhead          // factor on all terms above
-	constant          // bytes of CUDA context, buffers and workspace
-	headroom          // usable share of a device's memory
-	noise             // sd of ln peak memory of one configuration
-	selective         // share of activations, without scores, that selective recomputation keeps of those it may drop
-	recomputed        // share of the recomputed scores of a layer that are held at the peak
-	offloaded         // share of parameters and gradients that stay on the device if state is offloaded
-	experts           // share of parameters in experts, if their number is unknown
-	reported          // share of the last stage's memory that records show: none if rank 0 alone reports, or all
+	state       = iota // factor on parameters, gradients and optimizer state
+	gradients          // share: gradients in 16 or in 32 bit
+	activation         // factor on activations
+	scores             // share of attention scores kept: none with FlashAttention, or all
+	scoreBytes         // factor on the bytes of all attention scores
+	logits             // bytes per token and entry of the vocabulary
+	overhead           // factor on all terms above
+	constant           // bytes of CUDA context, buffers and workspace
+	headroom           // usable share of a device's memory
+	noise              // sd of ln peak memory of one configuration
+	selective          // share of activations, without scores, that selective recomputation keeps of those it may drop
+	recomputed         // share of the recomputed scores of a layer that are held at the peak
+	offloaded          // share of parameters and gradients that stay on the device if state is offloaded
+	experts            // share of parameters in experts, if their number is unknown
+	reported           // share of the last stage's memory that records show: none if rank 0 alone reports, or all
+	discrepancy        // ln of the sd of exponents by which activations and logits grow otherwise with tokens
+	power              // these exponents of growth, over that sd
+	curvature
+	beyond
 	coordinates
 )
 
 // share maps a standard normal variate to a share: none, all, or any between,
 // with a third of the probability each.
 func share(x float64) float64 {
-	return min(max(1.5*math.Erfc(-x/math.Sqrt2)-1, 0), 1)
+	if math.Abs(x) < third { // otherwise without the time that math.Erfc takes
+		return 1.5*math.Erfc(-x/math.Sqrt2) - 1
+	}
+	return (1 + math.Copysign(1, x)) / 2
 }
+
+// third is where the middle third of the standard normal distribution ends.
+var third = distuv.UnitNormal.Quantile(2. / 3)
 
 // Gaussian is a normal distribution.
 type Gaussian struct {
@@ -80,7 +90,7 @@ func (g Gaussian) and(other Gaussian) Gaussian {
 //     six times as much again.
 //   - headroom: memory that the driver reserves or fragmentation makes
 //     unusable.
-//   - noise: learned.
+//   - noise, discrepancy: learned.
 //   - selective: Megatron-LM recomputes attention scores alone and keeps the
 //     rest (Korthikanti et al., section 5); torchtitan by default recomputes
 //     every second layer.
@@ -95,7 +105,7 @@ func (learned Prior) of(a data.Architecture) [coordinates]Gaussian {
 		state: within(math.Sqrt2), activation: within(2), scoreBytes: within(2), logits: between(2, 16),
 		overhead: learned.Overhead, constant: between(.3e9, 3e9), headroom: between(.85, 1), noise: learned.Noise,
 		gradients: either, scores: either, selective: either, recomputed: either, offloaded: either, experts: either,
-		reported: either,
+		reported: either, discrepancy: learned.Discrepancy, power: either, curvature: either, beyond: either,
 	}
 	if !known { // 5 GB of state and .1 GB for a sample, from small networks to large ones
 		p[state] = Gaussian{math.Log(5e9 / full.Count() / floats.Sum(stateBytes[:])), 3}
@@ -174,6 +184,8 @@ type point struct {
 	first, last   stage     // of the pipeline; the same without one
 	selective     bool      // selective recomputation
 	offload       int       // index of factors.state
+	tokens        float64   // ln of those of a micro-batch
+	growth        growth    // of tokens over those measured
 	knobs         []float64 // weights of factors.knobs, for activations and for state
 }
 
@@ -182,7 +194,22 @@ type point struct {
 // tokens × vocabulary of a micro-batch.
 type stage struct{ activations, scores, recomputed, logits float64 }
 
-// pointOf returns the point of a configuration.
+// growth is of a ratio to the middle of those measured: ln of the ratio, which follows a
+// power; ln of its hyperbolic cosine, which follows a sum of powers; and ln of the ratio
+// to the nearest one measured, as what was measured need not go on. Of factors: their
+// exponents.
+type growth [3]float64
+
+// growthOf returns the growth of a quantity, given the range of those measured; all are
+// logarithms.
+func growthOf(of float64, measured [2]float64) growth {
+	u := of - (measured[0]+measured[1])/2
+	lnCosh := math.Abs(u) + math.Log1p(math.Exp(-2*math.Abs(u))) - math.Ln2
+	return growth{u, lnCosh, of - min(max(of, measured[0]), measured[1])}
+}
+
+// pointOf returns the point of a configuration, but for what relates it to those
+// measured.
 func pointOf(c data.Config, a data.Architecture) point {
 	a, _, _ = complete(a)
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
@@ -207,6 +234,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	// micro-batches as there are stages (Narayanan et al., SC'21, section
 	// 2.2.1).
 	samples := math.Max(c.LocalBatch, 1e-6) / cp
+	p.tokens = math.Log(samples) + math.Log(float64(a.SeqLen))
 	layer := activationsOf(a) * samples / n
 	kept := (10 + 24/t) / 34 * layer
 	scores := layer * 5 * float64(a.SeqLen) * float64(a.Heads) / float64(a.Hidden) / 34 / t
@@ -238,6 +266,7 @@ type factors struct {
 	experts, selective, reported   float64 // shares
 	activations, scores, again     float64 // of stage's bytes
 	logits, constant, headroom, sd float64
+	growth                         growth    // exponents
 	knobs                          []float64 // effects of the study's own knobs, on activations and then on state
 }
 
@@ -247,6 +276,9 @@ func factorsOf(x []float64) factors {
 		experts: share(x[experts]), reported: share(x[reported]), selective: everySecond + (1-everySecond)*share(x[selective]),
 		activations: over * math.Exp(x[activation]), logits: over * math.Exp(x[logits]),
 		constant: math.Exp(x[constant]), headroom: x[headroom], sd: math.Exp(x[noise]),
+	}
+	for i, exponent := range x[power : beyond+1] {
+		f.growth[i] = math.Exp(x[discrepancy]) * exponent
 	}
 	for _, own := range x[coordinates:] {
 		f.knobs = append(f.knobs, effect(own))
@@ -267,13 +299,13 @@ func factorsOf(x []float64) factors {
 // last stage.
 func (p *point) ln(f *factors) float64 {
 	first, last := p.parts(f)
-	return math.Log(math.Max(first.total(), last.total()))
+	return math.Log(max(first.total(), last.total()))
 }
 
 // lnReported returns ln of the bytes that a record of the peak shows.
 func (p *point) lnReported(f *factors) float64 {
 	first, last := p.parts(f)
-	return math.Log(math.Max(first.total(), f.reported*last.total()))
+	return math.Log(max(first.total(), f.reported*last.total()))
 }
 
 // parts are bytes on one device.
@@ -291,15 +323,20 @@ func (p *point) parts(f *factors) (first, last parts) {
 	if p.selective {
 		kept *= f.selective
 	}
-	own := 1.
+	own := p.growth[0]*f.growth[0] + p.growth[1]*f.growth[1] + p.growth[2]*f.growth[2]
 	if n := len(p.knobs); n > 0 {
-		own = math.Exp(floats.Dot(p.knobs, f.knobs[:n]))
+		own += floats.Dot(p.knobs, f.knobs[:n])
 		sum *= math.Exp(floats.Dot(p.knobs, f.knobs[n:]))
 	}
+	own = math.Exp(own)
 	of := func(s stage) parts {
-		return parts{sum, own * (s.activations*kept + s.scores*f.scores + s.recomputed*f.again), own * f.logits * s.logits, f.constant}
+		activations := s.activations*kept + s.scores*f.scores + s.recomputed*f.again
+		return parts{sum, own * activations, own * f.logits * s.logits, f.constant}
 	}
-	return of(p.first), of(p.last)
+	if last = of(p.last); p.first == p.last {
+		return last, last
+	}
+	return of(p.first), last
 }
 
 // everySecond is the share of activations that remains if every second layer is

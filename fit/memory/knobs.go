@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"knee/data"
 )
 
@@ -64,19 +66,20 @@ func sizeOf(ks []knob) (n int) {
 }
 
 // The factor of a number r over its reference is r^s·cosh(ln r)^c. What is kept
-// grows with its square at most, as attention scores with a length, or shrinks so:
-// s has a standard deviation of 1.5. Parameters grow so with a width. A constant and
+// grows with its square at most, as attention scores with a length, or shrinks so, and
+// parameters grow so with a width: that is two standard deviations of s. A constant and
 // a square, equal at the reference, give s = c = 1; as no two terms differ more, that
-// is two standard deviations of c. Another value has a factor, usually within two, as
-// 16 and 32 bit have.
-const powerSD, curvatureSD, levelSD = 1.5, .5, math.Ln2
+// is two of c. Another value has a factor, usually within two, as 16 and 32 bit have.
+const curvatureSD, levelSD = .5, math.Ln2
 
 // effect maps a standard normal variate to none, with probability one third, as many
 // knobs leave memory as it is, or to an effect with a standard deviation of one.
 func effect(x float64) float64 {
-	const none, sd = .43073, .84598 // of the normal distribution: where its middle third ends, and of what lies beyond
-	return math.Copysign(max(math.Abs(x)-none, 0)/sd, x)
+	return math.Copysign(max(math.Abs(x)-third, 0)/beyondThird, x)
 }
+
+// beyondThird is the root mean square of how far beyond the middle third variates are.
+var beyondThird = math.Sqrt(1 + third*third - 3*third*distuv.UnitNormal.Prob(third))
 
 // weightsOf returns the weights of the coordinates' effects in ln of a factor. A
 // knob that is not given is at its reference. A text, or a number not above zero,
@@ -91,8 +94,8 @@ func weightsOf(ks []knob, extra map[string]string) (w []float64) {
 					u = math.Log(x / k.Reference)
 				}
 			}
-			cosh := math.Abs(u) + math.Log1p(math.Exp(-2*math.Abs(u))) - math.Ln2 // its logarithm
-			w = append(w, powerSD*u, curvatureSD*cosh)
+			g := growthOf(u, [2]float64{})
+			w = append(w, g[0], curvatureSD*g[1])
 			continue
 		}
 		level := make([]float64, len(k.Values))

@@ -30,6 +30,7 @@ type Model struct {
 	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most maxDraws
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
 	Knobs        []knob             `json:"knobs,omitempty"`            // the study's own
+	Tokens       [2]float64         `json:"ln_tokens,omitzero"`         // fewest and most of a micro-batch measured
 
 	factors []factors // of the draws
 }
@@ -127,8 +128,16 @@ func fitUnder(
 		rows, measured = append(rows, o), append(measured, r.Config)
 	}
 	m.Knobs = knobsOf(measured)
+	first := pointOf(data.Config{LocalBatch: 1}, m.Architecture) // without measurements
+	if len(rows) > 0 {
+		first = rows[0].point
+	}
+	m.Tokens = [2]float64{first.tokens, first.tokens}
+	for _, r := range rows {
+		m.Tokens[0], m.Tokens[1] = min(m.Tokens[0], r.tokens), max(m.Tokens[1], r.tokens)
+	}
 	for i, c := range measured {
-		rows[i].knobs = weightsOf(m.Knobs, c.Extra)
+		m.relate(&rows[i].point, c)
 	}
 	if n := len(rows); n > maxRows { // evenly spaced
 		for i := range maxRows {
@@ -180,8 +189,13 @@ func (m *Model) For(a data.Architecture) *Model {
 // point returns the point of a configuration of this job.
 func (m *Model) point(c data.Config) point {
 	p := pointOf(c, m.Architecture)
-	p.knobs = weightsOf(m.Knobs, c.Extra)
+	m.relate(&p, c)
 	return p
+}
+
+// relate completes the point of a configuration by its relation to those measured.
+func (m *Model) relate(p *point, c data.Config) {
+	p.growth, p.knobs = growthOf(p.tokens, m.Tokens), weightsOf(m.Knobs, c.Extra)
 }
 
 // Predict predicts the memory of a configuration. An unknown batch counts as

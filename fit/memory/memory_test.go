@@ -131,6 +131,69 @@ func TestCensored(t *testing.T) {
 	}
 }
 
+// Activations may grow otherwise with the batch than the form says: with its square,
+// its root, a sum of powers, or as a constant once it is large. Eight batches tell, so
+// that intervals at others contain their peaks and what is called safe does not run
+// out. Where growth is in proportion, intervals are narrow among the batches measured,
+// and wider far from them.
+func TestGrowth(t *testing.T) {
+	for name, grows := range map[string]func(float64) float64{
+		"in proportion":       func(r float64) float64 { return r },
+		"square":              func(r float64) float64 { return r * r },
+		"half linear, square": func(r float64) float64 { return (r + r*r) / 2 },
+		"root":                math.Sqrt,
+		"saturating":          func(r float64) float64 { return 2 * r / (1 + r) },
+	} {
+		inside, n, safe, wrong, near, far := 0, 0, 0, 0, 0., 0.
+		for seed := range uint64(24) {
+			rng := rand.New(rand.NewPCG(seed, 9))
+			capacity := []float64{40 << 30, 80 << 30}[seed%2]
+			base, act := (.05+.35*rng.Float64())*capacity, .06*math.Pow(8, rng.Float64())*capacity
+			row := func(batch float64) data.Measurement {
+				m := data.Measurement{Config: config(1, batch, data.Layout{}), GPUMemory: capacity, Status: data.OOM}
+				if m.PeakMemory = base + act*grows(batch/32); m.PeakMemory < .985*capacity {
+					m.Status, m.StepTime = data.OK, 1
+				}
+				return m
+			}
+			var ms []data.Measurement
+			for _, batch := range []float64{2, 4, 8, 12, 16, 24, 32, 48} {
+				r := row(batch)
+				if r.Status == data.OOM {
+					r.PeakMemory = 0
+				}
+				ms = append(ms, r)
+			}
+			m := Fit(ms, data.Architecture{}, 1)
+			for _, batch := range []float64{1, 6, 20, 40, 64, 96, 128, 192, 256} {
+				r := row(batch)
+				p := m.Predict(r.Config)
+				if n++; p.Peak.Lo <= r.PeakMemory && r.PeakMemory <= p.Peak.Hi {
+					inside++
+				}
+				if p.Fits > .9 {
+					if safe++; r.Status == data.OOM {
+						wrong++
+					}
+				}
+				switch width := math.Log(p.Peak.Hi / p.Peak.Lo); batch {
+				case 20:
+					near += width / 24
+				case 256:
+					far += width / 24
+				}
+			}
+		}
+		t.Logf("%s: %d of %d inside, %d called safe, of which %d run out; ln of widths %.2f and %.2f", name, inside, n, safe, wrong, near, far)
+		if inside < n*80/100 || 10*wrong > safe {
+			t.Errorf("%s: %d of %d peaks inside their 90 %% intervals; of %d called safe %d run out", name, inside, n, safe, wrong)
+		}
+		if name == "in proportion" && (near > .1 || far < 2*near) {
+			t.Errorf("ln of upper over lower bounds is %.2f among the batches measured, %.2f far from them", near, far)
+		}
+	}
+}
+
 // The size of the transformer is not given: its peaks with selective
 // recomputation, and one without, tell what attention scores take, so that a
 // larger batch without recomputation is neither missed nor called safe.

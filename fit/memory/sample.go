@@ -22,13 +22,10 @@ type observation struct {
 // maxRows bounds the observations used; more hardly narrow the coordinates.
 const maxRows = 96
 
-// logPrior is the log prior density of coordinates, up to a constant.
-func logPrior(x []float64, prior []Gaussian) (v float64) {
-	for i, p := range prior {
-		z := (x[i] - p.Mean) / p.SD
-		v -= z * z / 2
-	}
-	return v
+// log is the log density at x, up to a constant.
+func (g Gaussian) log(x float64) float64 {
+	z := (x - g.Mean) / g.SD
+	return -z * z / 2
 }
 
 // logLikelihood is the log likelihood of coordinates, up to a constant. Peaks
@@ -36,15 +33,20 @@ func logPrior(x []float64, prior []Gaussian) (v float64) {
 // differently.
 func logLikelihood(x []float64, rows []observation) (v float64) {
 	f := factorsOf(x)
+	tail, chance := 1., 1. // products of the rows', as logarithms take time
 	for i := range rows {
 		o := &rows[i]
 		if o.ran == 0 {
 			z := (o.ln - o.point.lnReported(&f)) / f.sd
-			v -= x[noise] + 2.5*math.Log1p(z*z/4)
+			v -= x[noise]
+			if tail *= 1 + z*z/4; tail > 1e100 { // before it overflows
+				v, tail = v-2.5*math.Log(tail), 1
+			}
 		} else {
-			v += math.Log(student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise)
+			chance *= student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise
 		}
 	}
+	v += math.Log(chance) - 2.5*math.Log(tail)
 	if !(v > leastLikely) { // also of bytes beyond all numbers
 		return leastLikely
 	}
@@ -75,10 +77,10 @@ var scatter = sync.OnceValue(func() []float64 {
 // outside the form, such as another process on the device.
 const surprise = .01
 
-// walkers is the number of draws, moves that of the steps each takes at a power
-// of the likelihood without own knobs: it grows with the coordinates, as the
-// length of such a chain does (Roberts, Gelman and Gilks, 1997).
-const walkers, moves = 128, 32
+// walkers is the number of draws, moves that of the steps each takes for each
+// coordinate at a power of the likelihood: the length of such a chain grows with the
+// coordinates (Roberts, Gelman and Gilks, 1997).
+const walkers, moves = 128, 2
 
 // walker is a draw and its log likelihood.
 type walker struct {
@@ -95,7 +97,7 @@ func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
 	n := walkers
 	if len(rows) > 0 {
-		n *= moves
+		n *= moves * len(prior)
 	}
 	all := make([]walker, n)
 	for w := range all {
@@ -130,7 +132,7 @@ func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 			chosen[w] = all[at]
 		}
 		all = chosen
-		for range moves * len(prior) / coordinates {
+		for range moves * len(prior) {
 			for w := range all {
 				all[w].move(all, power, rows, prior, rng)
 			}
@@ -170,9 +172,11 @@ func (w *walker) move(all []walker, power float64, rows []observation, prior []G
 		in := rng.Uint64N(1<<min(len(y), 63)-1) + 1
 		scale := 2.38 / math.Sqrt(2*float64(bits.OnesCount64(in)))
 		for i := range y {
-			y[i] += scale * (a.x[i] - b.x[i]) * float64(in>>(i%63)&1)
+			if in>>(i%63)&1 == 1 {
+				y[i] += scale * (a.x[i] - b.x[i])
+				priors += prior[i].log(y[i]) - prior[i].log(w.x[i])
+			}
 		}
-		priors = logPrior(y, prior) - logPrior(w.x, prior)
 	}
 	v := logLikelihood(y, rows)
 	if math.Log(rng.Float64()) < power*(v-w.likelihood)+priors {
