@@ -211,7 +211,7 @@ func TestTracker(t *testing.T) {
 		if err == nil && m.Status != "" {
 			err = tr.Finish(id, m)
 		}
-		if err != nil || !tr.Has(m.Config) {
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,9 +233,7 @@ func TestTracker(t *testing.T) {
 	if got := trials[1].InternalParams["workers"]; got != 4 {
 		t.Errorf("16 workers are ordinal %g, want 4", got)
 	}
-	if other := (data.Config{Workers: 3}); tr.Has(other) {
-		t.Error("a configuration outside the table is a candidate")
-	} else if _, err := tr.Start(other); err == nil {
+	if _, err := tr.Start(data.Config{Workers: 3}); err == nil {
 		t.Error("a trial of a configuration outside the table is accepted")
 	}
 }

@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -164,47 +163,4 @@ func (t *Tracker) Finish(trialID int, m data.Measurement) (err error) {
 		return fmt.Errorf("finish trial of %s: %w", m.Config, err)
 	}
 	return nil
-}
-
-// Has reports whether a configuration is a candidate.
-func (t *Tracker) Has(c data.Config) bool { return t.ordinals[c.Key()] != nil }
-
-// Propose returns ordinals for a trial, a new one if id is −1, by a relative
-// sampler. Parameters that it does not propose (all if s is nil or the space
-// has a single one) come from the study's sampler.
-func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) (row []float64, err error) {
-	if id < 0 {
-		if id, err = t.study.Storage.CreateNewTrial(t.study.ID); err != nil {
-			return nil, err
-		}
-	}
-	trial := goptuna.FrozenTrial{ID: id, StudyID: t.study.ID}
-	var values map[string]float64
-	if s != nil {
-		if values, err = s.SampleRelative(t.study, trial, t.Space()); err != nil && !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
-			return nil, err
-		}
-	}
-	for _, knob := range t.knobs {
-		v, ok := values[knob.name]
-		if !ok {
-			if v, err = t.study.Sampler.Sample(t.study, trial, knob.name, knob.distribution()); err != nil {
-				return nil, fmt.Errorf("sample parameter %s: %w", knob.name, err)
-			}
-		}
-		row = append(row, v)
-	}
-	return row, nil
-}
-
-// Gap returns the squared distance of a proposal from a candidate, with every
-// knob scaled to [0, 1].
-func (t *Tracker) Gap(row []float64, candidate data.Config) float64 {
-	var s float64
-	at := t.ordinals[candidate.Key()]
-	for k, knob := range t.knobs {
-		d := (row[k] - at[k]) / float64(len(knob.values)-1)
-		s += d * d
-	}
-	return s
 }
