@@ -109,7 +109,7 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 		t.Fatal(err)
 	}
 	x, left, _, _ := p.residuals()
-	post, err := averageOver(x, left, nil, nil, Prior{}, 0, 1)
+	post, err := averageOver(x, left, nil, nil, Prior{}, averageKeep, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

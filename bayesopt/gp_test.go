@@ -69,7 +69,7 @@ func TestFitGPRobust(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			post, err := AverageGP(c.x, c.y, Prior{}, 0, 1)
+			post, err := AverageGP(c.x, c.y, Prior{}, averageKeep, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func TestCoverage(t *testing.T) {
 		truth := Prior{}.draw(2, rng)
 		truth.LogSigma2, truth.LogNugget = math.Log(0.1), -12
 		f := sampleGP(t, x, truth, rng)
-		post, err := AverageGP(x[:12], f[:12], Prior{}, 0, 1)
+		post, err := AverageGP(x[:12], f[:12], Prior{}, averageKeep, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestJumpsAlongASum(t *testing.T) {
 	}
 	off := map[bool]float64{}
 	for _, jumps := range []bool{false, true} {
-		post, err := AverageGP(seen, y, Prior{Jumps: jumps}, 0, 1)
+		post, err := AverageGP(seen, y, Prior{Jumps: jumps}, averageKeep, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

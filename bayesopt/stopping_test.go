@@ -2,7 +2,6 @@ package bayesopt
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -12,17 +11,17 @@ import (
 
 // Among draws of equal weight and one with half of all weight, the resample is
 // in proportion.
-func TestFairSample(t *testing.T) {
-	draws := []weighted{{form: 1, logged: math.Log(100)}}
+func TestResampled(t *testing.T) {
+	draws := []weighted{{form: 1, logged: math.Log(100), share: 100}}
 	for range 100 {
-		draws = append(draws, weighted{})
+		draws = append(draws, weighted{share: 1})
 	}
-	heavy, sample := 0, fairSample(draws, 64)
-	for _, w := range sample {
-		heavy += w.form
+	members, sum := resampled(draws, 64), 0.0
+	for _, w := range members {
+		sum += w.share
 	}
-	if len(sample) != 64 || heavy < 31 || heavy > 33 {
-		t.Errorf("%d of %d are the draw of half the weight, want 32 of 64", heavy, len(sample))
+	if heavy := 64 * members[0].share; members[0].form != 1 || heavy < 31 || heavy > 33 || len(members) < 32 || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("%g of 64 are the draw of half the weight, %d are different, shares sum to %g; want 32, 33 and 1", heavy, len(members), sum)
 	}
 	if n := effective(draws); math.Abs(n-200*200/10100.) > 1e-9 {
 		t.Errorf("draws worth %g, want %g", n, 200*200/10100.)
@@ -51,7 +50,7 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := []verdict{{candidate: len(cands) - 1, chance: 1}}
-		chance[noisy], _ = p.better(&Posterior{width: 1, fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last)
+		chance[noisy], _ = p.better(&Posterior{width: 1, fair: []weighted{{gp: g, share: 1}}}, -0.05, last)
 	}
 	// 0.1 nats in standard deviations of 0.1
 	want := distuv.StudentsT{Sigma: math.Sqrt(0.5), Nu: 4}.CDF(-1)

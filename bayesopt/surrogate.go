@@ -204,12 +204,13 @@ const censoredExcess = 0.5
 // data", 1979).
 func (p *Problem) impute(post *Posterior) {
 	expected := make([]float64, len(p.observations))
-	for m, g := range post.members {
+	for _, m := range post.members {
+		g := m.gp
 		miss, sd := g.factor.LeaveOneOut(g.y)
 		for k, o := range p.observations {
 			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
 			u := (o.bound - mean) / sd
-			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+			expected[k] += m.share * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
 		}
 	}
 	for k := range p.observations {
@@ -229,7 +230,7 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 func (p *Problem) belief(post *Posterior, i int) Predictive {
 	b := post.Predict(p.Points[i])
 	for k := range b.Mean {
-		b.Mean[k] += p.priorMeans[post.form[k]].at[i] + p.offset[i]
+		b.Mean[k] += p.priorMeans[post.members[k].form].at[i] + p.offset[i]
 	}
 	return b
 }
