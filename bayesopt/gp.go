@@ -34,7 +34,6 @@ const minNugget = 1e-8
 // They are natural logarithms: any real value is valid.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
-	LogSigma2 float64   // ln σ², in squared units of the response
 	LogNugget float64   // ln ν, noise variance relative to σ²
 	// Jumps are further inputs, steps of columns, where the response may be
 	// discontinuous, as where a data set no longer fits in memory.
@@ -99,7 +98,7 @@ func distance(a, b []float64) float64 {
 // safe for concurrent use.
 type GP struct {
 	hyper   Hyper
-	sigma2  float64
+	sigma2  float64     // σ²; of the prior until [GP.marginalised]
 	centre  float64     // subtracted from the responses
 	inverse []float64   // factors of the inputs
 	x       [][]float64 // n inputs, scaled
@@ -129,7 +128,7 @@ func checkObservations(x [][]float64, y []float64) error {
 // each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), inverse: h.inverse(), x: make([][]float64, n), again: make([]bool, n)}
+	g := &GP{hyper: h, sigma2: sigmaScale, inverse: h.inverse(), x: make([][]float64, n), again: make([]bool, n)}
 	for i := range x {
 		g.x[i] = make([]float64, len(g.inverse))
 		g.scale(g.x[i], x[i])

@@ -89,12 +89,12 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 }
 
 // at returns the hyperparameters theta standard deviations from the prior
-// means, of every ln ℓ and then of ln ν, with the default σ². The typical
+// means, of every ln ℓ and then of ln ν. The typical
 // distance of two points, and with it the length scale, grows with √d (Hvarfner,
 // Hellsten and Nardi 2024, section 4.1).
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
-	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: -4}
+	h := Hyper{LogLength: make([]float64, d), LogNugget: -4}
 	if p.Noisy {
 		h.LogNugget = -3
 	} else if p.Exact {

@@ -72,7 +72,7 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 	}
 	var draws []weighted
 	level := stat.Mean(responses[0].y, nil)
-	for n := 0; n < averageDraws || n < drawRounds*averageDraws && effective(draws) < enoughDraws; n += averageDraws {
+	for n := 0; n < averageDraws || n < drawRounds*averageDraws && normalise(draws) < enoughDraws; n += averageDraws {
 		drawn, round := make([]Hyper, averageDraws), make([][]weighted, averageDraws)
 		for k := range drawn {
 			drawn[k] = p.draw(d, rng)
@@ -91,10 +91,8 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
 	}
+	normalise(draws)
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
-	for k := range draws {
-		draws[k].share = math.Exp(draws[k].logged - draws[0].logged)
-	}
 	return &Posterior{members: likeliest(draws, keep), fair: resampled(draws, keep), record: newRecord(draws, excess), width: 1}, nil
 }
 
@@ -118,19 +116,22 @@ func (g *GP) weighted(responses []response) []weighted {
 	return out
 }
 
-// effective returns the effective number of weighted draws, (Σw)²/Σw² (Kong
-// 1992).
-func effective(draws []weighted) float64 {
-	top := math.Inf(-1)
+// normalise sets the shares of draws, and returns their effective number,
+// 1/Σ share² (Kong 1992).
+func normalise(draws []weighted) float64 {
+	top, sum, squares := math.Inf(-1), 0.0, 0.0
 	for _, d := range draws {
 		top = max(top, d.logged)
 	}
-	var sum, squares float64
-	for _, d := range draws {
-		w := math.Exp(d.logged - top)
-		sum, squares = sum+w, squares+w*w
+	for k := range draws {
+		draws[k].share = math.Exp(draws[k].logged - top)
+		sum += draws[k].share
 	}
-	return sum * sum / squares
+	for k := range draws {
+		draws[k].share /= sum
+		squares += draws[k].share * draws[k].share
+	}
+	return 1 / squares
 }
 
 // weighted is a draw: a process with its weight.
@@ -175,36 +176,24 @@ func (g *GP) marginalised(earlier *weighted, from int) weighted {
 		w.trials = append(w.trials, t)
 	}
 	g.sigma2, g.freedom = scale/shape, 2*shape
-	g.hyper.LogSigma2 = math.Log(g.sigma2)
 	return w
-}
-
-// shared scales the shares so that they sum to one.
-func shared(draws []weighted) []weighted {
-	var sum float64
-	for _, w := range draws {
-		sum += w.share
-	}
-	for k := range draws {
-		draws[k].share /= sum
-	}
-	return draws
 }
 
 // likeliest returns the draws of the largest shares, in descending order.
 func likeliest(draws []weighted, keep int) []weighted {
-	n := slices.IndexFunc(draws, func(w weighted) bool { return w.share < averageCutoff*draws[0].share })
-	if n < 0 || n > keep {
-		n = min(keep, len(draws))
+	few := slices.Clone(draws[:min(keep, len(draws))])
+	if n := slices.IndexFunc(few, func(w weighted) bool { return w.share < averageCutoff*draws[0].share }); n >= 0 {
+		few = few[:n]
 	}
-	return shared(slices.Clone(draws[:n]))
+	normalise(few)
+	return few
 }
 
 // resampled resamples draws systematically (Kitagawa 1996, appendix). Draws too
 // light for the members together determine the probability of a surprise.
 func resampled(draws []weighted, size int) (fair []weighted) {
 	passed, taken := 0.0, 0
-	for _, w := range shared(slices.Clone(draws)) {
+	for _, w := range draws {
 		passed += float64(size) * w.share
 		if n := min(int(passed+0.5), size); n > taken {
 			w.share = float64(n-taken) / float64(size)

@@ -12,9 +12,12 @@ import (
 // Among draws of equal weight and one with half of all weight, the resample is
 // in proportion.
 func TestResampled(t *testing.T) {
-	draws := []weighted{{form: 1, logged: math.Log(100), share: 100}}
+	draws := []weighted{{form: 1, logged: math.Log(100)}}
 	for range 100 {
-		draws = append(draws, weighted{share: 1})
+		draws = append(draws, weighted{})
+	}
+	if n := normalise(draws); math.Abs(n-200*200/10100.) > 1e-9 {
+		t.Errorf("draws worth %g, want %g", n, 200*200/10100.)
 	}
 	members, sum := resampled(draws, 64), 0.0
 	for _, w := range members {
@@ -22,9 +25,6 @@ func TestResampled(t *testing.T) {
 	}
 	if heavy := 64 * members[0].share; members[0].form != 1 || heavy < 31 || heavy > 33 || len(members) < 32 || math.Abs(sum-1) > 1e-9 {
 		t.Errorf("%g of 64 are the draw of half the weight, %d are different, shares sum to %g; want 32, 33 and 1", heavy, len(members), sum)
-	}
-	if n := effective(draws); math.Abs(n-200*200/10100.) > 1e-9 {
-		t.Errorf("draws worth %g, want %g", n, 200*200/10100.)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 		y = append(y, 0.1*float64(i%3-1)) // flat, plus a peculiarity of each candidate
 		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(y[i])})
 	}
-	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3, LogSigma2: math.Log(5e-4)}
+	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3}
 	chance := map[bool]float64{}
 	for _, noisy := range []bool{true, false} {
 		p := mustProblem(t, Options{Objective: StepTime, Noisy: noisy}, h)
@@ -49,6 +49,7 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		g.sigma2 = 5e-4
 		last := []verdict{{candidate: len(cands) - 1, chance: 1}}
 		chance[noisy], _ = p.better(&Posterior{width: 1, fair: []weighted{{gp: g, share: 1}}}, -0.05, last)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/parallel"
@@ -210,7 +211,7 @@ func (p *Problem) impute(post *Posterior) {
 		for k, o := range p.observations {
 			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
 			u := (o.bound - mean) / sd
-			expected[k] += m.share * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+			expected[k] += m.share * (mean + sd*math.Exp(distuv.UnitNormal.LogProb(u)-logNormalCDF(-u)))
 		}
 	}
 	for k := range p.observations {
