@@ -17,7 +17,6 @@ import (
 // responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
-	Exact bool // responses are computed, not measured: ln ν ~ N(−8, 1)
 	Jumps bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
 	// LengthSD is the standard deviation of ln ℓ; 0: the learned one.
 	LengthSD float64
@@ -97,8 +96,6 @@ func (p Prior) at(theta []float64) Hyper {
 	h := Hyper{LogLength: make([]float64, d), LogNugget: -4}
 	if p.Noisy {
 		h.LogNugget = -3
-	} else if p.Exact {
-		h.LogNugget = -8
 	}
 	for j := range d {
 		h.LogLength[j] = 0.5*math.Log(float64(d)) + cmp.Or(p.LengthSD, LearnedConstants().LengthSD)*theta[j]

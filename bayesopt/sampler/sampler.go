@@ -18,10 +18,6 @@ import (
 type SamplerOptions struct {
 	// Seed makes the study reproducible.
 	Seed int64
-
-	// Exact says that the objective is computed: repeated evaluations agree to
-	// a fraction of a per cent.
-	Exact bool
 }
 
 // Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters,
@@ -188,8 +184,8 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		}
 		past.y[i] = (v - level) / sd
 	}
-	x, y, prior := past.x, past.y, bayesopt.Prior{Exact: o.Exact}
-	post, err := bayesopt.AverageGP(x, y, prior, members, o.Seed)
+	x, y := past.x, past.y
+	post, err := bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, o.Seed)
 	if err != nil || len(past.running) == 0 {
 		return post, err
 	}
@@ -197,5 +193,5 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		expected, _ := post.Predict(at).Moments()
 		x, y = append(x, at), append(y, expected)
 	}
-	return bayesopt.AverageGP(x, y, prior, members, o.Seed)
+	return bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, o.Seed)
 }
