@@ -201,7 +201,7 @@ func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)
 // The tracker records natural values, directions and failures.
 func TestTracker(t *testing.T) {
 	cands := table()
-	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, goptuna.NewInMemoryStorage(), goptuna.NewRandomSampler())
+	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, goptuna.NewInMemoryStorage())
 	if err != nil {
 		t.Fatal(err)
 	}

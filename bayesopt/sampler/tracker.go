@@ -24,10 +24,10 @@ import (
 //
 // A Tracker is not safe for concurrent use; evaluations may run concurrently.
 type Tracker struct {
-	study    *goptuna.Study
-	opts     bayesopt.Options
-	knobs    []ordinal
-	ordinals map[string][]float64 // of each candidate by its key, in the order of knobs
+	study      *goptuna.Study
+	opts       bayesopt.Options
+	candidates []data.Config
+	knobs      []ordinal
 }
 
 // ordinal is one knob with its sorted values.
@@ -40,26 +40,21 @@ type ordinal struct {
 // NewTracker returns a tracker with an empty study called name over the
 // candidates. The value of a trial is the objective in its natural unit, and
 // the study has the objective's direction.
-func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
+func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage) (*Tracker, error) {
 	o, err := o.Validate()
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: o, knobs: ordinals(cands), ordinals: make(map[string][]float64, len(cands))}
-	for _, c := range cands {
-		row := make([]float64, len(t.knobs))
-		for k, knob := range t.knobs {
-			row[k] = float64(slices.Index(knob.values, knob.text(c)))
-		}
-		t.ordinals[c.Key()] = row
+	t, space := &Tracker{opts: o, candidates: cands, knobs: ordinals(cands)}, map[string]interface{}{}
+	for _, k := range t.knobs {
+		space[k.name] = k.distribution()
 	}
 	direction := goptuna.StudyDirectionMinimize
 	if o.Objective.Maximised() {
 		direction = goptuna.StudyDirectionMaximize
 	}
 	t.study, err = goptuna.CreateStudy(name, goptuna.StudyOptionLogger(nil), goptuna.StudyOptionStorage(storage),
-		goptuna.StudyOptionSampler(sampler), goptuna.StudyOptionDirection(direction),
-		goptuna.StudyOptionDefineSearchSpace(t.Space()))
+		goptuna.StudyOptionDirection(direction), goptuna.StudyOptionDefineSearchSpace(space))
 	if err != nil {
 		return nil, fmt.Errorf("create goptuna study %s: %w", name, err)
 	}
@@ -114,15 +109,6 @@ func compareValues(a, b string) int {
 // Study returns the goptuna study.
 func (t *Tracker) Study() *goptuna.Study { return t.study }
 
-// Space returns the search space as goptuna distributions by parameter name.
-func (t *Tracker) Space() map[string]interface{} {
-	space := make(map[string]interface{}, len(t.knobs))
-	for _, k := range t.knobs {
-		space[k.name] = k.distribution()
-	}
-	return space
-}
-
 func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 	return goptuna.DiscreteUniformDistribution{Low: 0, High: float64(len(k.values) - 1), Q: 1}
 }
@@ -130,14 +116,13 @@ func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 // Start records the start of a trial and returns its id. It fails for a
 // configuration that is not a candidate.
 func (t *Tracker) Start(c data.Config) (trialID int, err error) {
-	row, ok := t.ordinals[c.Key()]
-	if !ok {
+	if !slices.ContainsFunc(t.candidates, func(known data.Config) bool { return known.Key() == c.Key() }) {
 		return 0, fmt.Errorf("%s is not a candidate of the study", c)
 	}
 	id, err := t.study.Storage.CreateNewTrial(t.study.ID)
-	for k, knob := range t.knobs {
+	for _, knob := range t.knobs {
 		if err == nil {
-			err = t.study.Storage.SetTrialParam(id, knob.name, row[k], knob.distribution())
+			err = t.study.Storage.SetTrialParam(id, knob.name, float64(slices.Index(knob.values, knob.text(c))), knob.distribution())
 		}
 	}
 	if err != nil {
