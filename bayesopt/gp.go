@@ -38,6 +38,7 @@ type Hyper struct {
 	// Jumps are further inputs, steps of columns, where the response may be
 	// discontinuous, as where a data set no longer fits in memory.
 	Jumps []Jump
+	Ramp  Ramp
 }
 
 // Jump is a step function of one column, or of the sum of two (a product, for
@@ -46,6 +47,15 @@ type Jump struct {
 	Column, Second int // Second equals Column for a step of one column
 	At             float64
 	LogLength      float64 // ln ℓ
+}
+
+// Ramp makes the effect of Columns, the knobs, grow with the column By: none up to
+// At, then in proportion. So grows communication with the workers, from none on
+// one worker or while computation hides it, and with it what its knobs change.
+type Ramp struct {
+	Columns []int // none: no ramp
+	By      int
+	At      float64
 }
 
 // beyond reports whether x is above the step.
@@ -75,6 +85,12 @@ func (g *GP) scale(dst, x []float64) {
 	d := len(x)
 	for j, v := range x {
 		dst[j] = v * g.inverse[j]
+	}
+	if r := g.hyper.Ramp; len(r.Columns) > 0 {
+		effect := max(0, (x[r.By]-r.At)/(1-r.At))
+		for _, j := range r.Columns {
+			dst[j] = (0.5 + (x[j]-0.5)*effect) * g.inverse[j]
+		}
 	}
 	for k, jump := range g.hyper.Jumps {
 		dst[d+k] = 0
@@ -137,9 +153,8 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 	nugget := math.Exp(h.LogNugget) + minNugget
 	for i := range n {
 		for j := range i {
-			apart := distance(g.x[i], g.x[j])
-			corr.SetSym(i, j, h.prior(apart))
-			g.again[i] = g.again[i] || apart == 0
+			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
+			g.again[i] = g.again[i] || slices.Equal(x[i], x[j])
 		}
 		corr.SetSym(i, i, h.prior(0)+nugget)
 		if extra != nil {

@@ -164,6 +164,9 @@ func (p *Problem) learn() (*Posterior, error) {
 	fit := func() (*Posterior, error) {
 		x, responses, noise, excess := p.residuals()
 		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}
+		if !p.Options.JobTime {
+			prior.Knobs, prior.Sizes = p.enc.ramped()
+		}
 		return averageOver(x, responses, noise, excess, prior, averageKeep, p.Options.Seed)
 	}
 	post, err := fit()
