@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/parallel"
 )
 
@@ -135,27 +135,20 @@ func ByKind(scores []Score) []Score {
 			random[s.Table] = s.Evals
 		}
 	}
+	keys, groups := grouped.By(scores, func(s Score) [2]string { return [2]string{s.Kind, s.Method} })
 	var out []Score
-	var tables []float64 // of each in out
-	for _, s := range scores {
-		if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
-			s.Worse = 1
+	for _, key := range keys {
+		group := groups[key]
+		kind := Score{Table: fmt.Sprintf("%s (%d)", key[0], len(group)), Kind: key[0], Method: key[1], Seeds: group[0].Seeds}
+		for _, s := range group {
+			if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
+				s.Worse = 1
+			}
+			for j, sum := range kind.figures() {
+				*sum += *s.figures()[j] / float64(len(group))
+			}
 		}
-		k := slices.IndexFunc(out, func(o Score) bool { return o.Kind == s.Kind && o.Method == s.Method })
-		if k < 0 {
-			out, tables = append(out, s), append(tables, 1)
-			continue
-		}
-		tables[k]++
-		for j, sum := range out[k].figures() {
-			*sum += *s.figures()[j]
-		}
-	}
-	for k := range out {
-		for _, sum := range out[k].figures() {
-			*sum /= tables[k]
-		}
-		out[k].Table = fmt.Sprintf("%s (%.0f)", out[k].Kind, tables[k])
+		out = append(out, kind)
 	}
 	return out
 }

@@ -121,19 +121,11 @@ func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, er
 // value returns the value of a finished trial, of a pruned one the last
 // intermediate; NaN if there is no finite one.
 func value(t *goptuna.FrozenTrial) float64 {
-	v := math.NaN()
-	switch t.State {
-	case goptuna.TrialStateComplete:
-		v = t.Value
-	case goptuna.TrialStatePruned:
-		if step, ok := t.GetLatestStep(); ok {
-			v = t.IntermediateValues[step]
-		}
-	}
-	if math.IsInf(v, 0) {
+	pruned := t.State == goptuna.TrialStatePruned && len(t.IntermediateValues) > 0 // its value is the last of them
+	if t.State != goptuna.TrialStateComplete && !pruned || math.IsInf(t.Value, 0) {
 		return math.NaN()
 	}
-	return v
+	return t.Value
 }
 
 // propose returns the next point: the nearest to u in the beginning, then by
