@@ -195,11 +195,8 @@ func (g *GP) responding(y []float64, centre float64, surprise []float64) *GP {
 // x (Rasmussen and Williams 2006, eq. 2.25 and 2.26), in the response's unit
 // and its square. The variance is never negative.
 func (g *GP) Predict(x []float64) (mean, variance float64) {
-	return g.predict(x, make([]float64, g.scratch()))
+	return g.predict(x, make([]float64, len(g.inverse)+len(g.y)))
 }
-
-// scratch returns the length of the scratch space of a prediction.
-func (g *GP) scratch() int { return len(g.inverse) + len(g.y) }
 
 // NoiseVariance returns the variance of one observation about the response.
 func (g *GP) NoiseVariance() float64 { return g.sigma2 * (math.Exp(g.hyper.LogNugget) + minNugget) }
@@ -222,9 +219,9 @@ type whitened struct{ scaled, v []float64 }
 
 // whiten returns the posterior mean at x, and x whitened.
 func (g *GP) whiten(x []float64) (mean float64, at whitened) {
-	scratch := make([]float64, g.scratch())
-	mean, _ = g.predict(x, scratch)
 	d := len(g.inverse)
+	scratch := make([]float64, d+len(g.y))
+	mean, _ = g.predict(x, scratch)
 	return mean, whitened{scratch[:d:d], scratch[d:]}
 }
 

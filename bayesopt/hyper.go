@@ -31,7 +31,7 @@ type Prior struct {
 const sigmaShape, sigmaScale = 1.0, 0.1
 
 // rampShare is the share of draws with a [Ramp], where knobs may have one.
-const rampShare = 0.5
+const rampShare = 0.8
 
 // A draw has at most maxJumps jumps, with ln ℓ ~ N(jumpLogLength, 1): the sides
 // of a jump typically correlate by a seventh to a half.

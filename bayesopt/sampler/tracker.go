@@ -61,38 +61,37 @@ func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage go
 	return t, nil
 }
 
-// ordinals returns the knobs that vary over the candidates.
+// ordinals returns the knobs that vary over the candidates, by name.
 func ordinals(cands []data.Config) []ordinal {
-	all := []ordinal{
-		{name: "gpu_type", text: func(c data.Config) string { return c.GPUType }},
-		{name: "mode", text: func(c data.Config) string { return string(c.ModeOrDefault()) }},
-		{name: "placement", text: func(c data.Config) string { return c.Placement.String() }},
-		{name: "nodes", text: func(c data.Config) string { return strconv.Itoa(c.NodeCount()) }},
-		{name: "workers", text: func(c data.Config) string { return strconv.Itoa(c.Workers) }},
-		{name: "ps", text: func(c data.Config) string { return strconv.Itoa(c.PS) }},
-		{name: "local_batch", text: func(c data.Config) string { return strconv.FormatFloat(c.LocalBatch, 'g', -1, 64) }},
-		{name: "accum_steps", text: func(c data.Config) string { return strconv.Itoa(c.AccumSteps) }},
+	texts := map[string]func(data.Config) string{
+		"gpu_type":    func(c data.Config) string { return c.GPUType },
+		"mode":        func(c data.Config) string { return string(c.ModeOrDefault()) },
+		"placement":   func(c data.Config) string { return c.Placement.String() },
+		"nodes":       func(c data.Config) string { return strconv.Itoa(c.NodeCount()) },
+		"workers":     func(c data.Config) string { return strconv.Itoa(c.Workers) },
+		"ps":          func(c data.Config) string { return strconv.Itoa(c.PS) },
+		"local_batch": func(c data.Config) string { return strconv.FormatFloat(c.LocalBatch, 'g', -1, 64) },
+		"accum_steps": func(c data.Config) string { return strconv.Itoa(c.AccumSteps) },
 	}
 	for _, n := range data.LayoutNames() {
-		all = append(all, ordinal{name: n, text: func(c data.Config) string { return c.Get(n) }})
+		texts[n] = func(c data.Config) string { return c.Get(n) }
 	}
-	names := map[string]bool{}
 	for _, c := range cands {
 		for n := range c.Extra {
-			names[n] = true
+			texts["x_"+n] = func(c data.Config) string { return c.Extra[n] }
 		}
 	}
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, ordinal{name: "x_" + n, text: func(c data.Config) string { return c.Extra[n] }})
-	}
-	for k := range all {
+	var all []ordinal
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		distinct := map[string]bool{}
 		for _, c := range cands {
-			distinct[all[k].text(c)] = true
+			distinct[texts[name](c)] = true
 		}
-		all[k].values = slices.SortedFunc(maps.Keys(distinct), compareValues)
+		if len(distinct) > 1 {
+			all = append(all, ordinal{name, texts[name], slices.SortedFunc(maps.Keys(distinct), compareValues)})
+		}
 	}
-	return slices.DeleteFunc(all, func(k ordinal) bool { return len(k.values) < 2 })
+	return all
 }
 
 // compareValues sorts numbers by value, before other text.
