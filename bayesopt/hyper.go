@@ -19,8 +19,9 @@ type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
 	Jumps bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
 	// Knobs are the columns of knobs that may change communication only, Sizes
-	// those that communication grows with; most draws then have a [Ramp].
+	// those that communication grows with: RampShare of the draws have a [Ramp].
 	Knobs, Sizes []int
+	RampShare    float64
 	// LengthSD is the standard deviation of ln ℓ; 0: the learned one.
 	LengthSD float64
 }
@@ -29,9 +30,6 @@ type Prior struct {
 // standard deviation of a third of a nat, that of step times over a search
 // space; with shape 1 a few measurements outweigh it.
 const sigmaShape, sigmaScale = 1.0, 0.1
-
-// rampShare is the share of draws with a [Ramp], where knobs may have one.
-const rampShare = 0.8
 
 // A draw has at most maxJumps jumps, with ln ℓ ~ N(jumpLogLength, 1): the sides
 // of a jump typically correlate by a seventh to a half.
@@ -50,7 +48,7 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		}
 		h.Jumps = append(h.Jumps, j)
 	}
-	if len(p.Knobs) > 0 && len(p.Sizes) > 0 && rng.Float64() < rampShare {
+	if len(p.Knobs) > 0 && len(p.Sizes) > 0 && rng.Float64() < p.RampShare {
 		h.Ramp = Ramp{Columns: p.Knobs, By: p.Sizes[rng.IntN(len(p.Sizes))]}
 		if rng.Float64() < 0.5 { // else from the least size on
 			h.Ramp.At = rng.Float64()
