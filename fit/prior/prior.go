@@ -31,6 +31,7 @@ type Kernel struct {
 	Knobs      float64 `json:"knobs"`       // amplitude over all dimensions together, if the study has knobs
 	Layouts    float64 `json:"layouts"`     // the same under the layout form
 	KnobLength float64 `json:"knob_length"` // length over all dimensions together
+	Tiers      float64 `json:"tiers"`       // of ln communication, per factor of e beyond the workers measured
 	Noise      float64 `json:"noise"`       // sd of a configuration, of a run of it, and of a measured compute time
 }
 

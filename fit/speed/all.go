@@ -131,12 +131,14 @@ func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
 			v[d] = c.SyncPower(p)
 		}
 	})
-	factors := parts[0].Factors(p)
+	at, factors := *p, parts[0].Factors(p)
 	for d, c := range parts {
-		sum[d] += c.Join(p, compute[d], compute[n+d], sync[d])
-		for i, s := range c.Slopes {
-			sum[d] += s * factors[i]
+		step, links := c.Effects(factors)
+		factor := 1.
+		if at.LnLinks = links; links != 0 {
+			factor = c.Raise(links)
 		}
+		sum[d] += step + c.Join(&at, compute[d], compute[n+d], factor*sync[d])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/fit/prior"
+	"knee/internal/parallel"
 )
 
 // member is another model of the same measurements, with its posterior
@@ -25,23 +26,33 @@ func (g *group) average(ctx context.Context, seed int64) error {
 		if err != nil {
 			return err
 		}
-		for _, m := range others {
-			if err := m.settle(ctx); err != nil {
+		g.members = others
+	}
+	all := g.all()
+	found := make([][]float64, len(all))
+	err := parallel.Each(len(all), 1, func() func(i int) error {
+		return func(i int) (err error) {
+			if i > 0 {
+				err = all[i].settle(ctx)
+			}
+			if err != nil {
 				return err
 			}
-			g.members = append(g.members, m)
-		}
-	}
-	weights := map[*group][]float64{}
-	for _, at := range g.all() {
-		var err error
-		if at.post, err = newPosterior(at, g.seed(seed)); err != nil {
+			if all[i].post, err = newPosterior(all[i], g.seed(seed)); err == nil {
+				found[i], all[i].evidence = all[i].post.weigh(g.seed(seed))
+			}
 			return err
 		}
-		weights[at], at.evidence = at.post.weigh(g.seed(seed))
+	})
+	if err != nil {
+		return err
+	}
+	weights := map[*group][]float64{}
+	for i, at := range all {
+		weights[at] = found[i]
 	}
 	g.weigh()
-	n := g.post.drawsFor(g, weights[g])
+	n := g.post.drawsFor(g, found[0])
 	dealt := g.deal(n)
 	for slices.ContainsFunc(dealt[1:], func(of []int) bool { return of == nil }) { // members too unlikely for a draw are left out
 		at := 0
@@ -149,14 +160,15 @@ func (s *sampled) sample(q *question, a *answering) {
 	}
 }
 
-// noisy adds the process's uncertainty and the noise of a new run to the draws.
-func (s *sampled) noisy(g *group) []float64 {
+// noisy returns the draws with the process's uncertainty, further variance, and
+// the noise of a new run. The next call overwrites them.
+func (s *sampled) noisy(g *group, further float64) []float64 {
 	for _, post := range g.posteriors() {
 		for _, d := range post.mine {
-			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + s.fresh[d]*post.noise[d]
+			s.buffer[d] = s.ln[d] + math.Sqrt(s.variance[d]+further)*post.gauss[d] + s.fresh[d]*post.noise[d]
 		}
 	}
-	return s.ln
+	return s.buffer[:len(s.ln)]
 }
 
 // expected returns the mean step time over the draws, in seconds, without the

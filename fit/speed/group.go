@@ -250,6 +250,8 @@ func weak(name string) prior.Coordinate {
 // slopeKind returns the entry of the prior for a slope.
 func slopeKind(name string) string {
 	switch {
+	case strings.HasSuffix(name, ofLinks):
+		return "links"
 	case strings.HasSuffix(name, curvature):
 		return "curvature"
 	case strings.HasSuffix(name, thirdOrder):

@@ -197,12 +197,17 @@ const (
 	thirdOrder = "³"
 )
 
+// ofLinks ends the name of a slope of communication alone.
+const ofLinks = " of communication"
+
 // knobFeatures returns the slopes of the study's own knobs. A number measured
 // at one value has a slope, so that predictions at other values are uncertain.
 // One measured at several also has a curvature and a third order, since a
 // partly constant time is no power law: with the share s of the part that
 // grows, its second derivative is s(1−s) and its third s(1−s)(1−2s), with root
-// mean squares over s of 1/√30 and 1/√210, the sds of the priors.
+// mean squares over s of 1/√30 and 1/√210, the sds of the priors. A knob may
+// also act on communication more or less than on the whole step: compression of
+// gradients on nothing else, the number of layers on both alike.
 func knobFeatures(ks []knob) []form.Feature {
 	var fs []form.Feature
 	for _, k := range ks {
@@ -215,9 +220,13 @@ func knobFeatures(ks []knob) []form.Feature {
 				fs = append(fs, form.Feature{Name: k.label() + curvature, At: func(p *form.Point) float64 { return sq(p.Knobs[at]) / 2 }},
 					form.Feature{Name: k.label() + thirdOrder, At: func(p *form.Point) float64 { return sq(p.Knobs[at]) * p.Knobs[at] / 6 }})
 			}
+			if k.varied() {
+				fs = append(fs, form.Feature{Name: k.label() + ofLinks, Links: true, At: func(p *form.Point) float64 { return p.Knobs[at] }})
+			}
 		case k.varied():
 			for i, v := range k.values {
-				fs = append(fs, form.Feature{Name: k.label() + "=" + v, At: func(p *form.Point) float64 { return p.Knobs[at+i] }})
+				level := func(p *form.Point) float64 { return p.Knobs[at+i] }
+				fs = append(fs, form.Feature{Name: k.label() + "=" + v, At: level}, form.Feature{Name: k.label() + "=" + v + ofLinks, Links: true, At: level})
 			}
 		}
 	}

@@ -1,12 +1,16 @@
 package speed
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"knee/data"
+	"knee/fit/speed/form"
 )
 
 // knobRow is a row of a job with time ∝ width, halved with fp16.
@@ -298,5 +302,60 @@ func TestKnobsBeyondTheirValues(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Compression of gradients acts on communication alone: pairs of compression
+// and many nodes that were not measured are predicted better than by the
+// nearest measurement, and intervals hold.
+func TestKnobOfCommunication(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	between := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, rng.Float64()) }
+	inside, asked, ours, nearest := 0., 0., 0., 0.
+	for range 24 {
+		truth := form.Collective{Fixed: between(.002, .03), PerBatch: between(.02, .3), RefBatch: 32, Tree: 1, Overlap: 1 + 3*rng.Float64()}
+		intra, inter := between(.002, .1), between(.01, 1)
+		at := func(workers int, compression float64) data.Measurement {
+			truth.Intra, truth.Inter = intra/compression, inter/compression
+			c := data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: 32, Extra: map[string]string{"compression": fmt.Sprint(compression)}}
+			return data.Measurement{Config: c, StepTime: truth.StepTime(c), Status: data.OK}
+		}
+		var all []data.Measurement
+		for _, k := range []int{2, 4, 8, 16, 32} {
+			for _, x := range []float64{1, 10, 100} {
+				all = append(all, at(k, x))
+			}
+		}
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		m, err := fitAll(all[:8], Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range all[8:] {
+			p, err := m.Predict(want.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked++
+			if p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
+				inside++
+			}
+			ours += math.Abs(p.StepTime.Mean/want.StepTime - 1)
+			near := slices.MinFunc(all[:8], func(a, b data.Measurement) int {
+				far := func(m data.Measurement) float64 {
+					d := math.Abs(math.Log(float64(m.Workers) / float64(want.Workers)))
+					if m.Extra["compression"] != want.Extra["compression"] {
+						d++
+					}
+					return d
+				}
+				return cmp.Compare(far(a), far(b))
+			})
+			nearest += math.Abs(near.StepTime/want.StepTime - 1)
+		}
+	}
+	t.Logf("error %.1f %% (nearest measurement %.1f), %.0f %% inside", 100*ours/asked, 100*nearest/asked, 100*inside/asked)
+	if inside < .85*asked || ours > nearest/2 {
+		t.Errorf("mean error %.1f %%, of the nearest measurement %.1f, inside %.0f %%; want half, 85", 100*ours/asked, 100*nearest/asked, 100*inside/asked)
 	}
 }

@@ -43,7 +43,7 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 		for _, d := range post.mine {
 			// A t distribution approximates the sum of a normal and a t
 			// variate.
-			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + sq(s.fresh[d])), Nu: post.tail}
+			t := distuv.StudentsT{Mu: s.ln[d], Sigma: math.Sqrt(s.variance[d] + q.tiers + sq(s.fresh[d])), Nu: post.tail}
 			density += t.Prob(math.Log(r.StepTime)) / float64(len(s.ln))
 		}
 	}
@@ -97,6 +97,7 @@ type question struct {
 	g       *group
 	p       form.Point
 	further float64 // further variance of ln step time
+	tiers   float64 // the same, of tiers of the network beyond the measured workers
 	why     string
 	count   int
 }
@@ -110,6 +111,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 	var words []string
 	q.p, words = g.point(c)
 	if g.learned() {
+		q.tiers = g.tiers(&q.p)
 		// An unmeasured word has an effect drawn from the prior of words.
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
@@ -118,11 +120,31 @@ func (m *Model) ask(c data.Config) (question, error) {
 	return q, nil
 }
 
+// tiers returns the variance of ln step time because communication of more
+// workers than measured may pass further tiers of the network: its logarithm is
+// a random walk over that of the workers.
+func (g *group) tiers(p *form.Point) float64 {
+	further := p.LnWorkers - math.Log(max(g.ranges[p.Type].Workers[1], 2))
+	if further <= 0 {
+		return 0
+	}
+	const h = 1e-3
+	slower := *g.post.at(p)
+	step, _ := g.post.best.LogTimes(&slower)
+	slower.LnLinks = h
+	later, _ := g.post.best.LogTimes(&slower)
+	return sq(g.prior.Kernel.Tiers*(later-step)/h) * further
+}
+
 // prediction returns the prediction, with the cache of a goroutine.
 func (q *question) prediction(s *sampled, a *answering) Prediction {
 	s.sample(q, a)
 	expected := s.expected()
-	e, median := estimate(s.noisy(q.g))
+	e, median := estimate(s.noisy(q.g, 0))
+	if q.tiers > 0 { // they widen the interval, and do not move the value
+		wide, _ := estimate(s.noisy(q.g, q.tiers))
+		e.Lo, e.Hi = min(wide.Lo, e.Mean), max(wide.Hi, e.Mean)
+	}
 	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 

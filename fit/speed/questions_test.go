@@ -8,6 +8,7 @@ import (
 
 	"knee/data"
 	"knee/fit/speed"
+	"knee/fit/speed/form"
 )
 
 // question is the measurements of a simulated job and a prediction asked for;
@@ -96,4 +97,42 @@ func (q question) draw(r *rand.Rand) (ms []data.Measurement, at data.Config, tru
 		measure(lone, faster)
 	}
 	return ms, at, faster * c.step(at.Workers, at.LocalBatch, r)
+}
+
+// Many measurements of up to 32 workers say little about a network that is
+// slower or faster beyond them: most intervals hold.
+func TestTiersBeyondTheMeasuredWorkers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	inside, asked := 0., 0.
+	for range 20 {
+		truth := form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .02, Inter: .1 * math.Exp(rng.NormFloat64()), Tree: 1, Power: .1, Overlap: 1.5}
+		at := func(workers int, batch float64) data.Measurement {
+			c := data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: batch}
+			return data.Measurement{Config: c, StepTime: truth.StepTime(c) * math.Exp(.01*rng.NormFloat64()), Status: data.OK}
+		}
+		var ms []data.Measurement
+		for _, k := range []int{1, 2, 4, 8, 16, 24, 32} {
+			for _, b := range []float64{16, 32, 64} {
+				ms = append(ms, at(k, b))
+			}
+		}
+		m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{64, 128} {
+			truth.Inter *= math.Exp(.2 * rng.NormFloat64()) // a random walk, for a factor of two each
+			want := at(k, 32)
+			p, err := m.Predict(want.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked++; p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
+				inside++
+			}
+		}
+	}
+	if t.Logf("%.0f of %.0f inside", inside, asked); inside < .8*asked {
+		t.Errorf("%.0f of %.0f truths are inside, want four in five", inside, asked)
+	}
 }

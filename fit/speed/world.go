@@ -31,16 +31,17 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 			}
 			of, process := make([]float64, len(post.curves)), make([]float64, len(post.nodes))
 			post.spread(&q.p, nil, of, process)
-			return math.Exp(of[post.which[i]] + math.Sqrt(process[post.nodeOf(post.from[d])]+q.further)*post.gauss[d]), nil
+			return math.Exp(of[post.which[i]] + math.Sqrt(process[post.nodeOf(post.from[d])]+q.further+q.tiers)*post.gauss[d]), nil
 		}
 		return 0, fmt.Errorf("draw %d of %d is missing", d, len(q.g.post.from))
 	}
 }
 
 // Draws returns ln step time (s) of configurations in every draw of the
-// posterior, one slice of the same length per configuration, and the standard deviation of one run
-// about the draws, process uncertainty included. It fails like
-// [Model.PredictAll].
+// posterior, one slice of the same length per configuration, and the standard
+// deviation of one run about the draws, process uncertainty included. Tiers of
+// the network beyond the measured workers, which slow all alike, are left out.
+// It fails like [Model.PredictAll].
 func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error) {
 	ln, sd = make([][]float64, len(cs)), make([]float64, len(cs))
 	most := 0

@@ -129,6 +129,7 @@ func numbers() []number {
 		{"knobs", knobs, func(p *prior.Speed) *float64 { return &p.Kernel.Knobs }},
 		{"knob length", knobs, func(p *prior.Speed) *float64 { return &p.Kernel.KnobLength }},
 		{"layouts", (*split).layouts, func(p *prior.Speed) *float64 { return &p.Kernel.Layouts }},
+		{"tiers", all, func(p *prior.Speed) *float64 { return &p.Kernel.Tiers }},
 		{"own", types, func(p *prior.Speed) *float64 { return &p.Own }},
 		{"shared", all, func(p *prior.Speed) *float64 { return &p.Shared }},
 		{"scatter", all, func(p *prior.Speed) *float64 { return &p.Scatter }},

@@ -73,12 +73,15 @@ func start() *prior.Speed {
 				"curvature":   about(0, 1/math.Sqrt(30)), // see knobs.go of package speed
 				"third_order": about(0, 1/math.Sqrt(210)),
 				"level":       about(0, .5), // words differ by a factor of e^½
+				"links":       about(0, within),
 			},
 		},
 		// The form is right within a twentieth over a factor of e, runs repeat
-		// within a thirtieth; unknown knobs matter within a fifth. Storage of
-		// all workers limits one job in ten.
-		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Noise: .03},
+		// within a thirtieth; unknown knobs matter within a fifth. Networks gain
+		// a tier with every ten times the workers, of which one in four is half
+		// as fast: (ln 2)²/4 over ln 10, the square of .2, for a factor of e.
+		// Storage of all workers limits one job in ten.
+		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Tiers: .2, Noise: .03},
 		Scatter: within, Own: .5, Shared: .1, Tail: 5,
 	}
 }

@@ -100,10 +100,10 @@ func (c *collective) lnSync(p *Point) float64 {
 func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 	intra, inter = math.Inf(-1), math.Inf(-1)
 	if p.Widest > 1 {
-		intra = c.lnIntra + p.LnRingWidest + c.power*(p.LnWidest-math.Ln2)
+		intra = c.lnIntra + p.LnLinks + p.LnRingWidest + c.power*(p.LnWidest-math.Ln2)
 	}
 	if p.Nodes > 1 {
-		inter = c.lnInter + c.power*(p.LnNodes-math.Ln2)
+		inter = c.lnInter + p.LnLinks + c.power*(p.LnNodes-math.Ln2)
 		if p.Nodes > 2 {
 			inter += c.lnTree
 		}
@@ -158,6 +158,9 @@ func (c *collective) ComputePower(lnCompute float64) float64 {
 
 // SyncPower implements [Separable]: the synchronisation time to the power γ.
 func (c *collective) SyncPower(p *Point) float64 { return c.ComputePower(c.lnSync(p)) }
+
+// Raise implements [Separable].
+func (c *collective) Raise(ln float64) float64 { return math.Exp(c.overlap * ln) }
 
 // Join implements [Separable].
 func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {

@@ -170,7 +170,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 		}
 		comm += part
 	}
-	between := math.Exp(x[layInter] + x[layPower]*math.Log(p.Nodes))
+	between := math.Exp(x[layInter] + x[layPower]*math.Log(p.Nodes) + p.LnLinks)
 	if stages > 1 {
 		send := batch * math.Exp(x[layPointToPoint]+o.PointToPoint)
 		if p.Workers > p.Widest {

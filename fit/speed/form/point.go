@@ -29,6 +29,7 @@ type Point struct {
 	// ln of [ring] of all workers and of those on the widest node; 0 for one
 	// worker.
 	LnRing, LnRingWidest float64
+	LnLinks              float64 // effect of the study's own knobs on communication alone
 }
 
 // Sharing says which workers share what their input comes from; empty if that

@@ -58,7 +58,7 @@ func (t *ParameterServer) terms(p *Point) (work, transfer float64) {
 		shares = 1
 	}
 	return t.Compute * p.Global / t.RefGlobal / shares,
-		t.Transfer * math.Exp(t.WorkersPower*p.LnWorkers-t.ServersPower*p.LnServers)
+		t.Transfer * math.Exp(p.LnLinks+t.WorkersPower*p.LnWorkers-t.ServersPower*p.LnServers)
 }
 
 // Params implements [Fitted].

@@ -1,23 +1,34 @@
 package form
 
+import "slices"
+
 // Feature is a variable of a point whose exponential, to a power, multiplies
-// the step time.
+// the step time, or the time of communication alone.
 type Feature struct {
-	Name   string  // name of its slope
-	Center float64 // value at which the factor is one
-	At     func(p *Point) float64
+	Name  string // name of its slope
+	Links bool   // of communication alone
+	At    func(p *Point) float64
 }
 
-// sloped is a form times exp(Σ slope·(feature − center)).
+// sloped is a form times exp(Σ slope·feature), with its communication times
+// another such factor.
 type sloped struct {
 	base     Form
 	n        int // parameters of base
 	features []Feature
+	links    int // parameter of base that multiplies communication; −1 if it has none
 }
 
-// NewSloped returns base with slopes.
+// NewSloped returns base with slopes; those of communication only if it is a
+// part of base.
 func NewSloped(base Form, features []Feature) Form {
-	return &sloped{base, len(base.Names()), features}
+	f := &sloped{base: base, n: len(base.Names()), links: slices.IndexFunc(base.Names(), func(n string) bool { return n == "intra" || n == "transfer" })}
+	for _, g := range features {
+		if !g.Links || f.links >= 0 {
+			f.features = append(f.features, g)
+		}
+	}
+	return f
 }
 
 func (f *sloped) Names() []string {
@@ -39,10 +50,15 @@ func (f *sloped) Bind(x []float64) Curve {
 func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
 	base := f.base.Gradient(x[:f.n])
 	return func(p *Point, step, compute []float64) {
-		base(p, step[:f.n], compute[:f.n])
-		for i, g := range f.features {
-			step[f.n+i] = g.At(p) - g.Center
-			compute[f.n+i] = step[f.n+i]
+		at, factors := *p, f.factors(p)
+		_, at.LnLinks = f.effects(x[f.n:], factors)
+		base(&at, step[:f.n], compute[:f.n])
+		for i, v := range factors {
+			if f.features[i].Links {
+				step[f.n+i] = step[f.links] * v
+			} else {
+				step[f.n+i], compute[f.n+i] = v, v
+			}
 		}
 	}
 }
@@ -55,22 +71,36 @@ type slopedCurve struct {
 	form   *sloped
 }
 
-// factors returns the features minus their centers.
+// factors returns the features of a point.
 func (f *sloped) factors(p *Point) []float64 {
 	x := make([]float64, len(f.features))
 	for i, g := range f.features {
-		x[i] = g.At(p) - g.Center
+		x[i] = g.At(p)
 	}
 	return x
 }
 
-func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
-	step, compute = c.Fitted.LogTimes(p)
-	for i, g := range c.form.features {
-		ln := c.slopes[i] * (g.At(p) - g.Center)
-		step, compute = step+ln, compute+ln
+// effects returns ln of the factors on the step and on communication alone.
+func (f *sloped) effects(slopes, factors []float64) (step, links float64) {
+	for i, s := range slopes {
+		if f.features[i].Links {
+			links += s * factors[i]
+		} else {
+			step += s * factors[i]
+		}
 	}
-	return step, compute
+	return step, links
+}
+
+func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
+	ln, links := c.form.effects(c.slopes, c.form.factors(p))
+	if links != 0 {
+		at := *p
+		at.LnLinks += links
+		p = &at
+	}
+	step, compute = c.Fitted.LogTimes(p)
+	return step + ln, compute + ln
 }
 
 func (c *slopedCurve) Params() []Param {
@@ -89,4 +119,6 @@ type Separable interface {
 	ComputePower(lnCompute float64) float64
 	SyncPower(p *Point) float64
 	Join(p *Point, lnCompute, compute, sync float64) float64
+	// Raise returns the factor on SyncPower of a factor on communication, given ln of it.
+	Raise(ln float64) float64
 }

@@ -62,14 +62,22 @@ func ParamsOf(c Curve, t int) []Param { return ofType(c, t).(Fitted).Params() }
 // Parts are the separable curve of a GPU type and its slopes.
 type Parts struct {
 	Separable
-	Slopes  []float64
-	Factors func(p *Point) []float64 // the variables of the slopes
+	of *slopedCurve
+}
+
+// Factors returns the variables of the slopes.
+func (c Parts) Factors(p *Point) []float64 { return c.of.form.factors(p) }
+
+// Effects returns ln of the slopes' factors on the step, and on communication
+// alone.
+func (c Parts) Effects(factors []float64) (step, links float64) {
+	return c.of.form.effects(c.of.slopes, factors)
 }
 
 // PartsOf returns the parts of a curve that satisfies [IsSeparable].
 func PartsOf(c Curve, t int) Parts {
 	s := ofType(c, t).(*slopedCurve)
-	return Parts{s.parts, s.slopes, s.form.factors}
+	return Parts{s.parts, s}
 }
 
 // IsSeparable reports whether c has a separable curve with slopes.
