@@ -16,7 +16,7 @@ type Constants struct {
 	// redundant, and which of them determine the time differs between tables.
 	LengthSD float64
 	// RampShare is the share of draws in which knobs have a [Ramp], for times of
-	// steps.
+	// steps: less than 1, as with a ramp no knob matters on one worker.
 	RampShare float64
 	// RecordTrust is the weight, in trials, of the assumption that predicted
 	// standard deviations are correct.
