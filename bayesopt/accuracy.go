@@ -30,14 +30,14 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 		}
 	}
 	gain := make([]float64, len(open))
-	for m, g := range post.members {
+	for _, m := range post.members {
 		at := make([]whitened, len(targets))
 		for k, j := range targets {
-			_, at[k] = g.whiten(p.Points[j])
+			_, at[k] = m.gp.whiten(p.Points[j])
 		}
 		for k, i := range open {
-			_, x := g.whiten(p.Points[i])
-			gain[k] += post.weights[m] * g.reduction(x, at)
+			_, x := m.gp.whiten(p.Points[i])
+			gain[k] += m.share * m.gp.reduction(x, at)
 		}
 	}
 	for k := range gain {

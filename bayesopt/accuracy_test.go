@@ -27,12 +27,12 @@ func TestVarianceReductionIsTheVarianceTaken(t *testing.T) {
 			targets = append(targets, point())
 		}
 		candidate := point()
-		h := Hyper{LogLength: []float64{-.5, .3}, LogSigma2: -1, LogNugget: -3}
-		g, err := NewGP(x, y, h)
+		h := Hyper{LogLength: []float64{-.5, .3}, LogNugget: -3}
+		g, err := NewGP(x, y, .4, h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := NewGP(append(slices.Clone(x), candidate), append(slices.Clone(y), 0), h)
+		after, err := NewGP(append(slices.Clone(x), candidate), append(slices.Clone(y), 0), .4, h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func surfaceError(t *testing.T, h History, truth map[string]float64) float64 {
 		t.Fatal(err)
 	}
 	x, left, _, _ := p.residuals()
-	post, err := averageOver(x, left, nil, nil, Prior{}, 0, 1)
+	post, err := averageOver(x, left, nil, nil, Prior{}, averageKeep, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (p Predictive) Moments() (mean, sd float64) {
 func (p Predictive) Below(y float64) float64 {
 	var sum float64
 	for i, w := range p.Weight {
-		sum += w * normalCDF((y-p.Mean[i])/max(p.SD[i], 1e-12))
+		sum += w * distuv.UnitNormal.CDF((y-p.Mean[i])/max(p.SD[i], 1e-12))
 	}
 	return sum
 }
@@ -100,27 +100,21 @@ func logEIWithin(mean, sd, best, longest float64) float64 {
 func logImprovement(u float64) float64 {
 	switch {
 	case u > -1:
-		return math.Log(normalDensity(u) + u*normalCDF(u))
+		return math.Log(distuv.UnitNormal.Prob(u) + u*distuv.UnitNormal.CDF(u))
 	case u > -35:
-		return logDensity(u) + math.Log1p(u*normalCDF(u)/normalDensity(u)) // no underflow here
+		return distuv.UnitNormal.LogProb(u) + math.Log1p(u*distuv.UnitNormal.CDF(u)/distuv.UnitNormal.Prob(u)) // no underflow here
 	}
 	// Below −35, 1 − ratio would cancel; the asymptotic series from Mills'
 	// ratio is u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …).
 	t := 1 / (u * u)
-	return logDensity(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
+	return distuv.UnitNormal.LogProb(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
 }
-
-func logDensity(u float64) float64 { return -0.5*u*u - 0.5*math.Log(2*math.Pi) }
-
-func normalDensity(u float64) float64 { return math.Exp(logDensity(u)) }
-
-func normalCDF(u float64) float64 { return 0.5 * math.Erfc(-u/math.Sqrt2) }
 
 // logNormalCDF returns ln Φ(u) without underflow.
 func logNormalCDF(u float64) float64 {
 	if u > -35 {
-		return math.Log(normalCDF(u))
+		return math.Log(distuv.UnitNormal.CDF(u))
 	}
 	t := 1 / (u * u)
-	return logDensity(u) - math.Log(-u) + math.Log1p(-t*(1-3*t*(1-5*t)))
+	return distuv.UnitNormal.LogProb(u) - math.Log(-u) + math.Log1p(-t*(1-3*t*(1-5*t)))
 }

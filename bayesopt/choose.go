@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"knee/data"
 	"knee/internal/parallel"
 )
@@ -137,10 +135,8 @@ func less(score, loss float64) float64 {
 
 // screen returns the best candidates by the heaviest members.
 func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
-	n := min(screenMembers, len(post.members))
-	few := &Posterior{members: post.members[:n], form: post.form[:n], weights: slices.Clone(post.weights[:n]), width: post.width}
-	floats.Scale(1/floats.Sum(few.weights), few.weights)
-	verdicts := p.verdicts(few, best, open)
+	few := likeliest(post.members, screenMembers)
+	verdicts := p.verdicts(&Posterior{members: few, width: post.width}, best, open)
 	for k := range verdicts {
 		if p.Options.Objective == Accuracy {
 			verdicts[k].score += 2 * math.Log(verdicts[k].sd) // variance reduction grows with variance

@@ -15,6 +15,9 @@ type Constants struct {
 	// that in some draws some columns hardly matter: columns of a table are
 	// redundant, and which of them determine the time differs between tables.
 	LengthSD float64
+	// RampShare is the share of draws in which knobs have a [Ramp], for times of
+	// steps: less than 1, as with a ramp no knob matters on one worker.
+	RampShare float64
 	// RecordTrust is the weight, in trials, of the assumption that predicted
 	// standard deviations are correct.
 	RecordTrust float64
@@ -28,10 +31,10 @@ type Constants struct {
 }
 
 // LearnedConstants returns the results of BenchmarkTails (TailFreedom),
-// BenchmarkClaims (StopChance) and, before these, BenchmarkLearn, which changed
+// BenchmarkClaims (StopChance), BenchmarkExchange (RampShare) and, before these, BenchmarkLearn, which changed
 // RecordTrust and kept the starting values of the first three.
 func LearnedConstants() Constants {
-	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RecordTrust: 2, TailFreedom: 4, StopChance: 0.01}
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RampShare: 0.8, RecordTrust: 2, TailFreedom: 4, StopChance: 0.01}
 }
 
 // softness is the standard deviation, in doublings, of the memory headroom that

@@ -123,7 +123,7 @@ func probit(score float64, fits bool) (slope, curve float64) {
 	if !fits {
 		sign = -1
 	}
-	ratio := math.Exp(logDensity(score) - logNormalCDF(sign*score))
+	ratio := math.Exp(distuv.UnitNormal.LogProb(score) - logNormalCDF(sign*score))
 	return sign * ratio, ratio * (ratio + sign*score)
 }
 
@@ -155,7 +155,7 @@ func (h *headroom) row(x []float64) []float64 {
 }
 
 // fits returns the probability that a point fits.
-func (h *headroom) fits(x []float64) float64 { return math.Exp(logNormalCDF(h.score(x) + h.bias)) }
+func (h *headroom) fits(x []float64) float64 { return distuv.UnitNormal.CDF(h.score(x) + h.bias) }
 
 // score is the mean headroom at a point over its standard deviation.
 func (h *headroom) score(x []float64) float64 {

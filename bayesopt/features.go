@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"knee/data"
 	"knee/internal/parallel"
@@ -96,6 +97,18 @@ func (e *encoder) encode(c data.Config) (x []float64, ok bool) {
 		x = append(x, (col.value(c)-col.low)/col.width)
 	}
 	return x, !slices.ContainsFunc(x, func(v float64) bool { return !finite(v) })
+}
+
+// ramped returns the columns of further knobs, and those of workers and nodes.
+func (e *encoder) ramped() (knobs, sizes []int) {
+	for j, c := range e.columns {
+		if c.name == "workers" || c.name == "nodes" {
+			sizes = append(sizes, j)
+		} else if strings.HasPrefix(c.name, "x_") {
+			knobs = append(knobs, j)
+		}
+	}
+	return knobs, sizes
 }
 
 // distinct returns an error for the first two candidates with equal points.

@@ -34,11 +34,11 @@ const minNugget = 1e-8
 // They are natural logarithms: any real value is valid.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
-	LogSigma2 float64   // ln σ², in squared units of the response
 	LogNugget float64   // ln ν, noise variance relative to σ²
 	// Jumps are further inputs, steps of columns, where the response may be
 	// discontinuous, as where a data set no longer fits in memory.
 	Jumps []Jump
+	Ramp  Ramp
 }
 
 // Jump is a step function of one column, or of the sum of two (a product, for
@@ -47,6 +47,15 @@ type Jump struct {
 	Column, Second int // Second equals Column for a step of one column
 	At             float64
 	LogLength      float64 // ln ℓ
+}
+
+// Ramp makes the effect of Columns, the knobs, grow with the column By: none up to
+// At, then in proportion. So grows communication with the workers, from none on
+// one worker or while computation hides it, and with it what its knobs change.
+type Ramp struct {
+	Columns []int // none: no ramp
+	By      int
+	At      float64
 }
 
 // beyond reports whether x is above the step.
@@ -77,6 +86,12 @@ func (g *GP) scale(dst, x []float64) {
 	for j, v := range x {
 		dst[j] = v * g.inverse[j]
 	}
+	if r := g.hyper.Ramp; len(r.Columns) > 0 {
+		effect := max(0, (x[r.By]-r.At)/(1-r.At))
+		for _, j := range r.Columns {
+			dst[j] = (0.5 + (x[j]-0.5)*effect) * g.inverse[j]
+		}
+	}
 	for k, jump := range g.hyper.Jumps {
 		dst[d+k] = 0
 		if jump.beyond(x) {
@@ -99,7 +114,7 @@ func distance(a, b []float64) float64 {
 // safe for concurrent use.
 type GP struct {
 	hyper   Hyper
-	sigma2  float64
+	sigma2  float64     // σ²; of the prior until [GP.marginalised]
 	centre  float64     // subtracted from the responses
 	inverse []float64   // factors of the inputs
 	x       [][]float64 // n inputs, scaled
@@ -129,7 +144,7 @@ func checkObservations(x [][]float64, y []float64) error {
 // each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: math.Exp(h.LogSigma2), inverse: h.inverse(), x: make([][]float64, n), again: make([]bool, n)}
+	g := &GP{hyper: h, sigma2: sigmaScale, inverse: h.inverse(), x: make([][]float64, n), again: make([]bool, n)}
 	for i := range x {
 		g.x[i] = make([]float64, len(g.inverse))
 		g.scale(g.x[i], x[i])
@@ -138,9 +153,8 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 	nugget := math.Exp(h.LogNugget) + minNugget
 	for i := range n {
 		for j := range i {
-			apart := distance(g.x[i], g.x[j])
-			corr.SetSym(i, j, h.prior(apart))
-			g.again[i] = g.again[i] || apart == 0
+			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
+			g.again[i] = g.again[i] || slices.Equal(x[i], x[j])
 		}
 		corr.SetSym(i, i, h.prior(0)+nugget)
 		if extra != nil {
@@ -181,11 +195,8 @@ func (g *GP) responding(y []float64, centre float64, surprise []float64) *GP {
 // x (Rasmussen and Williams 2006, eq. 2.25 and 2.26), in the response's unit
 // and its square. The variance is never negative.
 func (g *GP) Predict(x []float64) (mean, variance float64) {
-	return g.predict(x, make([]float64, g.scratch()))
+	return g.predict(x, make([]float64, len(g.inverse)+len(g.y)))
 }
-
-// scratch returns the length of the scratch space of a prediction.
-func (g *GP) scratch() int { return len(g.inverse) + len(g.y) }
 
 // NoiseVariance returns the variance of one observation about the response.
 func (g *GP) NoiseVariance() float64 { return g.sigma2 * (math.Exp(g.hyper.LogNugget) + minNugget) }
@@ -208,9 +219,9 @@ type whitened struct{ scaled, v []float64 }
 
 // whiten returns the posterior mean at x, and x whitened.
 func (g *GP) whiten(x []float64) (mean float64, at whitened) {
-	scratch := make([]float64, g.scratch())
-	mean, _ = g.predict(x, scratch)
 	d := len(g.inverse)
+	scratch := make([]float64, d+len(g.y))
+	mean, _ = g.predict(x, scratch)
 	return mean, whitened{scratch[:d:d], scratch[d:]}
 }
 

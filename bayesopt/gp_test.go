@@ -12,8 +12,8 @@ import (
 
 // Two observations: the 2×2 system solved by hand.
 func TestGPTwoPoints(t *testing.T) {
-	h := Hyper{LogLength: []float64{math.Log(0.7)}, LogSigma2: math.Log(2), LogNugget: math.Log(0.1)}
-	g, err := NewGP([][]float64{{0}, {0.5}}, []float64{1, 3}, h)
+	h := Hyper{LogLength: []float64{math.Log(0.7)}, LogNugget: math.Log(0.1)}
+	g, err := NewGP([][]float64{{0}, {0.5}}, []float64{1, 3}, 2, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestFitGPRobust(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			post, err := AverageGP(c.x, c.y, Prior{}, 0, 1)
+			post, err := AverageGP(c.x, c.y, Prior{}, averageKeep, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestGPInterpolates(t *testing.T) {
 				}
 			}
 		}
-		g, err := NewGP(x, y, Hyper{LogLength: []float64{-1, -1}, LogNugget: -25})
+		g, err := NewGP(x, y, 1, Hyper{LogLength: []float64{-1, -1}, LogNugget: -25})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,9 +144,9 @@ func TestCoverage(t *testing.T) {
 	for range 20 {
 		x, _ := randomData(rng, 32, 2)
 		truth := Prior{}.draw(2, rng)
-		truth.LogSigma2, truth.LogNugget = math.Log(0.1), -12
+		truth.LogNugget = -12
 		f := sampleGP(t, x, truth, rng)
-		post, err := AverageGP(x[:12], f[:12], Prior{}, 0, 1)
+		post, err := AverageGP(x[:12], f[:12], Prior{}, averageKeep, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestCoverage(t *testing.T) {
 
 // sampleGP draws function values at x by conditioning one point at a time.
 func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
-	f := []float64{rng.NormFloat64() * math.Exp(0.5*h.LogSigma2)}
+	f := []float64{rng.NormFloat64() * math.Sqrt(sigmaScale)}
 	for i := 1; i < len(x); i++ {
 		g, err := condition(x[:i], f, nil, 0, h)
 		if err != nil {
@@ -182,11 +182,15 @@ func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
 // observations y at the inputs x (n rows of equal length). Equal inputs and
 // inputs without columns are allowed. Non-finite numbers and ragged or empty
 // inputs are errors.
-func NewGP(x [][]float64, y []float64, h Hyper) (*GP, error) {
+func NewGP(x [][]float64, y []float64, sigma2 float64, h Hyper) (*GP, error) {
 	if err := checkObservations(x, y); err != nil {
 		return nil, err
 	}
-	return condition(x, y, nil, stat.Mean(y, nil), h)
+	g, err := condition(x, y, nil, stat.Mean(y, nil), h)
+	if err == nil {
+		g.sigma2 = sigma2
+	}
+	return g, err
 }
 
 // LogLikelihood returns the log marginal likelihood of the centred responses
@@ -212,7 +216,7 @@ func TestJumpsAlongASum(t *testing.T) {
 	}
 	off := map[bool]float64{}
 	for _, jumps := range []bool{false, true} {
-		post, err := AverageGP(seen, y, Prior{Jumps: jumps}, 0, 1)
+		post, err := AverageGP(seen, y, Prior{Jumps: jumps}, averageKeep, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

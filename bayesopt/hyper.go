@@ -17,8 +17,11 @@ import (
 // responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
-	Exact bool // responses are computed, not measured: ln ν ~ N(−8, 1)
 	Jumps bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
+	// Knobs are the columns of knobs that may change communication only, Sizes
+	// those that communication grows with: RampShare of the draws have a [Ramp].
+	Knobs, Sizes []int
+	RampShare    float64
 	// LengthSD is the standard deviation of ln ℓ; 0: the learned one.
 	LengthSD float64
 }
@@ -44,6 +47,12 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 			j.Second = rng.IntN(d)
 		}
 		h.Jumps = append(h.Jumps, j)
+	}
+	if len(p.Knobs) > 0 && len(p.Sizes) > 0 && rng.Float64() < p.RampShare {
+		h.Ramp = Ramp{Columns: p.Knobs, By: p.Sizes[rng.IntN(len(p.Sizes))]}
+		if rng.Float64() < 0.5 { // else from the least size on
+			h.Ramp.At = rng.Float64()
+		}
 	}
 	return h
 }
@@ -89,16 +98,14 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 }
 
 // at returns the hyperparameters theta standard deviations from the prior
-// means, of every ln ℓ and then of ln ν, with the default σ². The typical
+// means, of every ln ℓ and then of ln ν. The typical
 // distance of two points, and with it the length scale, grows with √d (Hvarfner,
 // Hellsten and Nardi 2024, section 4.1).
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
-	h := Hyper{LogLength: make([]float64, d), LogSigma2: math.Log(sigmaScale), LogNugget: -4}
+	h := Hyper{LogLength: make([]float64, d), LogNugget: -4}
 	if p.Noisy {
 		h.LogNugget = -3
-	} else if p.Exact {
-		h.LogNugget = -8
 	}
 	for j := range d {
 		h.LogLength[j] = 0.5*math.Log(float64(d)) + cmp.Or(p.LengthSD, LearnedConstants().LengthSD)*theta[j]

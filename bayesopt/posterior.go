@@ -28,22 +28,19 @@ const (
 	averageCutoff = 2e-3
 )
 
-// Posterior is a mixture of Gaussian processes with different hyperparameters
-// and weights that sum to one. It is immutable.
+// Posterior is a mixture of Gaussian processes with different hyperparameters.
+// It is immutable.
 type Posterior struct {
-	members []*GP
-	weights []float64
-	form    []int // index of the prior mean of each member
+	members []weighted // in descending order of their shares, which sum to one
+	fair    []weighted // resample of all draws, including unlikely ones
 	record  record
 	width   float64 // factor on the members' predictive standard deviations
-
-	fair []weighted // equally weighted resample of all draws, including unlikely ones
 }
 
 // AverageGP averages over hyperparameters: draws of ln ℓ and ln ν from the
 // prior, the same for the same seed, weighted by the marginal likelihood with
-// σ² integrated out. At most keep members remain; keep ≤ 0 means 64. Empty,
-// ragged or non-finite observations are errors.
+// σ² integrated out. At most keep members remain. Empty, ragged or non-finite
+// observations are errors.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	if err := checkObservations(x, y); err != nil {
 		return nil, err
@@ -60,13 +57,10 @@ type response struct {
 }
 
 // averageOver averages over hyperparameters and several sets of responses,
-// equally likely a priori. They share inputs and factorised kernel matrices. noise, if not nil, is the known measurement
-// variance of each response; it is divided by an estimate of σ² without
-// correlation. excess is for [newRecord].
+// equally likely a priori. They share inputs and factorised kernel matrices.
+// noise, if not nil, is the known measurement variance of each response; it is
+// divided by an estimate of σ² without correlation. excess is for [newRecord].
 func averageOver(x [][]float64, responses []response, noise, excess []float64, p Prior, keep int, seed int64) (*Posterior, error) {
-	if keep <= 0 {
-		keep = averageKeep
-	}
 	rng := NewRand(seed, 0)
 	d := len(x[0])
 	var extra []float64
@@ -78,7 +72,7 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 	}
 	var draws []weighted
 	level := stat.Mean(responses[0].y, nil)
-	for n := 0; n < averageDraws || n < drawRounds*averageDraws && effective(draws) < enoughDraws; n += averageDraws {
+	for n := 0; n < averageDraws || n < drawRounds*averageDraws && normalise(draws) < enoughDraws; n += averageDraws {
 		drawn, round := make([]Hyper, averageDraws), make([][]weighted, averageDraws)
 		for k := range drawn {
 			drawn[k] = p.draw(d, rng)
@@ -97,9 +91,9 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 	if len(draws) == 0 {
 		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
 	}
-	post := normalised(draws, keep)
-	post.record = newRecord(draws, excess)
-	return post, nil
+	normalise(draws)
+	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
+	return &Posterior{members: likeliest(draws, keep), fair: resampled(draws, keep), record: newRecord(draws, excess), width: 1}, nil
 }
 
 // weighted returns the process conditioned on each set of responses; it is
@@ -122,25 +116,30 @@ func (g *GP) weighted(responses []response) []weighted {
 	return out
 }
 
-// effective returns the effective number of weighted draws, (Σw)²/Σw² (Kong
-// 1992).
-func effective(draws []weighted) float64 {
-	top := math.Inf(-1)
+// normalise sets the shares of draws, and returns their effective number,
+// 1/Σ share² (Kong 1992).
+func normalise(draws []weighted) float64 {
+	top, sum, squares := math.Inf(-1), 0.0, 0.0
 	for _, d := range draws {
 		top = max(top, d.logged)
 	}
-	var sum, squares float64
-	for _, d := range draws {
-		w := math.Exp(d.logged - top)
-		sum, squares = sum+w, squares+w*w
+	for k := range draws {
+		draws[k].share = math.Exp(draws[k].logged - top)
+		sum += draws[k].share
 	}
-	return sum * sum / squares
+	for k := range draws {
+		draws[k].share /= sum
+		squares += draws[k].share * draws[k].share
+	}
+	return 1 / squares
 }
 
+// weighted is a draw: a process with its weight.
 type weighted struct {
 	gp     *GP
 	logged float64 // ln weight, up to a constant
-	form   int
+	share  float64 // of the weight of all that are kept
+	form   int     // index of the prior mean
 	trials []foretold
 }
 
@@ -177,55 +176,41 @@ func (g *GP) marginalised(earlier *weighted, from int) weighted {
 		w.trials = append(w.trials, t)
 	}
 	g.sigma2, g.freedom = scale/shape, 2*shape
-	g.hyper.LogSigma2 = math.Log(g.sigma2)
 	return w
 }
 
-// fairSample resamples sorted draws systematically (Kitagawa 1996, appendix).
-// Draws too light for the members together determine the probability of a
-// surprise.
-func fairSample(draws []weighted, size int) []weighted {
-	var sum, passed float64
-	for _, w := range draws {
-		sum += math.Exp(w.logged - draws[0].logged)
+// likeliest returns the draws of the largest shares, in descending order.
+func likeliest(draws []weighted, keep int) []weighted {
+	few := slices.Clone(draws[:min(keep, len(draws))])
+	if n := slices.IndexFunc(few, func(w weighted) bool { return w.share < averageCutoff*draws[0].share }); n >= 0 {
+		few = few[:n]
 	}
-	var out []weighted
-	for _, w := range draws {
-		passed += float64(size) * math.Exp(w.logged-draws[0].logged) / sum
-		for len(out) < min(int(passed+0.5), size) {
-			out = append(out, w)
-		}
-	}
-	return out
+	normalise(few)
+	return few
 }
 
-// normalised returns the posterior of the draws with the largest weights.
-func normalised(draws []weighted, keep int) *Posterior {
-	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
-	p := &Posterior{width: 1, fair: fairSample(draws, keep)}
-	var sum float64
-	for _, w := range draws[:min(keep, len(draws))] {
-		share := math.Exp(w.logged - draws[0].logged)
-		if share < averageCutoff {
-			break
+// resampled resamples draws systematically (Kitagawa 1996, appendix). Draws too
+// light for the members together determine the probability of a surprise.
+func resampled(draws []weighted, size int) (fair []weighted) {
+	passed, taken := 0.0, 0
+	for _, w := range draws {
+		passed += float64(size) * w.share
+		if n := min(int(passed+0.5), size); n > taken {
+			w.share = float64(n-taken) / float64(size)
+			fair, taken = append(fair, w), n
 		}
-		p.members, p.weights, p.form = append(p.members, w.gp), append(p.weights, share), append(p.form, w.form)
-		sum += share
 	}
-	for i := range p.weights {
-		p.weights[i] /= sum
-	}
-	return p
+	return fair
 }
 
 // Predict returns the posterior of the noise-free response at x.
 func (p *Posterior) Predict(x []float64) Predictive {
-	n := len(p.members)
-	out := Predictive{Mean: make([]float64, n), SD: make([]float64, n), Weight: p.weights, Freedom: p.members[0].freedom}
-	scratch := make([]float64, len(x)+maxJumps+len(p.members[0].y))
-	for i, g := range p.members {
-		m, v := g.predict(x, scratch)
-		out.Mean[i], out.SD[i] = m, p.width*math.Sqrt(v)
+	n, first := len(p.members), p.members[0].gp
+	out := Predictive{Mean: make([]float64, n), SD: make([]float64, n), Weight: make([]float64, n), Freedom: first.freedom}
+	scratch := make([]float64, len(x)+maxJumps+len(first.y))
+	for i, m := range p.members {
+		mean, v := m.gp.predict(x, scratch)
+		out.Mean[i], out.SD[i], out.Weight[i] = mean, p.width*math.Sqrt(v), m.share
 	}
 	return out
 }
@@ -234,8 +219,8 @@ func (p *Posterior) Predict(x []float64) Predictive {
 // averaged over members.
 func (p *Posterior) NoiseSD() float64 {
 	var v float64
-	for i, g := range p.members {
-		v += p.weights[i] * g.NoiseVariance()
+	for _, m := range p.members {
+		v += m.share * m.gp.NoiseVariance()
 	}
 	return math.Sqrt(v)
 }

@@ -103,8 +103,8 @@ func TestRepetitionsAreNoEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 		var scale float64
-		for m, g := range post.members {
-			scale += post.weights[m] * g.sigma2
+		for _, m := range post.members {
+			scale += m.share * m.gp.sigma2
 		}
 		return len(post.record), scale
 	}

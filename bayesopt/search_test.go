@@ -176,7 +176,7 @@ func TestRemeasurement(t *testing.T) {
 // Draws have the moments of the posterior.
 func TestSample(t *testing.T) {
 	x := [][]float64{{0}, {0.4}, {1}}
-	g, err := NewGP(x, []float64{0, 1, -1}, Hyper{LogLength: []float64{-1}, LogSigma2: -0.5, LogNugget: -4})
+	g, err := NewGP(x, []float64{0, 1, -1}, .6, Hyper{LogLength: []float64{-1}, LogNugget: -4})
 	if err != nil {
 		t.Fatal(err)
 	}

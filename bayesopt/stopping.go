@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -18,9 +17,9 @@ const (
 	// candidate's step time within ±8 % (90 % interval).
 	coveredSD = 0.05
 	// jointCandidates bounds the candidates drawn jointly, the likeliest to be
-	// better; jointDraws is the number of draws per member.
+	// better; jointDraws is the number of joint draws of all members.
 	jointCandidates = 64
-	jointDraws      = 16
+	jointDraws      = 1024
 )
 
 // shouldStop returns the reason to end the search, "" to go on: something
@@ -65,32 +64,27 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 	}
 	rng, target, freedom := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret), p.Options.Constants.TailFreedom
 	tail := distuv.ChiSquared{K: freedom, Src: rng}
-	var joint *distmv.Normal
-	for m, member := range post.fair {
-		g := member.gp
-		if m == 0 || g != post.fair[m-1].gp { // draws of large weight repeat
-			joint = g.joint(points, rng)
-		}
+	for _, m := range post.fair {
+		joint := m.gp.joint(points, rng)
 		level, sample, own := joint.Mean(nil), make([]float64, len(points)), 0.0
 		if !p.Options.Noisy {
-			own = math.Sqrt(g.NoiseVariance())
+			own = math.Sqrt(m.gp.NoiseVariance())
 		}
-		for range jointDraws {
+		for range int(math.Round(m.share * jointDraws)) {
 			joint.Rand(sample)
 			least := math.Inf(1)
 			for k, v := range likeliest {
 				i := v.candidate
 				off := (sample[k] - level[k] + own*rng.NormFloat64()) * math.Sqrt((freedom-2)/tail.Rand())
-				logTime := level[k] + post.width*off + p.priorMeans[member.form].at[i]
+				logTime := level[k] + post.width*off + p.priorMeans[m.form].at[i]
 				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
 			}
-			share := 1 / float64(jointDraws*len(post.fair))
 			if least < target {
-				chance += share
+				chance += 1. / jointDraws
 			}
-			gain += share * max(best-least, 0)
+			gain += max(best-least, 0) / jointDraws
 		}
 	}
 	return chance, gain

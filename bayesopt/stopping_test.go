@@ -2,7 +2,6 @@ package bayesopt
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -12,20 +11,20 @@ import (
 
 // Among draws of equal weight and one with half of all weight, the resample is
 // in proportion.
-func TestFairSample(t *testing.T) {
+func TestResampled(t *testing.T) {
 	draws := []weighted{{form: 1, logged: math.Log(100)}}
 	for range 100 {
 		draws = append(draws, weighted{})
 	}
-	heavy, sample := 0, fairSample(draws, 64)
-	for _, w := range sample {
-		heavy += w.form
-	}
-	if len(sample) != 64 || heavy < 31 || heavy > 33 {
-		t.Errorf("%d of %d are the draw of half the weight, want 32 of 64", heavy, len(sample))
-	}
-	if n := effective(draws); math.Abs(n-200*200/10100.) > 1e-9 {
+	if n := normalise(draws); math.Abs(n-200*200/10100.) > 1e-9 {
 		t.Errorf("draws worth %g, want %g", n, 200*200/10100.)
+	}
+	members, sum := resampled(draws, 64), 0.0
+	for _, w := range members {
+		sum += w.share
+	}
+	if heavy := 64 * members[0].share; members[0].form != 1 || heavy < 31 || heavy > 33 || len(members) < 32 || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("%g of 64 are the draw of half the weight, %d are different, shares sum to %g; want 32, 33 and 1", heavy, len(members), sum)
 	}
 }
 
@@ -40,7 +39,7 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 		y = append(y, 0.1*float64(i%3-1)) // flat, plus a peculiarity of each candidate
 		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(y[i])})
 	}
-	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3, LogSigma2: math.Log(5e-4)}
+	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3}
 	chance := map[bool]float64{}
 	for _, noisy := range []bool{true, false} {
 		p := mustProblem(t, Options{Objective: StepTime, Noisy: noisy}, h)
@@ -50,8 +49,9 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		g.sigma2 = 5e-4
 		last := []verdict{{candidate: len(cands) - 1, chance: 1}}
-		chance[noisy], _ = p.better(&Posterior{width: 1, fair: slices.Repeat([]weighted{{gp: g}}, 64)}, -0.05, last)
+		chance[noisy], _ = p.better(&Posterior{width: 1, fair: []weighted{{gp: g, share: 1}}}, -0.05, last)
 	}
 	// 0.1 nats in standard deviations of 0.1
 	want := distuv.StudentsT{Sigma: math.Sqrt(0.5), Nu: 4}.CDF(-1)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/parallel"
@@ -162,7 +163,10 @@ func (p *Problem) learn() (*Posterior, error) {
 	}
 	fit := func() (*Posterior, error) {
 		x, responses, noise, excess := p.residuals()
-		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD}
+		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD, RampShare: p.Options.Constants.RampShare}
+		if !p.Options.JobTime {
+			prior.Knobs, prior.Sizes = p.enc.ramped()
+		}
 		return averageOver(x, responses, noise, excess, prior, averageKeep, p.Options.Seed)
 	}
 	post, err := fit()
@@ -204,12 +208,13 @@ const censoredExcess = 0.5
 // data", 1979).
 func (p *Problem) impute(post *Posterior) {
 	expected := make([]float64, len(p.observations))
-	for m, g := range post.members {
+	for _, m := range post.members {
+		g := m.gp
 		miss, sd := g.factor.LeaveOneOut(g.y)
 		for k, o := range p.observations {
 			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
 			u := (o.bound - mean) / sd
-			expected[k] += post.weights[m] * (mean + sd*math.Exp(logDensity(u)-logNormalCDF(-u)))
+			expected[k] += m.share * (mean + sd*math.Exp(distuv.UnitNormal.LogProb(u)-logNormalCDF(-u)))
 		}
 	}
 	for k := range p.observations {
@@ -229,7 +234,7 @@ func (p *Problem) expected(post *Posterior, i int) float64 {
 func (p *Problem) belief(post *Posterior, i int) Predictive {
 	b := post.Predict(p.Points[i])
 	for k := range b.Mean {
-		b.Mean[k] += p.priorMeans[post.form[k]].at[i] + p.offset[i]
+		b.Mean[k] += p.priorMeans[post.members[k].form].at[i] + p.offset[i]
 	}
 	return b
 }

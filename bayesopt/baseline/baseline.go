@@ -73,12 +73,12 @@ func random(p *bayesopt.Problem) (int, string, string, error) {
 	return left[p.Rand().IntN(len(left))], fmt.Sprintf("drawn at random from the %d candidates left", len(left)), "", nil
 }
 
-// nearest returns the open candidate of least distance.
-func nearest(p *bayesopt.Problem, distance func(candidate int) float64) int {
+// nearest returns the open candidate nearest to a point of the unit cube.
+func nearest(p *bayesopt.Problem, point []float64) int {
 	left := p.Open()
 	near := make([]float64, len(left))
 	for k, i := range left {
-		near[k] = -distance(i)
+		near[k] = -floats.Distance(p.Points[i], point, 2)
 	}
 	return left[p.Best(left, near)]
 }
@@ -94,8 +94,7 @@ const (
 // expected improvement is below a tenth of the best objective so far.
 func cherryPick(p *bayesopt.Problem) (int, string, string, error) {
 	if p.Trials < start || p.Successes == 0 {
-		u := bayesopt.QuasiRandom(len(p.Points[0]), p.Options.Seed, p.Trials)
-		i := nearest(p, func(i int) float64 { return floats.Distance(p.Points[i], u, 2) })
+		i := nearest(p, bayesopt.QuasiRandom(len(p.Points[0]), p.Options.Seed, p.Trials))
 		return i, "next point of a quasi-random sequence", "", nil
 	}
 	i, logRelative, err := pair{surrogates()["gp"], acquisitions()["ei"]}.best(p)
@@ -126,7 +125,7 @@ func NewStrategy(name string, o bayesopt.Options) (bayesopt.Strategy, error) {
 	if !ok {
 		return nil, &data.UnknownError{What: "strategy", Name: name, Known: Strategies()}
 	}
-	o.Memory = nil // baselines ignore feasibility
+	o.Memory, o.Forms = nil, nil // baselines use neither
 	o, err := o.Validate()
 	return method{o, p}, err
 }

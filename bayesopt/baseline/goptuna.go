@@ -2,56 +2,55 @@ package baseline
 
 import (
 	"fmt"
-	"slices"
+	"strconv"
 
 	"github.com/c-bata/goptuna"
 	"github.com/c-bata/goptuna/cmaes"
 	"github.com/c-bata/goptuna/tpe"
 
 	"knee/bayesopt"
-	"knee/bayesopt/sampler"
-	"knee/data"
 )
 
 // fromGoptuna picks the open candidate nearest to the proposal of a goptuna
-// sampler. The samplers have state, so every decision replays the whole
-// history.
+// sampler, whose parameters are the features. The samplers have state, so every
+// decision replays the whole history: a proposal of the past is replaced by the
+// candidate that was measured.
 func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
 	return func(p *bayesopt.Problem) (int, string, string, error) {
 		independent, relative := samplers(p)
-		trials := slices.Clone(p.History.Measured)
-		for _, c := range p.History.Running {
-			trials = append(trials, data.Measurement{Config: c})
+		features := map[string]interface{}{}
+		for j := range p.Points[0] {
+			features[strconv.Itoa(j)] = goptuna.UniformDistribution{High: 1}
 		}
-		t, err := sampler.NewTracker(name, p.History.Candidates, p.Options, goptuna.NewInMemoryStorage(), independent)
-		for _, m := range trials {
-			if err == nil && m.Status != data.Aborted && t.Has(m.Config) {
-				err = replayed(t, relative, m)
-			}
-		}
-		var row []float64
-		if err == nil {
-			row, err = t.Propose(relative, -1)
-		}
+		study, err := goptuna.CreateStudy(name, goptuna.StudyOptionLogger(nil), goptuna.StudyOptionDefineSearchSpace(features),
+			goptuna.StudyOptionSampler(independent), goptuna.StudyOptionRelativeSampler(relative))
 		if err != nil {
 			return 0, "", "", fmt.Errorf("strategy %s: %w", name, err)
 		}
-		i := nearest(p, func(i int) float64 { return t.Gap(row, p.History.Candidates[i]) })
-		return i, "nearest untried candidate to the point that goptuna's " + name + " proposes", "", nil
+		x, y := p.Objectives()
+		proposal, trials := make([]float64, len(features)), 0
+		err = study.Optimize(func(trial goptuna.Trial) (_ float64, err error) {
+			for j := range proposal {
+				if proposal[j], err = trial.SuggestFloat(strconv.Itoa(j), 0, 1); err != nil {
+					return 0, err
+				}
+			}
+			if trials == len(x) {
+				return 0, nil // the next trial
+			}
+			for j, v := range x[trials] {
+				if err := study.Storage.SetTrialParam(trial.ID, strconv.Itoa(j), v, goptuna.UniformDistribution{High: 1}); err != nil {
+					return 0, err
+				}
+			}
+			trials++
+			return y[trials-1], nil
+		}, len(x)+1)
+		if err != nil {
+			return 0, "", "", fmt.Errorf("strategy %s: %w", name, err)
+		}
+		return nearest(p, proposal), "nearest untried candidate to the point that goptuna's " + name + " proposes", "", nil
 	}
-}
-
-// replayed adds a trial to the study as if proposed; one without a status is
-// running.
-func replayed(t *sampler.Tracker, relative goptuna.RelativeSampler, m data.Measurement) error {
-	id, err := t.Start(m.Config)
-	if err == nil && relative != nil {
-		_, err = t.Propose(relative, id)
-	}
-	if err == nil && m.Status != "" {
-		err = t.Finish(id, m)
-	}
-	return err
 }
 
 // cma is the covariance matrix adaptation evolution strategy (Hansen, "The CMA

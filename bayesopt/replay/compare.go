@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/parallel"
 )
 
@@ -19,21 +19,22 @@ type Settings struct {
 	Done   func(done, total int, what string) // called after every search, one at a time; may be nil
 }
 
-// Result is the score of one method on one table.
-type Result struct {
-	Score
-	Traces []Trace // by seed
-}
-
 // Compare searches every table with every method once per seed, and returns one
-// result per table and method, in that order. It uses all processors. It fails
-// with the error of ctx, and before the first search for an unknown method or a
-// table without a successful row.
-func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Result, error) {
+// score per table and method, in that order. It uses all processors. It fails
+// with the error of ctx, for an unknown method, and for a table without a
+// successful row.
+func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Score, error) {
 	if s.Budget < 1 || s.Seeds < 1 {
 		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)
 	}
-	for _, t := range tables {
+	for _, m := range methods {
+		if _, err := (&Table{}).NewMethod(m, s.Goal, 0); err != nil {
+			return nil, err
+		}
+	}
+	scores := make([]Score, len(tables)*len(methods))
+	for k := range scores {
+		t := tables[k/len(methods)]
 		if best := t.Optimum(s.Goal); !(best > 0) || math.IsInf(best, 1) { // scores are multiples of it
 			column, found := "cost_usd", fmt.Sprintf("%g as the best of the table", best)
 			if s.Time {
@@ -44,42 +45,33 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 			}
 			return nil, &data.InputError{Source: data.Source{File: "table " + t.Name, Column: column}, Found: found, Want: "at least one row that is ok, all of these above 0"}
 		}
-		for _, m := range methods {
-			if _, err := t.NewMethod(m, s.Goal, 0); err != nil {
-				return nil, err
-			}
-		}
+		scores[k] = Score{Table: t.Name, Kind: t.Kind, Method: methods[k%len(methods)], Seeds: s.Seeds, Traces: make([]Trace, s.Seeds)}
 	}
-	results := make([]Result, len(tables)*len(methods))
-	for r := range results {
-		results[r].Traces = make([]Trace, s.Seeds)
-	}
-	total, done, mu := len(results)*s.Seeds, 0, sync.Mutex{}
-	what := func(r int) string { return tables[r/len(methods)].Name + ", " + methods[r%len(methods)] }
+	total, done, mu := len(scores)*s.Seeds, 0, sync.Mutex{}
 	search := func(job int) error {
-		r, seed := job/s.Seeds, job%s.Seeds
-		t := tables[r/len(methods)]
-		method, err := t.NewMethod(methods[r%len(methods)], s.Goal, int64(seed))
+		score, seed := &scores[job/s.Seeds], int64(job%s.Seeds)
+		t, what := tables[job/s.Seeds/len(methods)], score.Table+", "+score.Method
+		method, err := t.NewMethod(score.Method, s.Goal, seed)
 		if err == nil {
-			results[r].Traces[seed], err = t.Search(method, s.Goal, s.Budget, int64(seed))
+			score.Traces[seed], err = t.Search(method, s.Goal, s.Budget, seed)
 		}
 		if err != nil {
-			return fmt.Errorf("table %s, seed %d: %w", what(r), seed, err)
+			return fmt.Errorf("table %s, seed %d: %w", what, seed, err)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; s.Done != nil {
-			s.Done(done, total, what(r))
+			s.Done(done, total, what)
 		}
 		return ctx.Err()
 	}
 	if err := parallel.Each(total, 1, func() func(int) error { return search }); err != nil {
 		return nil, err
 	}
-	for r := range results {
-		results[r].Score = average(tables[r/len(methods)], methods[r%len(methods)], s.Budget, results[r].Traces)
+	for k := range scores {
+		scores[k].average(s.Budget)
 	}
-	return results, nil
+	return scores, nil
 }
 
 // Score is the performance of a method on a table, averaged over seeds.
@@ -97,16 +89,17 @@ type Score struct {
 	StopWithin5 float64 `json:"stop_within_5pct"` // share of searches whose best row then is within 5 % of the best
 	Failed      float64 `json:"failed_share"`     // share of failed evaluations
 	Worse       float64 `json:"worse_share"`      // of [ByKind]: share of tables with over 10 % more evaluations than random
+
+	Traces []Trace `json:"-"` // by seed
 }
 
 // within is the required closeness to the best.
 const within = 1.05
 
-// average averages searches.
-func average(t *Table, method string, budget int, traces []Trace) Score {
-	s := Score{Table: t.Name, Kind: t.Kind, Method: method, Seeds: len(traces)}
-	share := 1 / float64(len(traces))
-	for _, tr := range traces {
+// average averages the searches.
+func (s *Score) average(budget int) {
+	share := 1 / float64(s.Seeds)
+	for _, tr := range s.Traces {
 		evals := float64(budget + 1)
 		for n, b := range tr.Best {
 			if b <= within*tr.Optimum {
@@ -127,7 +120,6 @@ func average(t *Table, method string, budget int, traces []Trace) Score {
 			s.StopWithin5 += share
 		}
 	}
-	return s
 }
 
 // worseThanRandom is the factor on random's evaluations above which a method
@@ -143,27 +135,20 @@ func ByKind(scores []Score) []Score {
 			random[s.Table] = s.Evals
 		}
 	}
+	keys, groups := grouped.By(scores, func(s Score) [2]string { return [2]string{s.Kind, s.Method} })
 	var out []Score
-	var tables []float64 // of each in out
-	for _, s := range scores {
-		if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
-			s.Worse = 1
+	for _, key := range keys {
+		group := groups[key]
+		kind := Score{Table: fmt.Sprintf("%s (%d)", key[0], len(group)), Kind: key[0], Method: key[1], Seeds: group[0].Seeds}
+		for _, s := range group {
+			if r, ok := random[s.Table]; ok && s.Evals > worseThanRandom*r {
+				s.Worse = 1
+			}
+			for j, sum := range kind.figures() {
+				*sum += *s.figures()[j] / float64(len(group))
+			}
 		}
-		k := slices.IndexFunc(out, func(o Score) bool { return o.Kind == s.Kind && o.Method == s.Method })
-		if k < 0 {
-			out, tables = append(out, s), append(tables, 1)
-			continue
-		}
-		tables[k]++
-		for j, sum := range out[k].figures() {
-			*sum += *s.figures()[j]
-		}
-	}
-	for k := range out {
-		for _, sum := range out[k].figures() {
-			*sum /= tables[k]
-		}
-		out[k].Table = fmt.Sprintf("%s (%.0f)", out[k].Kind, tables[k])
+		out = append(out, kind)
 	}
 	return out
 }

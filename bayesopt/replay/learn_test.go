@@ -113,7 +113,7 @@ func (l *learner) search(b *testing.B, settings []bayesopt.Constants, tables []*
 			b.Fatal(err)
 		}
 		for k, r := range results {
-			l.scores[run{c, missing[k]}] = r.Score
+			l.scores[run{c, missing[k]}] = r
 		}
 	}
 }

@@ -183,7 +183,7 @@ func BenchmarkMadeUp(b *testing.B) {
 				s := Score{}
 				for _, r := range results {
 					for k, v := range s.figures() {
-						*v += *r.Score.figures()[k] / float64(b.N)
+						*v += *r.figures()[k] / float64(b.N)
 					}
 					if tr := r.Traces[0]; tr.Stop < 25 {
 						stops++

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // minPlans is the least number of plans of a search table.
@@ -57,28 +58,29 @@ func LoadJobs(path string) ([]*Table, error) {
 // planTables groups measurements into tables.
 func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
-	groups, seen := map[string]*Table{}, map[string]bool{}
+	seen := map[string]bool{}
+	ms = slices.DeleteFunc(ms, func(m data.Measurement) bool {
+		twice := seen[m.Key()]
+		seen[m.Key()] = true
+		return twice
+	})
+	names, groups := grouped.By(ms, by)
 	var tables []*Table
-	for _, m := range ms {
-		if seen[m.Key()] {
+	for _, name := range names {
+		if len(groups[name]) < minPlans {
 			continue
 		}
-		seen[m.Key()] = true
-		t := groups[by(m)]
-		if t == nil {
-			t = &Table{Name: kind + " " + by(m), Kind: kind, Architecture: m.Architecture}
-			groups[by(m)], tables = t, append(tables, t)
+		t := &Table{Name: kind + " " + name, Kind: kind, Architecture: groups[name][0].Architecture}
+		for _, m := range groups[name] {
+			hourly, seconds := float64(m.Workers), max(m.StepTime, m.Wall)
+			if m.Status == data.OK {
+				seconds = m.StepTime
+			}
+			t.Candidates = append(t.Candidates, m.Config)
+			t.Outcomes = append(t.Outcomes, Outcome{Status: m.Status, Time: seconds, Hourly: hourly, Cost: hourly * seconds / 3600})
 		}
-		hourly, seconds := float64(m.Workers), max(m.StepTime, m.Wall)
-		if m.Status == data.OK {
-			seconds = m.StepTime
-		}
-		t.Candidates = append(t.Candidates, m.Config)
-		t.Outcomes = append(t.Outcomes, Outcome{Status: m.Status, Time: seconds, Hourly: hourly, Cost: hourly * seconds / 3600})
-	}
-	tables = slices.DeleteFunc(tables, func(t *Table) bool { return len(t.Candidates) < minPlans })
-	for _, t := range tables {
 		t.chargeFailures()
+		tables = append(tables, t)
 	}
 	if len(tables) == 0 {
 		return nil, &data.InputError{Source: data.Source{File: path}, Found: "too few training plans", Want: fmt.Sprintf("a job with at least %d", minPlans)}

@@ -104,7 +104,8 @@ func TestSearchAndAverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := average(&Table{Name: "t"}, "order", 6, []Trace{tr})
+	s := Score{Seeds: 1, Traces: []Trace{tr}}
+	s.average(6)
 	// The third row is the cheapest; by then 0.3333 is spent.
 	if s.Evals != 3 || math.Abs(s.Cost-3.33333) > 1e-3 || s.StopEvals != 3 || s.StopWithin5 != 1 {
 		t.Errorf("score = %+v", s)

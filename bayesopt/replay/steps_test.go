@@ -53,5 +53,5 @@ func (t *Table) Try(ctx context.Context, method string, g Goal, budget, seeds in
 	if err != nil {
 		return Score{}, err
 	}
-	return results[0].Score, nil
+	return results[0], nil
 }

@@ -18,10 +18,6 @@ import (
 type SamplerOptions struct {
 	// Seed makes the study reproducible.
 	Seed int64
-
-	// Exact says that the objective is computed: repeated evaluations agree to
-	// a fraction of a per cent.
-	Exact bool
 }
 
 // Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters,
@@ -125,19 +121,11 @@ func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, er
 // value returns the value of a finished trial, of a pruned one the last
 // intermediate; NaN if there is no finite one.
 func value(t *goptuna.FrozenTrial) float64 {
-	v := math.NaN()
-	switch t.State {
-	case goptuna.TrialStateComplete:
-		v = t.Value
-	case goptuna.TrialStatePruned:
-		if step, ok := t.GetLatestStep(); ok {
-			v = t.IntermediateValues[step]
-		}
-	}
-	if math.IsInf(v, 0) {
+	pruned := t.State == goptuna.TrialStatePruned && len(t.IntermediateValues) > 0 // its value is the last of them
+	if t.State != goptuna.TrialStateComplete && !pruned || math.IsInf(t.Value, 0) {
 		return math.NaN()
 	}
-	return v
+	return t.Value
 }
 
 // propose returns the next point: the nearest to u in the beginning, then by
@@ -188,8 +176,8 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		}
 		past.y[i] = (v - level) / sd
 	}
-	x, y, prior := past.x, past.y, bayesopt.Prior{Exact: o.Exact}
-	post, err := bayesopt.AverageGP(x, y, prior, members, o.Seed)
+	x, y := past.x, past.y
+	post, err := bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, o.Seed)
 	if err != nil || len(past.running) == 0 {
 		return post, err
 	}
@@ -197,5 +185,5 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		expected, _ := post.Predict(at).Moments()
 		x, y = append(x, at), append(y, expected)
 	}
-	return bayesopt.AverageGP(x, y, prior, members, o.Seed)
+	return bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, o.Seed)
 }

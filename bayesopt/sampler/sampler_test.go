@@ -51,7 +51,7 @@ func TestSamplerBeatsRandomOnBranin(t *testing.T) {
 	const seeds, trials = 3, 22
 	var ours, random []float64
 	for seed := range int64(seeds) {
-		a, err := optimise(t, branin, trials, goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: seed, Exact: true})),
+		a, err := optimise(t, branin, trials, goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: seed})),
 			goptuna.StudyOptionDefineSearchSpace(braninSpace)).GetBestValue()
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +201,7 @@ func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)
 // The tracker records natural values, directions and failures.
 func TestTracker(t *testing.T) {
 	cands := table()
-	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, goptuna.NewInMemoryStorage(), goptuna.NewRandomSampler())
+	tr, err := NewTracker("study", cands, bayesopt.Options{Objective: bayesopt.Throughput}, goptuna.NewInMemoryStorage())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestTracker(t *testing.T) {
 		if err == nil && m.Status != "" {
 			err = tr.Finish(id, m)
 		}
-		if err != nil || !tr.Has(m.Config) {
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,9 +233,7 @@ func TestTracker(t *testing.T) {
 	if got := trials[1].InternalParams["workers"]; got != 4 {
 		t.Errorf("16 workers are ordinal %g, want 4", got)
 	}
-	if other := (data.Config{Workers: 3}); tr.Has(other) {
-		t.Error("a configuration outside the table is a candidate")
-	} else if _, err := tr.Start(other); err == nil {
+	if _, err := tr.Start(data.Config{Workers: 3}); err == nil {
 		t.Error("a trial of a configuration outside the table is accepted")
 	}
 }

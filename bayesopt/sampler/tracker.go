@@ -2,7 +2,6 @@ package sampler
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -25,10 +24,10 @@ import (
 //
 // A Tracker is not safe for concurrent use; evaluations may run concurrently.
 type Tracker struct {
-	study    *goptuna.Study
-	opts     bayesopt.Options
-	knobs    []ordinal
-	ordinals map[string][]float64 // of each candidate by its key, in the order of knobs
+	study      *goptuna.Study
+	opts       bayesopt.Options
+	candidates []data.Config
+	knobs      []ordinal
 }
 
 // ordinal is one knob with its sorted values.
@@ -41,64 +40,58 @@ type ordinal struct {
 // NewTracker returns a tracker with an empty study called name over the
 // candidates. The value of a trial is the objective in its natural unit, and
 // the study has the objective's direction.
-func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage, sampler goptuna.Sampler) (*Tracker, error) {
+func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage) (*Tracker, error) {
 	o, err := o.Validate()
 	if err != nil {
 		return nil, err
 	}
-	t := &Tracker{opts: o, knobs: ordinals(cands), ordinals: make(map[string][]float64, len(cands))}
-	for _, c := range cands {
-		row := make([]float64, len(t.knobs))
-		for k, knob := range t.knobs {
-			row[k] = float64(slices.Index(knob.values, knob.text(c)))
-		}
-		t.ordinals[c.Key()] = row
+	t, space := &Tracker{opts: o, candidates: cands, knobs: ordinals(cands)}, map[string]interface{}{}
+	for _, k := range t.knobs {
+		space[k.name] = k.distribution()
 	}
 	direction := goptuna.StudyDirectionMinimize
 	if o.Objective.Maximised() {
 		direction = goptuna.StudyDirectionMaximize
 	}
 	t.study, err = goptuna.CreateStudy(name, goptuna.StudyOptionLogger(nil), goptuna.StudyOptionStorage(storage),
-		goptuna.StudyOptionSampler(sampler), goptuna.StudyOptionDirection(direction),
-		goptuna.StudyOptionDefineSearchSpace(t.Space()))
+		goptuna.StudyOptionDirection(direction), goptuna.StudyOptionDefineSearchSpace(space))
 	if err != nil {
 		return nil, fmt.Errorf("create goptuna study %s: %w", name, err)
 	}
 	return t, nil
 }
 
-// ordinals returns the knobs that vary over the candidates.
+// ordinals returns the knobs that vary over the candidates, by name.
 func ordinals(cands []data.Config) []ordinal {
-	all := []ordinal{
-		{name: "gpu_type", text: func(c data.Config) string { return c.GPUType }},
-		{name: "mode", text: func(c data.Config) string { return string(c.ModeOrDefault()) }},
-		{name: "placement", text: func(c data.Config) string { return c.Placement.String() }},
-		{name: "nodes", text: func(c data.Config) string { return strconv.Itoa(c.NodeCount()) }},
-		{name: "workers", text: func(c data.Config) string { return strconv.Itoa(c.Workers) }},
-		{name: "ps", text: func(c data.Config) string { return strconv.Itoa(c.PS) }},
-		{name: "local_batch", text: func(c data.Config) string { return strconv.FormatFloat(c.LocalBatch, 'g', -1, 64) }},
-		{name: "accum_steps", text: func(c data.Config) string { return strconv.Itoa(c.AccumSteps) }},
+	texts := map[string]func(data.Config) string{
+		"gpu_type":    func(c data.Config) string { return c.GPUType },
+		"mode":        func(c data.Config) string { return string(c.ModeOrDefault()) },
+		"placement":   func(c data.Config) string { return c.Placement.String() },
+		"nodes":       func(c data.Config) string { return strconv.Itoa(c.NodeCount()) },
+		"workers":     func(c data.Config) string { return strconv.Itoa(c.Workers) },
+		"ps":          func(c data.Config) string { return strconv.Itoa(c.PS) },
+		"local_batch": func(c data.Config) string { return strconv.FormatFloat(c.LocalBatch, 'g', -1, 64) },
+		"accum_steps": func(c data.Config) string { return strconv.Itoa(c.AccumSteps) },
 	}
 	for _, n := range data.LayoutNames() {
-		all = append(all, ordinal{name: n, text: func(c data.Config) string { return c.Get(n) }})
+		texts[n] = func(c data.Config) string { return c.Get(n) }
 	}
-	names := map[string]bool{}
 	for _, c := range cands {
 		for n := range c.Extra {
-			names[n] = true
+			texts["x_"+n] = func(c data.Config) string { return c.Extra[n] }
 		}
 	}
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		all = append(all, ordinal{name: "x_" + n, text: func(c data.Config) string { return c.Extra[n] }})
-	}
-	for k := range all {
+	var all []ordinal
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		distinct := map[string]bool{}
 		for _, c := range cands {
-			distinct[all[k].text(c)] = true
+			distinct[texts[name](c)] = true
 		}
-		all[k].values = slices.SortedFunc(maps.Keys(distinct), compareValues)
+		if len(distinct) > 1 {
+			all = append(all, ordinal{name, texts[name], slices.SortedFunc(maps.Keys(distinct), compareValues)})
+		}
 	}
-	return slices.DeleteFunc(all, func(k ordinal) bool { return len(k.values) < 2 })
+	return all
 }
 
 // compareValues sorts numbers by value, before other text.
@@ -115,15 +108,6 @@ func compareValues(a, b string) int {
 // Study returns the goptuna study.
 func (t *Tracker) Study() *goptuna.Study { return t.study }
 
-// Space returns the search space as goptuna distributions by parameter name.
-func (t *Tracker) Space() map[string]interface{} {
-	space := make(map[string]interface{}, len(t.knobs))
-	for _, k := range t.knobs {
-		space[k.name] = k.distribution()
-	}
-	return space
-}
-
 func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 	return goptuna.DiscreteUniformDistribution{Low: 0, High: float64(len(k.values) - 1), Q: 1}
 }
@@ -131,14 +115,13 @@ func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 // Start records the start of a trial and returns its id. It fails for a
 // configuration that is not a candidate.
 func (t *Tracker) Start(c data.Config) (trialID int, err error) {
-	row, ok := t.ordinals[c.Key()]
-	if !ok {
+	if !slices.ContainsFunc(t.candidates, func(known data.Config) bool { return known.Key() == c.Key() }) {
 		return 0, fmt.Errorf("%s is not a candidate of the study", c)
 	}
 	id, err := t.study.Storage.CreateNewTrial(t.study.ID)
-	for k, knob := range t.knobs {
+	for _, knob := range t.knobs {
 		if err == nil {
-			err = t.study.Storage.SetTrialParam(id, knob.name, row[k], knob.distribution())
+			err = t.study.Storage.SetTrialParam(id, knob.name, float64(slices.Index(knob.values, knob.text(c))), knob.distribution())
 		}
 	}
 	if err != nil {
@@ -164,47 +147,4 @@ func (t *Tracker) Finish(trialID int, m data.Measurement) (err error) {
 		return fmt.Errorf("finish trial of %s: %w", m.Config, err)
 	}
 	return nil
-}
-
-// Has reports whether a configuration is a candidate.
-func (t *Tracker) Has(c data.Config) bool { return t.ordinals[c.Key()] != nil }
-
-// Propose returns ordinals for a trial, a new one if id is −1, by a relative
-// sampler. Parameters that it does not propose (all if s is nil or the space
-// has a single one) come from the study's sampler.
-func (t *Tracker) Propose(s goptuna.RelativeSampler, id int) (row []float64, err error) {
-	if id < 0 {
-		if id, err = t.study.Storage.CreateNewTrial(t.study.ID); err != nil {
-			return nil, err
-		}
-	}
-	trial := goptuna.FrozenTrial{ID: id, StudyID: t.study.ID}
-	var values map[string]float64
-	if s != nil {
-		if values, err = s.SampleRelative(t.study, trial, t.Space()); err != nil && !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
-			return nil, err
-		}
-	}
-	for _, knob := range t.knobs {
-		v, ok := values[knob.name]
-		if !ok {
-			if v, err = t.study.Sampler.Sample(t.study, trial, knob.name, knob.distribution()); err != nil {
-				return nil, fmt.Errorf("sample parameter %s: %w", knob.name, err)
-			}
-		}
-		row = append(row, v)
-	}
-	return row, nil
-}
-
-// Gap returns the squared distance of a proposal from a candidate, with every
-// knob scaled to [0, 1].
-func (t *Tracker) Gap(row []float64, candidate data.Config) float64 {
-	var s float64
-	at := t.ordinals[candidate.Key()]
-	for k, knob := range t.knobs {
-		d := (row[k] - at[k]) / float64(len(knob.values)-1)
-		s += d * d
-	}
-	return s
 }

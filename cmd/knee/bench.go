@@ -57,14 +57,10 @@ adds the share of tables that take 10 % more evaluations than random.`,
 			}
 			bar := a.progress()
 			s.Time, s.Done = objective == "time_s", bar.At
-			results, err := replay.Compare(cmd.Context(), tables, methods, s)
+			scores, err := replay.Compare(cmd.Context(), tables, methods, s)
 			bar.Close()
 			if err != nil {
 				return err
-			}
-			scores := make([]replay.Score, len(results))
-			for i, r := range results {
-				scores[i] = r.Score
 			}
 			if kinds {
 				scores = replay.ByKind(scores)

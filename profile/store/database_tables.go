@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/c-bata/goptuna"
 	"github.com/c-bata/goptuna/rdb.v2"
 	"gorm.io/gorm"
 
@@ -128,7 +127,7 @@ func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
 	case !errors.Is(err, gorm.ErrRecordNotFound):
 		return err
 	}
-	if d.tracker, err = sampler.NewTracker(name, o.Candidates, o.Search, d.goptuna, goptuna.NewRandomSampler()); err != nil {
+	if d.tracker, err = sampler.NewTracker(name, o.Candidates, o.Search, d.goptuna); err != nil {
 		return err
 	}
 	d.study = d.tracker.Study().ID
