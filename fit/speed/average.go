@@ -160,15 +160,14 @@ func (s *sampled) sample(q *question, a *answering) {
 	}
 }
 
-// noisy returns the draws with the process's uncertainty, further variance, and
-// the noise of a new run. The next call overwrites them.
-func (s *sampled) noisy(g *group, further float64) []float64 {
+// noisy adds the process's uncertainty and the noise of a new run to the draws.
+func (s *sampled) noisy(g *group) []float64 {
 	for _, post := range g.posteriors() {
 		for _, d := range post.mine {
-			s.buffer[d] = s.ln[d] + math.Sqrt(s.variance[d]+further)*post.gauss[d] + s.fresh[d]*post.noise[d]
+			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + s.fresh[d]*post.noise[d]
 		}
 	}
-	return s.buffer[:len(s.ln)]
+	return s.ln
 }
 
 // expected returns the mean step time over the draws, in seconds, without the

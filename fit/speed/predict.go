@@ -140,10 +140,11 @@ func (g *group) tiers(p *form.Point) float64 {
 func (q *question) prediction(s *sampled, a *answering) Prediction {
 	s.sample(q, a)
 	expected := s.expected()
-	e, median := estimate(s.noisy(q.g, 0))
-	if q.tiers > 0 { // they widen the interval, and do not move the value
-		wide, _ := estimate(s.noisy(q.g, q.tiers))
-		e.Lo, e.Hi = min(wide.Lo, e.Mean), max(wide.Hi, e.Mean)
+	e, median := estimate(s.noisy(q.g))
+	if q.tiers > 0 { // independent of the draws: half-widths add in squares
+		sd := math.Sqrt(q.tiers) * distuv.UnitNormal.Quantile(.95)
+		e.Lo = median * math.Exp(-math.Hypot(math.Log(median/e.Lo), sd))
+		e.Hi = median * math.Exp(math.Hypot(math.Log(e.Hi/median), sd))
 	}
 	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
