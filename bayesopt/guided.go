@@ -96,6 +96,13 @@ func (p *Problem) incumbent(post *Posterior) float64 {
 			best = min(best, p.expected(post, i))
 		}
 	}
+	if math.IsInf(best, 1) && p.Options.Deadline == 0 && p.Successes > 0 {
+		// Only configurations outside the table were measured: use the best
+		// posterior mean in the table.
+		for i := range p.cands {
+			best = min(best, p.expected(post, i))
+		}
+	}
 	return best
 }
 

@@ -99,6 +99,31 @@ func TestParametricMean(t *testing.T) {
 	}
 }
 
+// Measurements outside the table alone, as of a study narrowed later, tell which
+// of the table is fast.
+func TestGuidedLearnsOutsideTheTable(t *testing.T) {
+	all := table("a100")
+	s, err := NewGuided(Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h History
+	for _, c := range all {
+		if c.LocalBatch == 64 {
+			h.Measured = append(h.Measured, measure(c))
+		} else {
+			h.Candidates = append(h.Candidates, c)
+		}
+	}
+	next, err := s.Next(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Config.Workers < 8 || next.Config.LocalBatch != 128 {
+		t.Errorf("suggested %s, want many workers and the largest batch: %s", next.Config, next.Reason)
+	}
+}
+
 func TestStartIsCheapAndCoversModes(t *testing.T) {
 	var cands []data.Config
 	for _, m := range data.Modes() {
