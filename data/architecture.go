@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"io"
 	"reflect"
 	"strconv"
@@ -17,19 +18,60 @@ type Architecture struct {
 	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
 }
 
+// ArchitectureNames returns the names of the columns of an architecture, of
+// which the first is a number, the others are counts.
+func ArchitectureNames() []string {
+	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
+}
+
+func (a *Architecture) count(name string) *int {
+	return map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "seq_len": &a.SeqLen, "vocab": &a.Vocab, "experts": &a.Experts}[name]
+}
+
 // architectureColumns are the columns of measurements.csv for the model that is
 // trained.
-func architectureColumns() []columnOf[Measurement] {
-	type M = Measurement
-	return []columnOf[M]{
-		numbers("model_parameters", Positive("parameters"), func(m *M) *float64 { return &m.Parameters }),
-		counts("layers", 1, func(m *M) *int { return &m.Layers }),
-		counts("hidden", 1, func(m *M) *int { return &m.Hidden }),
-		counts("heads", 1, func(m *M) *int { return &m.Heads }),
-		counts("seq_len", 1, func(m *M) *int { return &m.SeqLen }),
-		counts("vocab", 1, func(m *M) *int { return &m.Vocab }),
-		counts("experts", 1, func(m *M) *int { return &m.Experts }),
+func architectureColumns() (all []columnOf[Measurement]) {
+	for _, name := range ArchitectureNames() {
+		c := counts(name, 1, func(m *Measurement) *int { return m.Architecture.count(name) })
+		if name == "model_parameters" {
+			c = numbers(name, Positive("parameters"), func(m *Measurement) *float64 { return &m.Parameters })
+		}
+		all = append(all, c)
 	}
+	return all
+}
+
+// Column returns the text of a column, empty if it is not known.
+func (a Architecture) Column(name string) string {
+	if n := a.count(name); n != nil {
+		return formatCount(*n)
+	}
+	return formatFloat(a.Parameters)
+}
+
+// SetColumn sets a column. It changes nothing if text is no number.
+func (a *Architecture) SetColumn(name, text string) {
+	v, err := strconv.ParseFloat(text, 64)
+	switch n := a.count(name); {
+	case err != nil:
+	case n != nil:
+		*n = int(v)
+	default:
+		a.Parameters = v
+	}
+}
+
+// Or returns the architecture with what is not known taken from another: the
+// number of parameters only if nothing is known that it depends on.
+func (a Architecture) Or(other Architecture) Architecture {
+	if a.Layers > 0 || a.Hidden > 0 || a.Experts > 0 {
+		other.Parameters = 0
+	}
+	if a.Parameters > 0 {
+		other.Layers, other.Hidden, other.Heads, other.Experts = 0, 0, 0, 0
+	}
+	return Architecture{cmp.Or(a.Parameters, other.Parameters), cmp.Or(a.Layers, other.Layers), cmp.Or(a.Hidden, other.Hidden),
+		cmp.Or(a.Heads, other.Heads), cmp.Or(a.SeqLen, other.SeqLen), cmp.Or(a.Vocab, other.Vocab), cmp.Or(a.Experts, other.Experts)}
 }
 
 // Known reports whether enough is known to count operations and bytes:

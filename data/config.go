@@ -36,20 +36,21 @@ func (m Mode) UsesPS() bool { return m == PSSync || m == PSAsync }
 
 // Config is one configuration of a job: a point of the search space.
 //
-// A Config is a value: its methods never change it, and two configurations
-// are the same configuration if and only if their Keys are equal.
+// A Config is a value: its methods never change it, and two configurations of a
+// model are the same configuration if and only if their Keys are equal.
 type Config struct {
-	Job        string            `json:"job,omitempty"`
-	GPUType    string            `json:"gpu_type,omitempty"`    // "a100", "t4", "cpu", …
-	Mode       Mode              `json:"mode,omitempty"`        // empty means AllReduce
-	Placement  Placement         `json:"placement,omitempty"`   // workers per node; nil if not known
-	Nodes      int               `json:"nodes,omitempty"`       // 0 if not known
-	Workers    int               `json:"workers"`               // ≥ 1
-	PS         int               `json:"ps,omitempty"`          // parameter servers
-	LocalBatch float64           `json:"local_batch,omitempty"` // samples per replica (worker, without a layout) per micro-step; 0 if not known
-	AccumSteps int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
-	Layout                       // how the model is divided over the workers
-	Extra      map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
+	Job          string            `json:"job,omitempty"`
+	GPUType      string            `json:"gpu_type,omitempty"`    // "a100", "t4", "cpu", …
+	Mode         Mode              `json:"mode,omitempty"`        // empty means AllReduce
+	Placement    Placement         `json:"placement,omitempty"`   // workers per node; nil if not known
+	Nodes        int               `json:"nodes,omitempty"`       // 0 if not known
+	Workers      int               `json:"workers"`               // ≥ 1
+	PS           int               `json:"ps,omitempty"`          // parameter servers
+	LocalBatch   float64           `json:"local_batch,omitempty"` // samples per replica (worker, without a layout) per micro-step; 0 if not known
+	AccumSteps   int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
+	Layout                         // how the model is divided over the workers
+	Architecture                   // of the model, which Key leaves out
+	Extra        map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
 }
 
 // GlobalBatch returns the samples one optimizer step consumes over all

@@ -26,7 +26,9 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 		t.given["job"] = "any" // the job is that of the model
 	}
 	err = t.Each(func(row *Row) error {
-		c := mr.config(row)
+		m := Measurement{Config: mr.config(row)}
+		readInto(row, &m, architectureColumns())
+		c := m.Config
 		if anyJob {
 			c.Job = ""
 		}

@@ -6,11 +6,11 @@ import (
 )
 
 func TestReadConfigs(t *testing.T) {
-	rows, warnings, err := ReadConfigs(strings.NewReader("workers,ps,mode,local_batch,step_time_s,x_depth,colour\n2,1,ps-sync,16,0.5,3,red\n4,2,ps-async,32,,,\n"), "c.csv")
+	rows, warnings, err := ReadConfigs(strings.NewReader("workers,ps,mode,local_batch,step_time_s,x_depth,colour,seq_len\n2,1,ps-sync,16,0.5,3,red,512\n4,2,ps-async,32,,,,\n"), "c.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 2 || rows[0].Workers != 2 || rows[0].PS != 1 || rows[0].Extra["depth"] != "3" || rows[1].Mode != PSAsync || rows[1].Source.Line != 3 {
+	if len(rows) != 2 || rows[0].Workers != 2 || rows[0].PS != 1 || rows[0].Extra["depth"] != "3" || rows[0].SeqLen != 512 || rows[1].Mode != PSAsync || rows[1].Source.Line != 3 {
 		t.Errorf("rows = %+v", rows)
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "colour") {

@@ -43,7 +43,6 @@ type Measurement struct {
 	StartSeconds float64   `json:"start_seconds,omitempty"`     // seconds from launch to the first step, without queueing
 	PeakMemory   float64   `json:"peak_memory_bytes,omitempty"` // of the worker with the most
 	GPUMemory    float64   `json:"gpu_memory_bytes,omitempty"`  // of a device
-	Architecture           // of the model
 	StartedAt    time.Time `json:"started_at,omitzero"`
 	Source       Source    `json:"-"` // where it was read from
 }

@@ -35,7 +35,7 @@ func otherUnit(ms []Measurement) string {
 		c := ms[i].Config
 		samples := c.LocalBatch * float64(c.AccumSteps+1)
 		c.Workers, c.Nodes, c.Placement, c.PS, c.LocalBatch, c.AccumSteps = 0, 0, nil, 0, 0, 0
-		rows = append(rows, row{&ms[i], fmt.Sprint(samples > 0, c.Key()), cmp.Or(samples, 1/float64(ms[i].Workers))})
+		rows = append(rows, row{&ms[i], fmt.Sprint(samples > 0, c.Key(), c.Architecture), cmp.Or(samples, 1/float64(ms[i].Workers))})
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.StepTime, b.StepTime)) })
 	for i := 1; i < len(rows); i++ {

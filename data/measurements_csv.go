@@ -48,7 +48,7 @@ func (s *sample) add(m Measurement) {
 		s.rows = append(s.rows, m)
 		return
 	}
-	key := m.Key() + "|" + string(m.Status)
+	key := fmt.Sprint(m.Key(), m.Architecture, m.Status)
 	s.seen[key]++
 	switch i := s.draw.IntN(s.seen[key]); {
 	case s.seen[key] <= s.most:

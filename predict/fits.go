@@ -59,7 +59,8 @@ func coveredBy(c, ran data.Config) bool {
 			return false
 		}
 	}
-	return c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= samples &&
+	sized := ran.Architecture.Zero() || c.Architecture == ran.Architecture.Or(c.Architecture)
+	return sized && c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= samples &&
 		inFlight(c) <= inFlight(ran) && (c.Workers == 1) == (ran.Workers == 1) &&
 		(c.Sharding == "" || c.Workers >= ran.Workers)
 }

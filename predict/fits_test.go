@@ -142,10 +142,16 @@ func TestCoveredBy(t *testing.T) {
 	sharded := func(degree int) data.Config {
 		return data.Config{Workers: 8, LocalBatch: 4, Layout: data.Layout{TP: degree, PP: degree, EP: degree, Sharding: "zero3"}}
 	}
+	length := func(tokens int) data.Config {
+		c := sharded(1)
+		c.SeqLen = tokens
+		return c
+	}
 	for _, x := range []struct {
 		c, ran data.Config
 		want   bool
 	}{
+		{length(512), length(512), true}, {length(1024), length(512), false}, {length(512), sharded(1), true},
 		{sharded(1), sharded(0), true}, {sharded(0), sharded(1), true}, {sharded(2), sharded(1), false},
 		{piped(7), piped(1), false}, {piped(1), piped(7), true}, {piped(63), piped(3), true},
 	} {

@@ -192,8 +192,9 @@ func (l *loop) resume(u store.Unfinished) error {
 	if err != nil {
 		return err
 	}
-	m := data.Measurement{Config: u.Config, Architecture: l.r.Study.Model, Status: data.Failed, PricePerHour: Price(l.r.Study, u.Config),
+	m := data.Measurement{Config: u.Config, Status: data.Failed, PricePerHour: Price(l.r.Study, u.Config),
 		Error: fmt.Sprintf("%d profilers died while running it", u.Losses)}
+	m.Architecture = l.r.Study.Model
 	return l.r.record(outcome{trial: t, measurement: m})
 }
 

@@ -247,8 +247,9 @@ func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second
 // conclude turns what was read of a trial, the seconds that it took, 0 if not
 // known, and how its launch ended into its outcome.
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err error) outcome {
-	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config), Architecture: r.Study.Model}}
+	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config)}}
 	end := &out.measurement
+	end.Architecture = r.Study.Model
 	var failure *launch.Failure
 	warn := func(format string, a ...any) {
 		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})

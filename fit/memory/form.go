@@ -133,7 +133,7 @@ var length = within(4)
 // nor derivable, known is false, and full typical but without a vocabulary.
 func complete(a data.Architecture) (full data.Architecture, guessed Gaussian, known bool) {
 	if a.Parameters == 0 && (a.Layers == 0 || a.Hidden == 0) {
-		return data.Architecture{Layers: cmp.Or(a.Layers, 24), Hidden: 2048, Heads: 16, SeqLen: 2048}, guessed, false
+		return data.Architecture{Layers: cmp.Or(a.Layers, 24), Hidden: 2048, Heads: 16, SeqLen: cmp.Or(a.SeqLen, 2048)}, guessed, false
 	}
 	if a.Layers == 0 || a.Hidden == 0 {
 		layer := 4 + 8*float64(max(a.Experts, 1)) // parameters of a layer over the square of the hidden size

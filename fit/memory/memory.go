@@ -188,7 +188,7 @@ func (m *Model) For(a data.Architecture) *Model {
 
 // point returns the point of a configuration of this job.
 func (m *Model) point(c data.Config) point {
-	p := pointOf(c, m.Architecture)
+	p := pointOf(c, m.For(c.Architecture.Or(m.Architecture)).Architecture)
 	m.relate(&p, c)
 	return p
 }

@@ -77,7 +77,9 @@ func TestExpertsUncounted(t *testing.T) {
 	for name, size := range map[string]data.Architecture{"parameters": {Parameters: 32e9}, "layers": {Layers: 32, Hidden: 4096}} {
 		var ms []data.Measurement
 		for _, ep := range []int{8, 8, 4, 2} {
-			ms = append(ms, data.Measurement{Config: config(32, 1, data.Layout{EP: ep, Recompute: "full"}), Architecture: size, Status: data.OK, StepTime: 1, PeakMemory: peak(ep)})
+			sized := config(32, 1, data.Layout{EP: ep, Recompute: "full"})
+			sized.Architecture = size
+			ms = append(ms, data.Measurement{Config: sized, Status: data.OK, StepTime: 1, PeakMemory: peak(ep)})
 		}
 		before := math.Inf(1)
 		for _, rows := range [][]data.Measurement{ms[:2], ms} {
@@ -104,6 +106,19 @@ func TestDirections(t *testing.T) {
 			if peak(order[i+1]) > peak(order[i])*1.0001 {
 				t.Errorf("%s needs %.3g, %s %.3g", order[i+1], peak(order[i+1]), order[i], peak(order[i]))
 			}
+		}
+	}
+}
+
+// A configuration has the size that it gives, else that of the model; of a network of
+// unknown size the length of a sample counts too.
+func TestOwnLength(t *testing.T) {
+	for _, a := range []data.Architecture{gpt, {SeqLen: 2048}} {
+		m, long := Fit(nil, a, 1), config(16, 8, data.Layout{})
+		long.SeqLen = 8192
+		short := m.Predict(config(16, 8, data.Layout{})).Peak
+		if got, want := m.Predict(long).Peak, m.For(long.Architecture.Or(a)).Predict(config(16, 8, data.Layout{})).Peak; got != want || got.Mean < 1.5*short.Mean {
+			t.Errorf("of %+v: 8192 tokens need %v, as another size %v, 2048 tokens %v", a, got, want, short)
 		}
 	}
 }

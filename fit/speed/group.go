@@ -31,7 +31,8 @@ type group struct {
 	ranges    []measuredRange // by GPU type
 	borrowed  []borrowed      // by GPU type
 	scale     form.Scale
-	arch      data.Architecture // of the job; zero if unknown
+	arch      data.Architecture // of the job, most frequent; zero if unknown
+	asked     data.Architecture // of all predictions, see [Model.For]
 	prior     *prior.Speed
 	task      *task
 	z         []float64
@@ -142,7 +143,7 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 		c.LocalBatch = 0
 	}
 	p = form.NewPoint(c, g.scale)
-	p.Type, p.Offsets = t, form.OffsetsOf(g.arch)
+	p.Type, p.Offsets = t, form.OffsetsOf(c.Architecture.Or(g.arch))
 	if c.GPUType == "cpu" {
 		p.Offsets = p.Offsets.OfComputing()
 	}
@@ -153,15 +154,12 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 // prepare sets up form, prior and observations of the group.
 func (g *group) prepare() error {
 	g.pts = make([]form.Point, len(g.rows))
-	steps, arch := make([]float64, len(g.rows)), g.arch
+	steps := make([]float64, len(g.rows))
 	for i := range g.rows {
-		if !g.rows[i].Architecture.Zero() {
-			g.arch = g.rows[i].Architecture
-		}
 		g.pts[i], _ = g.point(g.rows[i].Config)
 		steps[i] = g.rows[i].StepTime
 	}
-	g.arch, g.scale.Unit = arch, form.Unit(g.pts, steps)
+	g.scale.Unit = form.Unit(g.pts, steps)
 	f := form.Families()[g.family].New(g.mode, g.pts, g.scale, slices.Contains(g.types, "cpu"))
 	k := &kernel{Kernel: g.prior.Kernel, tail: g.prior.Tail, shared: 1 - g.prior.Own, smooth: true, center: g.center()}
 	if !g.learned() {

@@ -78,6 +78,10 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 	if m.warnings = ignoreLayouts(ok); m.warnings != nil {
 		s.ignoreLayouts = true
 	}
+	sizes := sizeKnobs(ok)
+	setKnobs(ok, sizes)
+	s.HeldOut = slices.Clone(s.HeldOut)
+	setKnobs(s.HeldOut, sizes)
 	for _, part := range parts(ok, s.Family) {
 		g, err := newGroup(part, s)
 		if err == nil {
@@ -269,9 +273,10 @@ func checkConfig(c data.Config, a data.Architecture) error {
 	return nil
 }
 
-// For returns the model of the same job with another size of its network:
-// operations, launches and messages scale with the size. Under families other
-// than layout, or if the size is unknown, predictions stay the same.
+// For returns the model of the same job with another size of its network,
+// whatever that of the configurations. With layouts of known sizes operations, launches and messages scale
+// with it; else what was measured at several values (seq_len, say) is a knob, and
+// anything else makes predictions uncertain.
 func (m *Model) For(a data.Architecture) *Model {
 	if a.Zero() {
 		return m
@@ -280,7 +285,7 @@ func (m *Model) For(a data.Architecture) *Model {
 	out.groups = slices.Clone(m.groups)
 	for i, g := range out.groups {
 		sized := *g
-		sized.arch = a
+		sized.asked = a
 		out.groups[i] = &sized
 	}
 	return &out

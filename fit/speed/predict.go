@@ -3,6 +3,8 @@ package speed
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -116,8 +118,33 @@ func (m *Model) ask(c data.Config) (question, error) {
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
+		other, why := g.resized(c)
+		q.further += other
+		if q.why != "" {
+			why = append(why, q.why)
+		}
+		q.why = strings.Join(why, "; ")
 	}
 	return q, nil
+}
+
+// resized returns the variance of ln step time because columns of the network's
+// size differ from the one value measured, which shows no effect; a number has a
+// slope from the prior of knobs.
+func (g *group) resized(c data.Config) (variance float64, why []string) {
+	if g.family == form.LayoutFamily && g.arch.Known() {
+		return 0, nil
+	}
+	slope := g.prior.Forms["slopes"]["knob"]
+	for _, name := range data.ArchitectureNames() {
+		measured, _ := strconv.ParseFloat(g.arch.Column(name), 64)
+		asked, _ := strconv.ParseFloat(c.Architecture.Column(name), 64)
+		if measured > 0 && asked > 0 && measured != asked && !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.name == name }) {
+			variance += (sq(slope.Mean) + sq(slope.SD)) * sq(math.Log(asked/measured))
+			why = append(why, name+" "+amount(asked)+", measured "+amount(measured))
+		}
+	}
+	return variance, why
 }
 
 // tiers returns the variance of ln step time because communication of more
@@ -156,7 +183,7 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 		c.Workers = c.Placement.Workers()
 	}
 	fail := func(err error) (*group, int, data.Config, error) { return nil, -1, c, err }
-	if err := checkConfig(c, m.Architecture()); err != nil {
+	if err := checkConfig(c, c.Architecture.Or(m.Architecture())); err != nil {
 		return fail(err)
 	}
 	types := m.GPUTypes()
@@ -192,14 +219,20 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 	if c.LocalBatch <= 0 && g.ranges[t].Local[1] > 0 {
 		c.LocalBatch = form.NewPoint(c, g.scale).Batch
 	}
+	c.Architecture = g.asked.Or(c.Architecture).Or(g.arch)
 	var err error
-	c.Extra, err = g.complete(c.Extra)
+	c.Extra, err = g.complete(c.Extra, c.Architecture)
+	for _, name := range data.ArchitectureNames() {
+		if v := c.Extra[name]; v != "" {
+			c.Architecture.SetColumn(name, v)
+		}
+	}
 	return g, t, c, err
 }
 
-// complete fills in unset knobs with their most frequent values, and refuses
-// invalid numbers.
-func (g *group) complete(extra map[string]string) (map[string]string, error) {
+// complete fills in unset knobs with those of the network's size, else their most
+// frequent values, and refuses invalid numbers.
+func (g *group) complete(extra map[string]string, size data.Architecture) (map[string]string, error) {
 	if len(g.knobs) == 0 {
 		return extra, nil
 	}
@@ -213,8 +246,13 @@ func (g *group) complete(extra map[string]string) (map[string]string, error) {
 			continue
 		}
 		v, ok := full[k.name]
-		if !ok && k.usual != "" {
-			full[k.name] = k.usual
+		if !ok {
+			if v = size.Column(k.name); v == "" {
+				v = k.usual
+			}
+			if v != "" {
+				full[k.name] = v
+			}
 		}
 		if _, known := k.coordinates(nil, v); ok && k.numeric && !known {
 			want := "a number, as measured: " + span([2]float64{k.lo, k.hi})
@@ -256,8 +294,8 @@ func (m *Model) Layouts(gpuType string) []data.Measurement {
 // Architecture returns the size of the job's network, zero if unknown.
 func (m *Model) Architecture() data.Architecture {
 	for _, g := range m.groups {
-		if !g.arch.Zero() {
-			return g.arch
+		if a := g.asked.Or(g.arch); !a.Zero() {
+			return a
 		}
 	}
 	return data.Architecture{}

@@ -1,0 +1,90 @@
+package speed
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+// sized returns measurements of a network of 12 layers whose step time grows with
+// the length of a sample like attention, t = (a·s + b·s²)·batch.
+func sized(lengths ...int) (ms []data.Measurement) {
+	for _, s := range lengths {
+		for _, batch := range []float64{2, 4} {
+			c := data.Config{Job: "j", GPUType: "a100", Workers: 1, Nodes: 1, LocalBatch: batch}
+			c.SeqLen, c.Layers = s, 12
+			ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: lengthTime(s) * batch})
+		}
+	}
+	return ms
+}
+
+func lengthTime(s int) float64 { return 2e-5*float64(s) + 1e-8*float64(s)*float64(s) }
+
+// The length of a sample is a knob if it varies: measured in the columns of the
+// network's size, asked for there, as a knob, or as another size of the network.
+func TestSampleLengthCounts(t *testing.T) {
+	m, err := fitAll(sized(512, 1024, 2048, 4096), Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []int{3072, 8192} {
+		asked := sized(s)[0].Config
+		knob := asked
+		knob.Architecture, knob.Extra = data.Architecture{}, map[string]string{"seq_len": asked.Column("seq_len")}
+		bare := knob
+		bare.Extra = nil
+		p, err := m.Predict(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 2 * lengthTime(s); math.Abs(math.Log(p.StepTime.Mean/want)) > .15 || p.StepTime.Lo > want || p.StepTime.Hi < want {
+			t.Errorf("length %d: %v, want %.3g", s, p.StepTime, want)
+		}
+		if p.Extrapolated != (s > 4096) {
+			t.Errorf("length %d: extrapolated %v: %s", s, p.Extrapolated, p.Why)
+		}
+		for name, other := range map[string]func() (Prediction, error){
+			"knob":         func() (Prediction, error) { return m.Predict(knob) },
+			"other size":   func() (Prediction, error) { return m.For(asked.Architecture).Predict(bare) },
+			"PredictAll":   func() (Prediction, error) { ps, err := m.PredictAll([]data.Config{asked}); return ps[0], err },
+			"all, as knob": func() (Prediction, error) { ps, err := m.PredictAll([]data.Config{knob}); return ps[0], err },
+		} {
+			if q, err := other(); err != nil || math.Abs(q.StepTime.Mean/p.StepTime.Mean-1) > 1e-9 {
+				t.Errorf("length %d as %s: %v, %v; want %v", s, name, q.StepTime, err, p.StepTime)
+			}
+		}
+	}
+	if c, err := m.Resolve(data.Config{Workers: 1, LocalBatch: 2, Extra: map[string]string{"seq_len": "3072"}}); err != nil || c.SeqLen != 3072 {
+		t.Errorf("resolved length %d, %v; want 3072, for the memory", c.SeqLen, err)
+	}
+	if !slices.ContainsFunc(m.Knobs("a100", data.AllReduce), func(k Knob) bool { return k.Name == "seq_len" && k.Numeric }) {
+		t.Errorf("knobs %v, want seq_len", m.Knobs("a100", data.AllReduce))
+	}
+}
+
+// With one length measured its effect is unknown, which widens predictions at
+// others.
+func TestUnmeasuredLength(t *testing.T) {
+	m, err := fitAll(sized(1024), Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := m.Predict(sized(1024)[0].Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := m.Predict(sized(4096)[0].Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2 * lengthTime(4096); other.StepTime.Lo > want || other.StepTime.Hi < want || same.StepTime.Hi/same.StepTime.Lo > 2 {
+		t.Errorf("lengths 1024 and 4096: %v, %v; want the second to hold %.3g", same.StepTime, other.StepTime, want)
+	}
+	if same.Extrapolated || !strings.Contains(other.Why, "seq_len 4096, measured 1024") {
+		t.Errorf("extrapolated: %q, %q; want the second alone, for its length", same.Why, other.Why)
+	}
+}
