@@ -34,10 +34,12 @@ const leftOut = 1e4
 
 // screen leaves out outliers, the worst first, at most a fifth of the rows: with
 // more, the form is more likely wrong. A suspect is judged by a fit without it,
-// since it increases the noise.
+// since it increases the noise. One outside the range of the others stays, as the
+// form may be wrong there, and so does one whose runs agree.
 func (g *group) screen(ctx context.Context) error {
+	cleared := map[int]bool{}
 	for left := len(g.rows) / minScreen; left > 0; left-- {
-		worst := g.worst()
+		worst := g.worst(cleared)
 		if worst < 0 {
 			return nil
 		}
@@ -58,13 +60,16 @@ func (g *group) screen(ctx context.Context) error {
 		}
 		miss := misses[worst]
 		sd := math.Sqrt(max(sq(sds[worst])-leftOut, 0))
-		says := g.rows[worst].contradicted(miss, len(g.rows)-1)
-		if off := math.Abs(miss); off <= math.Log(outlierFactor) || off <= outlierDeviations*sd {
+		r, off := &g.rows[worst], math.Abs(miss)
+		says := r.contradicted(miss, len(g.rows)-1)
+		agree := r.freedom > 0 && math.Sqrt(r.within/r.freedom)*outlierDeviations < off
+		edge := g.ranges[slices.Index(g.types, r.GPUType)].outside(r.Config, g.scale.Fixed) != ""
+		if off <= math.Log(outlierFactor) || off <= outlierDeviations*sd || agree || edge {
 			*g = before
-			if off > outlierDeviations*sd && off > math.Log(warnFactor) {
+			if cleared[worst] = true; off > outlierDeviations*sd && off > math.Log(warnFactor) && !agree {
 				g.outliers = append(g.outliers, says+": measure it again, or remove it if the run was disturbed")
 			}
-			return nil
+			continue
 		}
 		g.outliers = append(g.outliers, says+": left out"+unlessKnobs(g.knobs))
 		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
@@ -73,12 +78,12 @@ func (g *group) screen(ctx context.Context) error {
 }
 
 // worst returns the row with the largest standardised leave-one-out residual
-// beyond warnFactor; −1 if none.
-func (g *group) worst() int {
+// beyond warnFactor that is not cleared; −1 if none.
+func (g *group) worst(cleared map[int]bool) int {
 	misses, sds, _ := g.leaveOneOut()
 	at, most := -1, 0.
 	for i := range misses {
-		if g.rows[i].inflated == 0 && math.Abs(misses[i]) > math.Log(warnFactor) && math.Abs(misses[i]/sds[i]) > most {
+		if g.rows[i].inflated == 0 && !cleared[i] && math.Abs(misses[i]) > math.Log(warnFactor) && math.Abs(misses[i]/sds[i]) > most {
 			at, most = i, math.Abs(misses[i]/sds[i])
 		}
 	}

@@ -1,0 +1,57 @@
+package speed
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"knee/data"
+)
+
+// fixedBatch returns step times of a global batch of 2048 on nodes of eight.
+func fixedBatch(times map[int]float64) (ms []data.Measurement) {
+	for _, workers := range []int{8, 16, 32, 64, 128, 256} {
+		if t := times[workers]; t > 0 {
+			ms = append(ms, data.Measurement{Status: data.OK, StepTime: t, Config: data.Config{Job: "j", GPUType: "a100",
+				Workers: workers, Nodes: workers / 8, LocalBatch: 2048 / float64(workers)}})
+		}
+	}
+	return ms
+}
+
+// A slow largest size may be a slower tier of the network, which no form
+// foresees: it stays, with a warning, and so does one inside the range whose runs
+// agree. A single one inside is left out.
+func TestSlowRows(t *testing.T) {
+	clean := map[int]float64{8: 1.25, 16: .655, 32: .36, 64: .21, 128: .135, 256: .1}
+	for name, x := range map[string]struct {
+		slow, runs, leftOut int
+		warned              string
+	}{"edge": {256, 1, 0, "measure it again"}, "repeated": {32, 2, 0, ""}, "inside": {32, 1, 1, "left out"}} {
+		times := map[int]float64{}
+		for k, v := range clean {
+			times[k] = v
+		}
+		times[x.slow] *= 12
+		ms := fixedBatch(times)
+		if at := slices.IndexFunc(ms, func(m data.Measurement) bool { return m.Workers == x.slow }); x.runs > 1 {
+			again := ms[at]
+			again.StepTime *= 1.01
+			ms = append(ms, again)
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leftOut := 0
+		for _, r := range m.groups[0].rows {
+			if r.inflated > 0 {
+				leftOut++
+			}
+		}
+		words := strings.Join(m.Warnings(), "\n")
+		if leftOut != x.leftOut || x.warned != "" && !strings.Contains(words, x.warned) || x.warned == "" && strings.Contains(words, "measurements say") {
+			t.Errorf("%s: %d left out, want %d; warnings %q, want %q", name, leftOut, x.leftOut, words, x.warned)
+		}
+	}
+}
