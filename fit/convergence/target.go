@@ -140,7 +140,7 @@ func (c *Curve) metAtOnce(low Point, target float64) Answer {
 	if first.Loss > target {
 		a.Steps.Hi = low.X
 	}
-	a.Notes = []string{fmt.Sprintf("the record, from %.4g to %.4g, meets the target from its beginning: is that in the same unit?",
+	a.Notes = []string{fmt.Sprintf("the record, from %.4g to %.4g, meets the target from its beginning: is that in the same unit, and meant to fall? A metric rises once its record does",
 		c.fromLoss(first.Loss), c.fromLoss(c.Recorded[len(c.Recorded)-1].Loss))}
 	return a
 }
