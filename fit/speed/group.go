@@ -256,6 +256,8 @@ func slopeKind(name string) string {
 		return "third_order"
 	case strings.HasPrefix(name, "x_") && strings.Contains(name, "="):
 		return "level"
+	case slices.Contains(data.ArchitectureNames(), strings.TrimPrefix(name, "x_")):
+		return strings.TrimPrefix(name, "x_")
 	case strings.HasPrefix(name, "x_"):
 		return "knob"
 	}

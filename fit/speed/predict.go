@@ -99,6 +99,7 @@ type question struct {
 	g       *group
 	p       form.Point
 	further float64 // further variance of ln step time
+	shift   float64 // of its mean
 	tiers   float64 // the same, of tiers of the network beyond the measured workers
 	why     string
 	count   int
@@ -118,8 +119,8 @@ func (m *Model) ask(c data.Config) (question, error) {
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
-		other, why := g.resized(c)
-		q.further += other
+		shift, other, why := g.resized(c)
+		q.shift, q.further = shift, q.further+other
 		if q.why != "" {
 			why = append(why, q.why)
 		}
@@ -128,23 +129,23 @@ func (m *Model) ask(c data.Config) (question, error) {
 	return q, nil
 }
 
-// resized returns the variance of ln step time because columns of the network's
-// size differ from the one value measured, which shows no effect; a number has a
-// slope from the prior of knobs.
-func (g *group) resized(c data.Config) (variance float64, why []string) {
+// resized returns mean and variance of the change of ln step time because columns
+// of the network's size differ from the one value measured: each has a slope from
+// the prior.
+func (g *group) resized(c data.Config) (mean, variance float64, why []string) {
 	if g.family == form.LayoutFamily && g.arch.Known() {
-		return 0, nil
+		return 0, 0, nil
 	}
-	slope := g.prior.Forms["slopes"]["knob"]
 	for _, name := range data.ArchitectureNames() {
 		measured, _ := strconv.ParseFloat(g.arch.Column(name), 64)
 		asked, _ := strconv.ParseFloat(c.Architecture.Column(name), 64)
 		if measured > 0 && asked > 0 && measured != asked && !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.name == name }) {
-			variance += (sq(slope.Mean) + sq(slope.SD)) * sq(math.Log(asked/measured))
+			slope, ln := g.prior.Forms["slopes"][slopeKind(name)], math.Log(asked/measured)
+			mean, variance = mean+slope.Mean*ln, variance+sq(slope.SD*ln)
 			why = append(why, name+" "+amount(asked)+", measured "+amount(measured))
 		}
 	}
-	return variance, why
+	return mean, variance, why
 }
 
 // tiers returns the variance of ln step time because communication of more

@@ -74,6 +74,17 @@ func start() *prior.Speed {
 				"third_order": about(0, 1/math.Sqrt(210)),
 				"level":       about(0, .5), // words differ by a factor of e^½
 				"links":       about(0, within),
+				// Operations of a sample grow with the parameters and, of a
+				// transformer, with the layers, the square of the hidden size and
+				// the tokens; launches lower that, attention over long samples
+				// raises it (Narayanan et al., SC'21, appendix).
+				"model_parameters": about(1, within/2.),
+				"layers":           about(1, within/2.),
+				"hidden":           about(2, within/2.),
+				"seq_len":          about(1, within/2.),
+				"heads":            about(0, within/2.),
+				"vocab":            about(0, within/2.),
+				"experts":          about(0, within/2.),
 			},
 		},
 		// The form is right within a twentieth over a factor of e, runs repeat
