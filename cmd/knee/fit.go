@@ -68,17 +68,18 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 				}
 				settings.Others = append(settings.Others, other.Model)
 			}
-			busy := a.progress().Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
+			bar := a.progress()
+			defer bar.Close()
+			bar.Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
 			m, err := fit.FitContext(cmd.Context(), ms, settings)
-			busy.Close()
+			bar.Close()
 			if err != nil {
 				return err
 			}
 			if err := curve.add(a, m, points); err != nil {
 				return err
 			}
-			busy = a.progress().Busy("holding measurements out of every family")
-			defer busy.Close()
+			bar.Busy("holding measurements out of every family")
 			res, err := newFitResult(cmd.Context(), m)
 			if err != nil {
 				return err
@@ -87,12 +88,12 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 				return err
 			}
 			if !noAdvice {
-				busy.Now("weighing what one more measurement would buy")
+				bar.Busy("weighing what one more measurement would buy")
 				if err := res.advise(m); err != nil {
 					return err
 				}
 			}
-			busy.Close()
+			bar.Close()
 			a.warn(m.Warnings()...)
 			if err := res.print(a.stdout, out); err != nil {
 				return err
