@@ -163,7 +163,13 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 	if f == "csv" {
 		rows := export.Rows(plan)
-		return &table{columns: rows[0], rows: rows[1:]}
+		t := &table{columns: rows[0], rows: make([][]any, len(rows)-1)}
+		for i, row := range rows[1:] {
+			for _, text := range row {
+				t.rows[i] = append(t.rows[i], text)
+			}
+		}
+		return t
 	}
 	was := map[string]string{}
 	for _, j := range pr.Jobs {

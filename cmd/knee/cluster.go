@@ -65,7 +65,7 @@ func (a *app) printCluster(c *data.Cluster, out format) error {
 	}
 	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
 	for _, n := range c.Nodes {
-		t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+		t.add(n.Name, n.GPUType, n.GPUs, n.CPUs, data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
 	}
 	return out.print(a.stdout, c, t)
 }

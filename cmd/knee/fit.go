@@ -321,8 +321,8 @@ func parameterTable(ps []parameter) *table {
 		if p.GPUType != "" {
 			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
 		}
-		t.people.addUnder(head, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
-		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, exact(p.Value.Mean), exact(p.Value.Lo), exact(p.Value.Hi), p.Unit)
+		t.people.addUnder(head, p.Parameter, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
+		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
 	}
 	return t
 }

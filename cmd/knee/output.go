@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -29,11 +30,10 @@ func formatFlag(cmd *cobra.Command, f *format, own ...string) {
 	completes(cmd, "output", formats)
 }
 
-// table is a result as rows of text. The first header row has the names of
-// the columns as the files spell them.
+// table is a result in rows of cells. The columns have the names of the files.
 type table struct {
 	columns []string
-	rows    [][]string
+	rows    [][]any
 	heads   []string // of the rows: printed once above the rows that share it, on a terminal; may be nil
 
 	// people is shown instead in any format but CSV: fewer columns, rounded more.
@@ -51,14 +51,9 @@ func newTable(columns string, people ...string) *table {
 	return t
 }
 
-// add adds a row; numbers are written as [fmt.Sprint] does.
-func (t *table) add(cells ...any) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		row[i] = fmt.Sprint(c)
-	}
-	t.rows = append(t.rows, row)
-}
+// add adds a row. Figures, of type float64, are written exactly in CSV and as [number]
+// does for people; nil is empty.
+func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
 // addUnder is add for a row under a head.
 func (t *table) addUnder(head string, cells ...any) {
@@ -66,13 +61,41 @@ func (t *table) addUnder(head string, cells ...any) {
 	t.add(cells...)
 }
 
+// addColumn adds a cell to every row, unless all of them are nil.
+func (t *table) addColumn(name string, cell func(row int) any) {
+	cells := make([]any, len(t.rows))
+	for i := range cells {
+		cells[i] = cell(i)
+	}
+	if slices.ContainsFunc(cells, func(c any) bool { return c != nil }) {
+		t.columns = append(t.columns, name)
+		for i, c := range cells {
+			t.rows[i] = append(t.rows[i], c)
+		}
+	}
+}
+
+// orEmpty is the cell of a figure, empty for one that does not exist, such as the
+// time to a goal without a goal.
+func orEmpty(v float64) any {
+	if v == 0 {
+		return nil
+	}
+	return v
+}
+
 // print writes a result in the wanted format: v for JSON, t for the others.
 func (f format) print(w io.Writer, v any, t *table) error {
-	if err := t.clean(); err != nil {
+	figure := exact
+	if f != "json" && f != "csv" {
+		t, figure = cmp.Or(t.people, t), number
+	}
+	s, err := t.written(figure)
+	if err != nil {
 		return err
 	}
-	switch f {
-	case "json":
+	switch {
+	case f == "json":
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)
@@ -80,46 +103,55 @@ func (f format) print(w io.Writer, v any, t *table) error {
 			return fmt.Errorf("write JSON: %w", err)
 		}
 		return nil
-	case "csv":
+	case f == "csv":
 		c := csv.NewWriter(w)
-		if err := c.WriteAll(append([][]string{t.columns}, t.rows...)); err != nil {
+		if err := c.WriteAll(append([][]string{s.columns}, s.rows...)); err != nil {
 			return fmt.Errorf("write CSV: %w", err)
 		}
 		return nil
-	}
-	if t.people != nil {
-		t = t.people
-	}
-	switch {
 	case f == "markdown":
-		return t.markdown(w)
+		return s.markdown(w)
 	case term.Is(w):
-		return t.wrapped(w, term.Width(w), term.Colourful())
+		return s.wrapped(w, term.Width(w), term.Colourful())
 	}
-	return t.wrapped(w, math.MaxInt32, false) // one line a row
+	return s.wrapped(w, math.MaxInt32, false) // one line a row
 }
 
-// clean escapes what is not printable, and refuses NaN and infinity, which come
+// sheet is a table as text.
+type sheet struct {
+	columns []string
+	rows    [][]string
+	heads   []string
+}
+
+// written escapes what is not printable, and refuses NaN and infinity, which come
 // from inputs beyond the range of floating point.
-func (t *table) clean() error {
-	for _, row := range t.rows {
-		for i, cell := range row {
-			row[i] = data.Visible(cell, len(cell))
-			switch strings.TrimLeft(cell, "+-$") {
+func (t *table) written(figure func(float64) string) (*sheet, error) {
+	s := &sheet{columns: t.columns, heads: t.heads}
+	for _, cells := range t.rows {
+		row := make([]string, len(cells))
+		for i, c := range cells {
+			switch c := c.(type) {
+			case nil:
+			case float64:
+				row[i] = figure(c + 0) // not −0
+			default:
+				text := fmt.Sprint(c)
+				row[i] = data.Visible(text, len(text))
+			}
+			switch strings.TrimLeft(row[i], "+-$") {
 			case "Inf", "NaN":
-				return &data.InputError{Source: data.Source{Column: t.columns[i]}, Found: cell + " in the row " + strings.Join(row[:min(3, len(row))], ", "),
+				return nil, &data.InputError{Source: data.Source{Column: t.columns[i]}, Found: row[i] + " in the row " + strings.Join(row[:min(3, len(row))], ", "),
 					Want: "inputs whose results are finite numbers"}
 			}
 		}
+		s.rows = append(s.rows, row)
 	}
-	if t.people != nil {
-		return t.people.clean()
-	}
-	return nil
+	return s, nil
 }
 
 // markdown writes the heads as a column without a name.
-func (t *table) markdown(w io.Writer) error {
+func (t *sheet) markdown(w io.Writer) error {
 	var b strings.Builder
 	row := func(head string, cells []string) {
 		if t.heads != nil {
@@ -146,15 +178,6 @@ func (t *table) markdown(w io.Writer) error {
 // number writes a figure with few digits.
 func number(v float64) string { return plots.Plain(v) }
 
-// figures returns how a format writes figures: in CSV exactly, else as [number]
-// does.
-func (f format) figures() func(float64) string {
-	if f == "csv" {
-		return exact
-	}
-	return number
-}
-
 // exact writes a figure with all its digits, for CSV.
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
@@ -180,7 +203,7 @@ const (
 // once, above; a last column of long text, or with text in few rows, goes below
 // its row; then the widest columns are narrowed and their cells wrapped at blanks.
 // A table that cannot be narrowed further is written wider.
-func (t *table) wrapped(w io.Writer, width int, bold bool) error {
+func (t *sheet) wrapped(w io.Writer, width int, bold bool) error {
 	var b strings.Builder
 	lines := func(margin, text string) {
 		for _, line := range term.Wrap(text, width-len(margin)) {
@@ -217,7 +240,7 @@ func (t *table) wrapped(w io.Writer, width int, bold bool) error {
 
 // withoutUniform returns the table without the columns, except the first, that hold
 // one value, for which drop reports true, in every row, and their names and values.
-func (t *table) withoutUniform(drop func(cell string) bool) (*table, []string) {
+func (t *sheet) withoutUniform(drop func(cell string) bool) (*sheet, []string) {
 	var dropped []string
 	for k := len(t.columns) - 1; k > 0; k-- {
 		first := ""
@@ -233,7 +256,7 @@ func (t *table) withoutUniform(drop func(cell string) bool) (*table, []string) {
 }
 
 // rare reports whether a column is empty in more than half of the rows.
-func (t *table) rare(k int) bool {
+func (t *sheet) rare(k int) bool {
 	n := 0
 	for _, r := range t.rows {
 		if r[k] != "" {
@@ -244,9 +267,9 @@ func (t *table) rare(k int) bool {
 }
 
 // without returns the table without a column, and the cells of that.
-func (t *table) without(k int) (out *table, held []string) {
+func (t *sheet) without(k int) (out *sheet, held []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
-	out = &table{columns: cut(t.columns), heads: t.heads}
+	out = &sheet{columns: cut(t.columns), heads: t.heads}
 	for _, r := range t.rows {
 		held = append(held, r[k])
 		out.rows = append(out.rows, cut(r))
@@ -255,7 +278,7 @@ func (t *table) without(k int) (out *table, held []string) {
 }
 
 // natural returns the width of every column when nothing is wrapped.
-func (t *table) natural() []int {
+func (t *sheet) natural() []int {
 	widths := make([]int, len(t.columns))
 	for _, row := range append([][]string{t.columns}, t.rows...) {
 		for k, cell := range row {
@@ -268,7 +291,7 @@ func (t *table) natural() []int {
 // narrowed returns the width of every column: as wide as its cells, and then
 // the widest made narrower, one by one, until the table fits or no column can be
 // narrowed without breaking words.
-func (t *table) narrowed(width int) []int {
+func (t *sheet) narrowed(width int) []int {
 	widths, least := t.natural(), make([]int, len(t.columns))
 	for k, name := range t.columns {
 		least[k] = narrowest

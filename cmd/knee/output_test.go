@@ -8,14 +8,25 @@ import (
 	"pgregory.net/rapid"
 )
 
+// wrapped is a table as a terminal of a width shows it.
+func wrapped(t rapid.TB, tab *table, width int) string {
+	t.Helper()
+	s, err := tab.written(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := s.wrapped(&b, width, false); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestWrappedTable(t *testing.T) {
 	tab := &table{columns: []string{"job", "workers", "ps", "reason"}}
 	tab.add("resnet", "8", "", "going from 4 to 8 raised its goodput by 40 %; 16 would raise it by 10 %")
 	tab.add("bert", "1", "", "waits")
-	var b strings.Builder
-	if err := tab.wrapped(&b, 40, false); err != nil {
-		t.Fatal(err)
-	}
+	got := wrapped(t, tab, 40)
 	want := `job     workers
 resnet  8
     going from 4 to 8 raised its goodput
@@ -23,8 +34,8 @@ resnet  8
 bert    1
     waits
 `
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -34,25 +45,22 @@ func TestWrapKeepsEveryWord(t *testing.T) {
 		tab := &table{columns: []string{"a", "b", "c"}}
 		var words []string
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
-			var cells []string
+			var cells []any
 			for range 3 {
 				cell := strings.Join(rapid.SliceOfN(rapid.StringMatching(`[a-zé–]{1,9}`), 0, 12).Draw(t, "words"), " ")
 				words = append(words, strings.Fields(cell)...)
 				cells = append(cells, cell)
 			}
-			tab.rows = append(tab.rows, cells)
+			tab.add(cells...)
 		}
-		var b strings.Builder
-		if err := tab.wrapped(&b, 60, false); err != nil {
-			t.Fatal(err)
-		}
-		got := strings.Join(strings.Fields(b.String()), " ")
+		got := wrapped(t, tab, 60)
+		text := strings.Join(strings.Fields(got), " ")
 		for _, w := range words {
-			if !strings.Contains(got, w) {
-				t.Fatalf("%q is lost in\n%s", w, b.String())
+			if !strings.Contains(text, w) {
+				t.Fatalf("%q is lost in\n%s", w, got)
 			}
 		}
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(got) {
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 60 {
 				t.Fatalf("a line of %d columns: %q", n, line)
 			}
@@ -66,18 +74,15 @@ func TestRareRemarkGoesBelow(t *testing.T) {
 	tab.add("1 worker, allreduce", "ok", "")
 	tab.add("2 workers, allreduce", "ok", "")
 	tab.add("4 workers, allreduce", "failed", "exit status 3")
-	var b strings.Builder
-	if err := tab.wrapped(&b, 32, false); err != nil {
-		t.Fatal(err)
-	}
+	got := wrapped(t, tab, 32)
 	want := `config                status
 1 worker, allreduce   ok
 2 workers, allreduce  ok
 4 workers, allreduce  failed
     exit status 3
 `
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -88,10 +93,7 @@ func TestWideTableForPeople(t *testing.T) {
 	tab.addUnder("allreduce", "1", "a100", "a batch of 32", "17 ms")
 	tab.addUnder("allreduce", "2", "a100", "a batch of 64", "19 ms")
 	tab.addUnder("ps-sync", "2", "a100", "a batch of 64", "21 ms")
-	var b strings.Builder
-	if err := tab.wrapped(&b, 30, false); err != nil {
-		t.Fatal(err)
-	}
+	got := wrapped(t, tab, 30)
 	want := `every row: gpu a100
 workers  batch          step
 allreduce
@@ -100,17 +102,17 @@ allreduce
 ps-sync
 2        a batch of 64  21 ms
 `
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	tab.people = &table{columns: []string{"workers"}, rows: [][]string{{"3"}}}
+	tab.people = &table{columns: []string{"workers"}, rows: [][]any{{3.}}}
 	for f, want := range map[format]string{"table": "workers\n3\n", "markdown": "| workers |\n| --- |\n| 3 |\n"} {
 		var b strings.Builder
 		if err := f.print(&b, nil, tab); err != nil || b.String() != want {
 			t.Errorf("%s: got\n%s%v\nwant\n%s", f, b.String(), err, want)
 		}
 	}
-	b.Reset()
+	var b strings.Builder
 	if err := format("csv").print(&b, nil, tab); err != nil || !strings.HasPrefix(b.String(), "workers,gpu,batch,step\n") {
 		t.Errorf("csv: got\n%s%v\nwant every column", b.String(), err)
 	}

@@ -39,7 +39,7 @@ measures a pair, knee simulate --packed takes the table.`,
 			res := predictPairs(rows)
 			t := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,fits", "application,beside,gpu_type,share,90 %,fits")
 			for _, p := range res {
-				t.add(p.Application, p.Beside, p.GPUType, p.Workers, exact(p.Share.Mean), exact(p.Share.Lo), exact(p.Share.Hi), exact(p.Fits))
+				t.add(p.Application, p.Beside, p.GPUType, p.Workers, p.Share.Mean, p.Share.Lo, p.Share.Hi, p.Fits)
 				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), part(p.Fits))
 			}
 			return out.print(a.stdout, res, t)

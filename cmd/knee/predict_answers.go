@@ -13,6 +13,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/predict"
 )
@@ -144,58 +145,37 @@ func beyond(p predict.Answer) string {
 	return strings.Join(slices.Compact(knobs), ", ")
 }
 
-// orEmpty writes an exact figure, or an empty cell for one that does not exist,
-// such as the time to a goal without a goal.
-func orEmpty(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return exact(v)
-}
-
 func answerCSV(answers []predict.Answer) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
 		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target,throughput_lo,throughput_hi,goodput_lo,goodput_hi")
 	var configs []data.Config
-	memory := false
 	for _, p := range answers {
 		c := p.Config
 		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
-			exact(c.LocalBatch), c.AccumSteps, exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
-			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
-			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean),
-			exact(p.Throughput.Lo), exact(p.Throughput.Hi), exact(p.Goodput.Lo), exact(p.Goodput.Hi))
+			c.LocalBatch, c.AccumSteps, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi,
+			p.Throughput.Mean, p.Goodput.Mean, orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
+			c.GlobalBatch(), orEmpty(predict.GPUHours(p).Mean),
+			p.Throughput.Lo, p.Throughput.Hi, p.Goodput.Lo, p.Goodput.Hi)
 		configs = append(configs, c)
-		memory = memory || p.Memory != nil
 	}
-	more := func(name string, cell func(predict.Answer) string) {
-		t.columns = append(t.columns, name)
-		for i, p := range answers {
-			t.rows[i] = append(t.rows[i], cell(p))
-		}
-	}
-	peak := func(of func(data.Estimate) float64) func(predict.Answer) string {
-		return func(p predict.Answer) string {
-			if p.Memory == nil {
-				return ""
+	ofMemory := func(name string, of func(m *memory.Prediction, fits *float64) any) {
+		t.addColumn(name, func(i int) any {
+			if answers[i].Memory == nil {
+				return nil
 			}
-			return exact(math.Round(of(p.Memory.Peak)))
-		}
-	}
-	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.Chance > 0 }) {
-		more("p_reach", func(p predict.Answer) string { return orEmpty(p.Chance) })
-	}
-	if memory {
-		more("peak_memory_bytes", peak(func(e data.Estimate) float64 { return e.Mean }))
-		more("peak_memory_lo_bytes", peak(func(e data.Estimate) float64 { return e.Lo }))
-		more("peak_memory_hi_bytes", peak(func(e data.Estimate) float64 { return e.Hi }))
-		more("p_fits", func(p predict.Answer) string {
-			if fits := p.Fits(); fits != nil {
-				return exact(*fits)
-			}
-			return ""
+			return of(answers[i].Memory, answers[i].Fits())
 		})
 	}
+	t.addColumn("p_reach", func(i int) any { return orEmpty(answers[i].Chance) })
+	ofMemory("peak_memory_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Mean) })
+	ofMemory("peak_memory_lo_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Lo) })
+	ofMemory("peak_memory_hi_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Hi) })
+	ofMemory("p_fits", func(_ *memory.Prediction, fits *float64) any {
+		if fits == nil {
+			return ""
+		}
+		return *fits
+	})
 	t.addKnobs(configs)
 	return t
 }
@@ -203,15 +183,9 @@ func answerCSV(answers []predict.Answer) *table {
 // addKnobs adds columns of the layouts, if any is given, and of the study's own
 // knobs. Each row is of a configuration.
 func (t *table) addKnobs(configs []data.Config) {
-	add := func(name string, cell func(data.Config) string) {
-		t.columns = append(t.columns, name)
-		for i, c := range configs {
-			t.rows[i] = append(t.rows[i], cell(c))
-		}
-	}
 	if slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }) {
 		for _, name := range data.LayoutNames() {
-			add(name, func(c data.Config) string { return c.Get(name) })
+			t.addColumn(name, func(i int) any { return configs[i].Get(name) })
 		}
 	}
 	knobs := map[string]string{}
@@ -219,7 +193,7 @@ func (t *table) addKnobs(configs []data.Config) {
 		maps.Copy(knobs, c.Extra)
 	}
 	for _, name := range slices.Sorted(maps.Keys(knobs)) {
-		add("x_"+name, func(c data.Config) string { return c.Extra[name] })
+		t.addColumn("x_"+name, func(i int) any { return configs[i].Extra[name] })
 	}
 }
 
@@ -478,8 +452,8 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 			return err
 		}
 		rows = append(rows, row{at.Config, at.StepTime, then.StepTime, faster, at.Extrapolated})
-		t.add(at.Config, exact(at.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), at.Extrapolated)
-		t.people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
+		t.add(at.Config, at.StepTime.Mean, then.StepTime.Mean, faster.Mean, faster.Lo, faster.Hi, at.Extrapolated)
+		t.people.addUnder(kindWords(at.Config), at.Config.Workers, at.Config.LocalBatch, between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
 	}
 	return out.print(a.stdout, rows, t)
 }

@@ -164,7 +164,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	a.note("%d rows in %s", len(rows), file)
 	t := newTable("application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s")
 	for _, r := range rows {
-		t.add(r.Job, r.Beside, r.GPUType, r.Workers, exact(r.Share), exact(r.StepTime), exact(r.Alone))
+		t.add(r.Job, r.Beside, r.GPUType, r.Workers, r.Share, r.StepTime, r.Alone)
 	}
 	return out.print(a.stdout, rows, t)
 }
@@ -174,10 +174,10 @@ func measurementTable(ms []data.Measurement) *table {
 		"config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), m.Error)
-			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, m.StepTime, m.StepTimeSE, m.StepTimeSD, m.Steps, m.Throughput(), m.StartSeconds, m.Wall, m.Error)
+			t.people.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
-			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
+			t.add(m.Config, m.Status, "", "", "", "", "", "", m.Wall, m.Error)
 			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
@@ -379,10 +379,10 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 		}
 		list = append(list, suggestion{Config: s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
-		t.people.add(s.Config, between(s.Expected, number), unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
+		t.people.add(s.Config, between(s.Expected, number), unit, s.PFeasible, dollars(s.Cost), s.Reason)
 		c, e := s.Config, s.Expected
 		t.add(c.GPUType, c.ModeOrDefault(), c.NodeCount(), c.Workers, c.PS, orEmpty(c.LocalBatch), c.AccumSteps,
-			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, exact(s.PFeasible), exact(s.Cost), s.Reason)
+			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, s.PFeasible, s.Cost, s.Reason)
 		configs = append(configs, c)
 	}
 	t.addKnobs(configs)

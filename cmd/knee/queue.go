@@ -114,7 +114,7 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 			if out == "yaml" {
 				return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
 			}
-			return out.print(a.stdout, rows, jobsTable(rows, out))
+			return out.print(a.stdout, rows, jobsTable(rows))
 		},
 	}
 	from.add(cmd, "from")
@@ -122,13 +122,7 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 	return cmd
 }
 
-func jobsTable(rows []queue.Row, f format) *table {
-	write := func(v float64) string { // nothing for what is not known
-		if v == 0 {
-			return ""
-		}
-		return f.figures()(v)
-	}
+func jobsTable(rows []queue.Row) *table {
 	t := newTable("id,name,namespace,user,state,requested,nodes,gpu_type,since,queue,priority,requeue,model,step,step_time_s,fixed")
 	for _, r := range rows {
 		since, state := "", string(r.State)
@@ -138,8 +132,8 @@ func jobsTable(rows []queue.Row, f format) *table {
 		if r.Held {
 			state = "held"
 		}
-		t.add(r.ID, r.Name, r.Namespace, r.User, state, write(float64(r.Requested)), nodesText(r.Nodes), r.GPUType, since,
-			strings.Trim(r.Partition+" "+r.Queue, " "), write(r.Priority), r.Requeue, r.Model, write(r.Step), write(r.StepTime), r.Fixed)
+		t.add(r.ID, r.Name, r.Namespace, r.User, state, orEmpty(float64(r.Requested)), nodesText(r.Nodes), r.GPUType, since,
+			strings.Trim(r.Partition+" "+r.Queue, " "), orEmpty(r.Priority), r.Requeue, r.Model, orEmpty(r.Step), orEmpty(r.StepTime), r.Fixed)
 	}
 	return t
 }
