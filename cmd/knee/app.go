@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/term"
 )
 
@@ -57,6 +59,9 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			if is[*strconv.NumError](err) {
+				return usageError("--%s %s: want a number", invalid.GetFlag().Name, invalid.GetValue())
+			}
 			return usageError("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 		}
 		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
@@ -151,16 +156,32 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 			return nil, err
 		}
 		a.warn(warnings...)
-		for _, m := range more {
-			if job == "" || m.Job == job {
-				ms = append(ms, m)
-			}
-		}
+		ms = append(ms, more...)
 	}
-	if len(ms) == 0 && job != "" {
-		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "at least one")
+	if job == "" {
+		return ms, nil
 	}
-	return ms, nil
+	jobs, of := grouped.By(ms, func(m data.Measurement) string { return m.Job })
+	if of[job] == nil {
+		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "one of "+strings.Join(jobs, ", "))
+	}
+	return of[job], nil
+}
+
+// one returns the elements of a file with the name that was given, by default those
+// with the only name.
+func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error) {
+	names, groups := grouped.By(all, of)
+	known := strings.Join(names, ", ")
+	switch {
+	case name == "" && len(names) > 1:
+		return nil, badFile(file, what+"s "+known, fmt.Sprintf("one of them: --%s NAME", what))
+	case name != "" && groups[name] == nil:
+		return nil, badFile(file, fmt.Sprintf("nothing of %s %q", what, name), "one of "+known)
+	case name != "":
+		return groups[name], nil
+	}
+	return all, nil
 }
 
 // curves loads training curves, none without a file.

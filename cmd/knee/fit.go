@@ -73,6 +73,9 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			bar.Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
 			m, err := fit.FitContext(cmd.Context(), ms, settings)
 			bar.Close()
+			if input, ok := errors.AsType[*data.InputError](err); ok && input.Column == "job" {
+				input.Want += "; --job NAME chooses one"
+			}
 			if err != nil {
 				return err
 			}
@@ -149,8 +152,8 @@ type curveFlags struct {
 func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
-	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch at efficiency 1 (default: the smallest in the curves)")
-	fl.Float64Var(&f.dataset, "dataset", 0, "samples of an epoch, for curves without steps")
+	bounded(cmd, &f.initialBatch, "initial-batch", "global batch at efficiency 1 (default: the smallest in the curves)", positive("samples"))
+	bounded(cmd, &f.dataset, "dataset", "samples of an epoch, for curves without steps", positive("samples"))
 	f.registerRun(cmd)
 }
 
@@ -158,7 +161,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
-	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run")
+	bounded(cmd, &f.planned, "planned-epochs", "planned length of the run", positive("epochs"))
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs with a cut of the learning rate, such as 30,60")
 	fl.StringVar(&f.reach, "reach", "", "what meets a target: first or smooth (default: by the data)")
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")

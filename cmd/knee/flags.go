@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,6 +138,16 @@ func (p priceFlag) Set(s string) error {
 	return nil
 }
 
+// unknown warns of prices for types that a cluster or model does not have.
+func (p priceFlag) unknown(of string, types []string) (warnings []string) {
+	for _, gpu := range slices.Sorted(maps.Keys(p)) {
+		if !slices.Contains(types, gpu) {
+			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, strings.Join(types, ", ")))
+		}
+	}
+	return warnings
+}
+
 // priced adds --price.
 func priced(cmd *cobra.Command, to *priceFlag) {
 	*to = priceFlag{}
@@ -186,7 +197,8 @@ type searchFlags struct {
 func (f *searchFlags) add(cmd *cobra.Command) {
 	named(cmd, &f.Strategy, "strategy", baseline.Guided, "strategy", baseline.Strategies())
 	cmd.Flags().BoolVar(&f.Once, "once", false, "never repeat a measurement")
-	cmd.Flags().Float64Var(&f.TargetRegret, "target-regret", 0.05, "stop when a result better by this share is improbable")
+	f.TargetRegret = 0.05
+	bounded(cmd, &f.TargetRegret, "target-regret", "stop when a result better by this share is improbable", data.Bounds{Max: .999, Want: "a share from 0 to less than 1"})
 	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a similar job")
 }
 

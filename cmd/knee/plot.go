@@ -118,6 +118,9 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	for i, gpu := range f.gpuTypes {
 		f.gpuTypes[i] = data.GPUTypeOf(gpu)
 	}
+	if batches := slices.Concat(f.local, f.global); slices.ContainsFunc(batches, func(b float64) bool { return !(b > 0) }) {
+		return nil, usageError("--local-batch, --global-batch: want samples > 0, found %v", batches)
+	}
 	var out []plots.Condition
 	var kinds []string
 	for _, path := range paths {
@@ -232,7 +235,7 @@ func (b *baseFlags) add(cmd *cobra.Command) {
 
 func (b *baseFlags) addCurve(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first)")
-	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: measured most)")
+	bounded(cmd, &b.localBatch, "local-batch", "samples per worker (default: measured most)", positive("samples per worker"))
 }
 
 // open reads the model and returns the configuration that the flags select.

@@ -77,6 +77,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
+			a.warn(f.price.unknown("the model", m.GPUTypes())...)
 			goal, err := a.goal(cmd, f, m)
 			if err != nil {
 				return err
@@ -130,7 +131,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	bounded(cmd, &f.top, "top", "layouts to list", atLeast(1))
 	bounded(cmd, &f.globalBatch, "global-batch", "samples per step (default: the best; of layouts measured most)", positive("samples"))
 	bounded(cmd, &f.perNode, "per-node", "GPUs per node (default: the most measured)", atLeast(1))
-	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
+	fl.StringVar(&f.size, "model", "", "YAML with the size of the transformer")
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
 	cmd.MarkFlagsMutuallyExclusive("at", "workers")

@@ -399,7 +399,7 @@ func parseChanges(text string) ([]speed.Change, error) {
 	var all []speed.Change
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		bad := usageError("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
+		bad := usageError("change %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
 		c := speed.Change{Parameter: name, Factor: 1}
 		switch {
 		case name == "hierarchical" && (value == "" || value == "yes"), name == "overlap" && value == "max":
