@@ -236,7 +236,10 @@ else as in the best configuration so far: the objective with its 90 % band, the
 measured points, and below the expected gain, by which the next trial is chosen.`,
 		`  knee plot search study.measurements.csv -f search.svg
   knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg`,
-		func(files []string) ([]data.Measurement, error) { file = files[0]; return a.rows(data.Import{}, "", file) },
+		func(files []string) ([]data.Measurement, error) {
+			file = files[0]
+			return a.rows(data.Import{}, "", file)
+		},
 		func(ms []data.Measurement) (plots.Figure, error) {
 			ms, err := one(ms, func(m data.Measurement) string { return m.Job }, "job", job, file)
 			if err != nil {
