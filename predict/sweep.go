@@ -46,6 +46,28 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	return answers, err
 }
 
+// Sweeps predicts curves: every run of configurations that differ in workers only is
+// one, as of [Sweep].
+func Sweeps(p *Predictor, configs []data.Config) (curves [][]Answer, err error) {
+	for len(configs) > 0 {
+		base := configs[0]
+		var workers []int
+		for _, c := range configs {
+			if base.Workers = c.Workers; c.Key() != base.Key() {
+				break
+			}
+			workers = append(workers, c.Workers)
+		}
+		configs = configs[len(workers):]
+		curve, err := Sweep(p, base, workers)
+		if err != nil {
+			return nil, err
+		}
+		curves = append(curves, curve)
+	}
+	return curves, nil
+}
+
 // kneeGain is the least elasticity up to the [Knee]: half that of linear
 // scaling.
 const kneeGain = .5

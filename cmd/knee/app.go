@@ -158,7 +158,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 		a.warn(warnings...)
 		ms = append(ms, more...)
 	}
-	if job == "" {
+	if job == "" || len(ms) == 0 {
 		return ms, nil
 	}
 	jobs, of := grouped.By(ms, func(m data.Measurement) string { return m.Job })

@@ -357,7 +357,7 @@ func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, me
 	}
 	d := check.Compare(measured, p.StepTime)
 	r.Drift = append(r.Drift, driftOf{c, d})
-	verdict := "as predicted"
+	verdict := "inside the interval"
 	if d.Refit {
 		verdict = "outside the interval: measure again and fit anew"
 	}

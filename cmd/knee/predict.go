@@ -231,40 +231,23 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 
 // predictSweep predicts every configuration and names the knee of each curve.
 func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
-	var all []predict.Answer
-	var knees []string
-	for len(configs) > 0 {
-		curve := configs[0]
-		var workers []int
-		for len(configs) > 0 && sameCurve(configs[0], curve) {
-			workers = append(workers, configs[0].Workers)
-			configs = configs[1:]
-		}
-		answers, err := predict.Sweep(p, curve, workers)
-		if err != nil {
-			return err
-		}
-		all = append(all, answers...)
-		if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
-			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
-		}
+	curves, err := predict.Sweeps(p, configs)
+	if err != nil {
+		return err
 	}
+	all := slices.Concat(curves...)
 	if err := a.printAnswers(rowsOf(all), all, f, out); err != nil {
 		return err
 	}
-	for _, k := range knees {
-		a.note("%s", k)
+	for _, curve := range curves {
+		if i := predict.Knee(curve); i >= 0 && len(curve) > 2 {
+			a.note("%s", kneeLine(curve[i], i == len(curve)-1))
+		}
 	}
 	if len(all) == 1 {
 		a.adviseRate(p.Model, all[0])
 	}
 	return nil
-}
-
-// sameCurve reports whether two configurations differ in workers only.
-func sameCurve(a, b data.Config) bool {
-	a.Workers = b.Workers
-	return a.Key() == b.Key()
 }
 
 // kneeLine names the knee of a curve; last: the curve ends there.

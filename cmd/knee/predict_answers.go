@@ -419,10 +419,11 @@ func parseChanges(text string) ([]speed.Change, error) {
 
 // whatIf predicts the speedup that changes bring to some configurations.
 func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
-	answers, err := p.AtAll(configs)
+	curves, err := predict.Sweeps(p, configs)
 	if err != nil {
 		return err
 	}
+	answers := slices.Concat(curves...)
 	changes, err := parseChanges(f.whatIf)
 	if err != nil {
 		return err

@@ -321,7 +321,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			}
 			var ms []data.Measurement
 			if history != "" {
-				if ms, err = a.rows(data.Import{}, "", history); err != nil {
+				if ms, err = a.rows(data.Import{Given: map[string]string{"job": study.Job}}, study.Job, history); err != nil {
 					return err
 				}
 			}
