@@ -3,11 +3,13 @@ package plots
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/allocate/plan"
+	"knee/internal/grouped"
 )
 
 // ClusterValue describes the value of clusters of other sizes: that of the best
@@ -24,22 +26,15 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	value := newChart("Value", "", "nodes", "value of the plan")
 	gain := newChart("What a further node adds", "", "nodes", "value per node added")
 	xs, ys, gains := newExtent(), newExtent(), newExtent()
-	var types []string
-	sizes := map[string][]plan.CurvePoint{}
-	for i, p := range v.Points {
-		if !p.Feasible {
-			continue
-		}
-		if err := check(fmt.Sprintf("points[%d]", i), p, finite); err != nil {
-			return nil, err
-		}
-		if sizes[p.GPUType] == nil {
-			types = append(types, p.GPUType)
-		}
-		sizes[p.GPUType] = append(sizes[p.GPUType], p)
+	feasible := slices.DeleteFunc(slices.Clone(v.Points), func(p plan.CurvePoint) bool { return !p.Feasible })
+	if err := check("points", feasible, finite); err != nil {
+		return nil, err
+	}
+	for _, p := range feasible {
 		xs.add(float64(p.Nodes))
 		ys.add(p.Value, p.Bound)
 	}
+	types, sizes := grouped.By(feasible, func(p plan.CurvePoint) string { return p.GPUType })
 	for i, name := range types {
 		if len(sizes[name]) < 2 {
 			continue

@@ -114,6 +114,19 @@ func Interval(e data.Estimate, f func(float64) string) string {
 	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
 }
 
+// Nodes writes shares of nodes: n1:4 n2:2+1ps.
+func Nodes(shares []data.NodeShare) string {
+	var parts []string
+	for _, s := range shares {
+		text := fmt.Sprintf("%s:%d", s.Node, s.Workers)
+		if s.PS > 0 {
+			text += fmt.Sprintf("+%dps", s.PS)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}
+
 // joinWords joins words as in "a, b or c".
 func joinWords(words []string, with string) string {
 	if len(words) < 2 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/predict"
 )
 
@@ -111,14 +112,7 @@ func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 
 // jobsOf names the jobs of the conditions.
 func jobsOf(all []Condition) string {
-	var jobs []string
-	seen := map[string]bool{}
-	for _, c := range all {
-		if job := cmp.Or(c.Predictor.Model.Job(), "the job"); !seen[job] {
-			seen[job] = true
-			jobs = append(jobs, job)
-		}
-	}
+	jobs, _ := grouped.By(all, func(c Condition) string { return cmp.Or(c.Predictor.Model.Job(), "the job") })
 	return joinWords(jobs, "and")
 }
 

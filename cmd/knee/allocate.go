@@ -14,6 +14,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/plots"
 )
 
 // sharingFlags name a cluster and its jobs, and say how to plan.
@@ -190,7 +191,7 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 		if j.Cost.Mean > 0 {
 			cost = between(j.Cost, dollars)
 		}
-		t.add(j.Name, j.Action, sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
+		t.add(j.Name, j.Action, sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+plots.Nodes(j.Placement)+"; "+was[j.Name]+j.Reason)
 	}
 	return t
 }

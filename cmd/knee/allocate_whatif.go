@@ -14,6 +14,7 @@ import (
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/internal/hostlist"
+	"knee/plots"
 )
 
 // whatIfRow is the plan of one change.
@@ -159,7 +160,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		}
 		say("action", string(j.Action))
 		if j.Workers > 0 {
-			say("gets", sizeText(j)+" on "+nodesText(j.Placement))
+			say("gets", sizeText(j)+" on "+plots.Nodes(j.Placement))
 			say("batch", batchText(j))
 			say("goodput, samples/s", goodputText(j))
 		}

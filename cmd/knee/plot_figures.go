@@ -16,6 +16,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/grouped"
 	"knee/plots"
 	"knee/predict"
 )
@@ -276,11 +277,8 @@ func (a *app) residualsPlot() *cobra.Command {
   knee plot residuals study.measurements.csv --forward -f forward.png`,
 		func(files []string) (*predict.Validation, error) { return v.run(a, cmd, files) },
 		func(val *predict.Validation) (*plots.Chart, error) {
-			jobs := map[string]bool{}
-			for _, r := range val.Residuals {
-				jobs[r.Measured.Job] = true
-			}
-			title := "Residuals of " + val.Residuals[0].Measured.Job
+			jobs, _ := grouped.By(val.Residuals, func(r predict.Residual) string { return r.Measured.Job })
+			title := "Residuals of " + jobs[0]
 			if len(jobs) > 1 {
 				title = fmt.Sprintf("Residuals of %d jobs", len(jobs))
 			}
