@@ -215,14 +215,10 @@ type family struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 }
 
-// advice is a recommended measurement and what it would gain.
+// advice is a recommended measurement.
 type advice struct {
-	Config    data.Config `json:"config"`
-	Narrowing float64     `json:"narrowing"` // share by which the intervals of ln step time shrink, all added up
-	Target    data.Config `json:"target"`    // whose interval narrows most
-	Before    float64     `json:"half_width_before"`
-	After     float64     `json:"half_width_after"`
-	Words     string      `json:"words"`
+	predict.Gain
+	Words string `json:"words"`
 }
 
 func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
@@ -249,7 +245,7 @@ func (r *fitResult) advise(m *fit.Model) error {
 	}
 	gains, err := predict.Gains(m)
 	for _, g := range gains {
-		r.Advice = append(r.Advice, advice{g.Config, g.Narrowing, g.Target, g.Before, g.After, g.String()})
+		r.Advice = append(r.Advice, advice{g, g.String()})
 	}
 	return err
 }

@@ -64,9 +64,6 @@ func plot[T any, F plots.Figure](a *app, use, short, long, example string, load 
 
 // save draws a figure, prints its path, and warns of letters without a font.
 func (a *app) save(file string, fig plots.Figure) error {
-	if a.theme == "dark" {
-		fig = plots.Dark(fig)
-	}
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
 		if _, err := fmt.Sscanf(a.size, "%gx%g", &options.Width, &options.Height); err != nil {
@@ -77,6 +74,9 @@ func (a *app) save(file string, fig plots.Figure) error {
 	}
 	if err := options.Apply(fig); err != nil {
 		return err
+	}
+	if a.theme == "dark" {
+		fig = plots.Dark(fig)
 	}
 	if missing := plots.Unwritable(file, fig); missing != "" {
 		a.warn(fmt.Sprintf("%s: no font for %s; draw to .svg, or for .png install a font that has them", file, missing))

@@ -134,17 +134,10 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.StringVar(&f.size, "model", "", "YAML with the size of the transformer")
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
-	cmd.MarkFlagsMutuallyExclusive("at", "workers")
-	cmd.MarkFlagsMutuallyExclusive("at", "local-batch", "global-batch")
-	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
-	for _, other := range []string{"what-if", "local-batch", "deadline", "budget", "accumulation"} {
-		cmd.MarkFlagsMutuallyExclusive("best", other)
+	for _, exclusive := range []string{"at workers", "at local-batch global-batch", "at knob best", "best what-if", "best local-batch", "best deadline",
+		"best budget", "best accumulation", "what-if at deadline", "what-if budget", "what-if global-batch", "steps target-loss delta", "accumulation at local-batch"} {
+		cmd.MarkFlagsMutuallyExclusive(strings.Fields(exclusive)...)
 	}
-	cmd.MarkFlagsMutuallyExclusive("what-if", "at", "deadline")
-	cmd.MarkFlagsMutuallyExclusive("what-if", "budget")
-	cmd.MarkFlagsMutuallyExclusive("what-if", "global-batch")
-	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")
-	cmd.MarkFlagsMutuallyExclusive("accumulation", "at", "local-batch")
 	return cmd
 }
 

@@ -19,39 +19,33 @@ import (
 )
 
 type answerRow struct {
-	Config       data.Config    `json:"config"`
-	StepTime     data.Estimate  `json:"step_time_s,omitzero"`
-	Throughput   data.Estimate  `json:"throughput,omitzero"`
-	Efficiency   data.Estimate  `json:"efficiency,omitzero"`
-	Goodput      data.Estimate  `json:"goodput,omitzero"`
-	GlobalBatch  float64        `json:"global_batch,omitempty"`
-	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
-	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
-	Chance       float64        `json:"p_reach,omitempty"` // of a target loss
-	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
-	PricePerHour float64        `json:"price_per_hour,omitempty"`
-	Extrapolated bool           `json:"extrapolated"`
-	Why          string         `json:"why,omitempty"`
-	Support      int            `json:"support"`
-	PeakMemory   *data.Estimate `json:"peak_memory_bytes,omitempty"`
-	GPUMemory    float64        `json:"gpu_memory_bytes,omitempty"`
-	Fits         *float64       `json:"p_fits,omitempty"`
+	Config       data.Config   `json:"config"`
+	StepTime     data.Estimate `json:"step_time_s,omitzero"`
+	Throughput   data.Estimate `json:"throughput,omitzero"`
+	Efficiency   data.Estimate `json:"efficiency,omitzero"`
+	Goodput      data.Estimate `json:"goodput,omitzero"`
+	GlobalBatch  float64       `json:"global_batch,omitempty"`
+	TimeToTarget data.Estimate `json:"time_to_target_s,omitzero"`
+	GPUHours     data.Estimate `json:"gpu_hours_to_target,omitzero"`
+	Chance       float64       `json:"p_reach,omitempty"` // of a target loss
+	CostToTarget data.Estimate `json:"cost_to_target_usd,omitzero"`
+	PricePerHour float64       `json:"price_per_hour,omitempty"`
+	Extrapolated bool          `json:"extrapolated"`
+	Why          string        `json:"why,omitempty"`
+	Support      int           `json:"support"`
+	PeakMemory   data.Estimate `json:"peak_memory_bytes,omitzero"`
+	GPUMemory    float64       `json:"gpu_memory_bytes,omitempty"`
+	Fits         *float64      `json:"p_fits,omitempty"`
 }
 
 func rowsOf(answers []predict.Answer) []answerRow {
 	rows := make([]answerRow, len(answers))
 	for i, p := range answers {
-		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput, GlobalBatch: p.Config.GlobalBatch(),
-			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support, Chance: p.Chance}
-		if p.TimeToTarget.Mean > 0 {
-			hours := predict.GPUHours(p)
-			rows[i].TimeToTarget, rows[i].GPUHours = &p.TimeToTarget, &hours
-		}
-		if p.CostToTarget.Mean > 0 {
-			rows[i].CostToTarget = &p.CostToTarget
-		}
+		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput,
+			GlobalBatch: p.Config.GlobalBatch(), TimeToTarget: p.TimeToTarget, GPUHours: predict.GPUHours(p), CostToTarget: p.CostToTarget,
+			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support, Chance: p.Chance, Fits: p.Fits()}
 		if m := p.Memory; m != nil {
-			if rows[i].PeakMemory, rows[i].Fits = &m.Peak, p.Fits(); rows[i].Fits != nil {
+			if rows[i].PeakMemory = m.Peak; rows[i].Fits != nil {
 				rows[i].GPUMemory = m.Capacity
 			}
 		}
