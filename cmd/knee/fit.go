@@ -115,26 +115,11 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f.StringToStringVar(&columns, "columns", nil, columnsUsage)
 	f.Int64Var(&settings.Seed, "seed", 1, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
-	f.Var((*quantity)(&settings.Interconnect), "interconnect", "bytes/s between two nodes, such as 12.5G")
-	f.Var((*quantity)(&settings.MessageBytes), "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)")
+	bounded(cmd, &settings.Interconnect, "interconnect", "bytes/s between two nodes, such as 12.5G", amounts())
+	bounded(cmd, &settings.MessageBytes, "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)", amounts())
 	cmd.MarkFlagsRequiredTogether("interconnect", "message-bytes")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	return cmd
-}
-
-// quantity is a flag that takes bytes.
-type quantity float64
-
-func (q *quantity) String() string { return "" }
-func (q *quantity) Type() string   { return "bytes" }
-
-func (q *quantity) Set(s string) error {
-	n, err := data.ParseQuantity(s)
-	if err != nil || n <= 0 {
-		return errors.New("want bytes such as 102M or 12.5Gi")
-	}
-	*q = quantity(n)
-	return nil
 }
 
 // mostRepeats bounds the repeats of a configuration that a fit uses: the standard

@@ -120,13 +120,17 @@ func positive(what string) data.Bounds {
 	return b
 }
 
+// amounts are bytes.
+func amounts() data.Bounds {
+	b := data.Bytes()
+	b.Min, b.Want = 1, "bytes such as 102M or 12.5Gi"
+	return b
+}
+
 // priceFlag collects --price a100=3.2, US$ per worker-hour by GPU type.
 type priceFlag map[string]float64
 
-func (p priceFlag) String() string { return "" }
-func (p priceFlag) Type() string   { return "type=usd" }
-
-func (p priceFlag) Set(s string) error {
+func (p priceFlag) set(s string) error {
 	for part := range strings.SplitSeq(s, ",") {
 		gpu, text, found := strings.Cut(part, "=")
 		v, ok := data.NonNegative("US$ per worker-hour").Parse(text)
@@ -151,7 +155,7 @@ func (p priceFlag) unknown(of string, types []string) (warnings []string) {
 // priced adds --price.
 func priced(cmd *cobra.Command, to *priceFlag) {
 	*to = priceFlag{}
-	cmd.Flags().Var(*to, "price", "US$ per worker-hour, such as a100=3.2")
+	cmd.Flags().Func("price", "US$ per worker-hour, such as `a100=3.2`", to.set)
 }
 
 const columnsUsage = "names of columns, such as gpus=workers,tokens_s=tokens_per_s"

@@ -106,7 +106,7 @@ func (f *conditionFlags) add(cmd *cobra.Command) {
 	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve for each (default: measured most)")
 	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, a curve for each")
 	fl.StringVar(&f.by, "by", "", "local_batch, ps or a knob such as x_width: a curve for each measured value")
-	fl.Var(f.knobs, "knob", "values of a knob, a curve for each (default: measured most)")
+	fl.Func("knob", "`values` of a knob, a curve for each (default: measured most)", f.knobs.set)
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 }
 

@@ -333,9 +333,7 @@ func sized(m *fit.Model, path string) (*fit.Model, error) {
 // knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
 type knobFlag map[string][]string
 
-func (k knobFlag) String() string { return "" }
-
-func (k knobFlag) Set(text string) error {
+func (k knobFlag) set(text string) error {
 	name, values, ok := strings.Cut(text, "=")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "x_")
 	if !ok || name == "" || values == "" {
@@ -346,8 +344,6 @@ func (k knobFlag) Set(text string) error {
 	}
 	return nil
 }
-
-func (k knobFlag) Type() string { return "NAME=VALUES" }
 
 // check refuses knobs that the model does not have.
 func (k knobFlag) check(m *fit.Model) error {
