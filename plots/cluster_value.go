@@ -53,8 +53,7 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	}
 	setY(value.Plot, ys, false, 0)
 	setY(gain.Plot, gains, false, 0)
-	bound := guide(mutedColor, dotPattern...)
-	value.explain(entry{label: "no plan exceeds", line: &bound})
+	value.explain(entry{label: "no plan exceeds", line: guide(mutedColor, dotPattern...)})
 	return newPanels(v.Title, v.Subtitle, value, gain), nil
 }
 
@@ -78,7 +77,7 @@ func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 			c.annotations = append(c.annotations, annotation{float64(p.Nodes), p.Value, fmt.Sprintf("now: %d", p.Nodes), col})
 		}
 	}
-	c.explain(entry{label: name, line: &curve, glyph: &glyph})
+	c.explain(entry{label: name, line: curve, glyph: glyph})
 }
 
 // addSteps adds the staircase of one GPU type: over the nodes from one size
@@ -97,5 +96,5 @@ func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
 			c.add(drop(draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashPattern}, float64(p.Nodes), math.Inf(1)))
 		}
 	}
-	c.explain(entry{label: name, line: &stairs})
+	c.explain(entry{label: name, line: stairs})
 }

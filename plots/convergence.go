@@ -140,7 +140,7 @@ func (s course) draw() (*Chart, error) {
 		curve := solid(palette[1])
 		c.add(ribbon(s.Curve, fade(palette[1], 0.2)))
 		c.addCurve(s.Curve, curve)
-		c.explain(entry{label: "fitted", line: &curve})
+		c.explain(entry{label: "fitted", line: curve})
 	}
 	c.addCommonEntries(fit, extrapolated)
 	c.addTarget(s)
@@ -195,7 +195,7 @@ func (c *Chart) addLosses(pts []Point) {
 		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
 	}
 	c.add(dots(glyph, kept))
-	c.explain(entry{label: "measured" + some, glyph: &glyph})
+	c.explain(entry{label: "measured" + some, glyph: glyph})
 }
 
 // addTarget draws the target line, and when it is reached with its interval.

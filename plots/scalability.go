@@ -54,8 +54,7 @@ func NewScalability(s Scalability) (*Chart, error) {
 		}
 	}
 	c.addAll(s.Series)
-	ideal := guide(mutedColor, dotPattern...)
-	c.explain(entry{label: "ideal linear scaling", line: &ideal})
+	c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
 	return c, nil
 }
 

@@ -43,7 +43,7 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	setY(c.Plot, y, false, failed)
 	extent{0.5, float64(len(pts)) + 0.5}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 12, whole: true})
 	stairs := solid(palette[1])
-	c.explain(entry{label: "best so far", line: &stairs})
+	c.explain(entry{label: "best so far", line: stairs})
 	xs, ys, best := bestSoFar(pts)
 	c.add(polyline(stairs, xs, ys))
 	c.addTrials(pts)
@@ -94,12 +94,12 @@ func (c *Chart) addTrials(pts []Point) {
 		glyph.Color, glyph.Radius = fade(palette[0], 0.5), 1.7
 	}
 	c.add(dots(glyph, ok))
-	c.explain(entry{label: "trial" + some, glyph: &glyph})
+	c.explain(entry{label: "trial" + some, glyph: glyph})
 	for i, status := range data.Statuses() {
 		if xs := others[status]; len(xs) > 0 {
 			cross := mark(statusColor(i), crossGlyph{})
 			c.add(rug(cross, xs, 0))
-			c.explain(entry{label: statusLabel(status) + some, glyph: &cross})
+			c.explain(entry{label: statusLabel(status) + some, glyph: cross})
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (s surrogate) draw() (*Panels, error) {
 		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashPattern}
 		prediction.add(drop(next, *s.Next, math.Inf(1)))
 		gain.add(drop(next, *s.Next, math.Inf(1)))
-		prediction.explain(entry{label: "suggested next", line: &next})
+		prediction.explain(entry{label: "suggested next", line: next})
 	}
 	prediction.addRibbons(series)
 	prediction.addSeries(series, 0)

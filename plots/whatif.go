@@ -70,7 +70,7 @@ func (w whatIf) draw() (*Panels, error) {
 	if err := checkSeries(faster, finite); err != nil {
 		return nil, err
 	}
-	gains := workersChart("What each gains", "steps faster by (%)", faster)
+	gains := curvesChart("What each gains", "workers", "steps faster by (%)", faster)
 	gains.legend = gains.legend[1:]
 	y := newExtent() // all of the intervals: they are the answer
 	y.add(0)

@@ -123,7 +123,7 @@ func (l Limits) compare(a, b Answer) int {
 	if l.Deadline > 0 {
 		cost = cmp.Compare(a.CostToTarget.Mean, b.CostToTarget.Mean)
 	}
-	return cmp.Or(cost, cmp.Compare(a.TimeToTarget.Mean, b.TimeToTarget.Mean), cmp.Compare(rate(b), rate(a)))
+	return cmp.Or(cost, cmp.Compare(a.TimeToTarget.Mean, b.TimeToTarget.Mean), cmp.Compare(b.Rate(), a.Rate()))
 }
 
 // seconds formats a duration in seconds, such as "6h12m0s" or "41s".

@@ -89,7 +89,7 @@ func Knee(answers []Answer) int {
 	if len(answers) > 0 && answers[0].Goodput.Mean == 0 {
 		return -1
 	}
-	return KneeOf(answers, rate)
+	return KneeOf(answers, Answer.Rate)
 }
 
 // KneeOf is [Knee] of another rate, such as throughput. The knee of throughput
@@ -110,8 +110,8 @@ func KneeOf(answers []Answer, rate func(Answer) float64) int {
 	return knee
 }
 
-// rate returns goodput, samples/s, or steps per second if no batch is known.
-func rate(a Answer) float64 {
+// Rate returns goodput, samples/s, or steps per second if no batch is known.
+func (a Answer) Rate() float64 {
 	if a.Goodput.Mean > 0 {
 		return a.Goodput.Mean
 	}
