@@ -128,7 +128,7 @@ func (c *Chart) annotate(f *frame) {
 		draw(&on)
 	}
 	for _, n := range c.annotations {
-		sty := bold(noteStyle())
+		sty := bold(keyStyle())
 		sty.Color, sty.YAlign = n.color, draw.YCenter
 		box, covered := emptiest(around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle), under.points)
 		if covered > 0 { // a translucent ground keeps it legible

@@ -58,19 +58,13 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 // the best of all.
 func bestSoFar(pts []Point) (xs, ys []float64, best int) {
 	best = -1
-	step := func(x, y float64) { xs, ys = append(xs, x), append(ys, y) }
 	for i, p := range pts {
-		switch {
-		case !p.ok() || best >= 0 && p.Y <= pts[best].Y:
-			continue
-		case best >= 0:
-			step(p.X, pts[best].Y)
+		if p.ok() && (best < 0 || p.Y > pts[best].Y) {
+			best, xs, ys = i, append(xs, p.X), append(ys, p.Y)
 		}
-		best = i
-		step(p.X, p.Y)
 	}
-	step(pts[len(pts)-1].X, pts[best].Y)
-	return xs, ys, best
+	xs, ys = stairs(append(xs, pts[len(pts)-1].X), append(ys, pts[best].Y))
+	return xs[:len(xs)-1], ys[:len(ys)-1], best
 }
 
 // mostTrials is how many trials are drawn: more would hide one another.

@@ -184,14 +184,8 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 			t.add(j.Name, j.Action, "nothing", "", "", "", "", was[j.Name]+j.Reason)
 			continue
 		}
-		finish, cost := "", ""
-		if j.Finish.Mean > 0 {
-			finish = between(j.Finish, seconds)
-		}
-		if j.Cost.Mean > 0 {
-			cost = between(j.Cost, dollars)
-		}
-		t.add(j.Name, j.Action, sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+plots.Nodes(j.Placement)+"; "+was[j.Name]+j.Reason)
+		t.add(j.Name, j.Action, sizeText(j), batchText(j), between(j.Goodput, number), between(j.Finish, seconds), between(j.Cost, dollars),
+			"on "+plots.Nodes(j.Placement)+"; "+was[j.Name]+j.Reason)
 	}
 	return t
 }
@@ -202,14 +196,6 @@ func sizeText(j data.PlannedJob) string {
 		text += fmt.Sprintf(", %d %s", j.PS, j.Mode)
 	}
 	return text
-}
-
-// goodputText is empty for a job that is not planned.
-func goodputText(j data.PlannedJob) string {
-	if j.Goodput.Mean == 0 {
-		return ""
-	}
-	return between(j.Goodput, number)
 }
 
 func batchText(j data.PlannedJob) string {

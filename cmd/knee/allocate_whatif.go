@@ -162,11 +162,9 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		if j.Workers > 0 {
 			say("gets", sizeText(j)+" on "+plots.Nodes(j.Placement))
 			say("batch", batchText(j))
-			say("goodput, samples/s", goodputText(j))
+			say("goodput, samples/s", between(j.Goodput, number))
 		}
-		if j.Finish.Mean > 0 {
-			say("finish in", between(j.Finish, seconds))
-		}
+		say("finish in", between(j.Finish, seconds))
 		say("reason", j.Reason)
 		if w := j.Worth; w != nil {
 			cost := w.Cost

@@ -60,22 +60,25 @@ given. A knob of the study has the value measured most unless --knob lists other
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.gpuType = data.GPUTypeOf(f.gpuType)
-			if len(args) == 0 {
-				if f.size == "" {
-					return usageError("want a MODEL.json, or --model FILE with the size of a model")
-				}
-				arch, err := data.Load(f.size, data.ReadArchitecture)
-				if err != nil {
-					return err
-				}
+			var arch data.Architecture
+			var err error
+			if f.size != "" {
+				arch, err = data.Load(f.size, data.ReadArchitecture)
+			}
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 0 && f.size == "":
+				return usageError("want a MODEL.json, or --model FILE with the size of a model")
+			case len(args) == 0:
 				return a.predictMemory(arch, f, out)
 			}
 			m, err := fit.ReadModel(args[0])
-			if err == nil {
-				m, err = sized(m, f.size)
-			}
 			if err != nil {
 				return err
+			}
+			if f.size != "" {
+				m = m.For(arch)
 			}
 			a.warn(f.price.unknown("the model", m.GPUTypes())...)
 			goal, err := a.goal(cmd, f, m)

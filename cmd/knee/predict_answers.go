@@ -318,18 +318,6 @@ func fitsWords(p predict.Answer) string {
 	return fmt.Sprintf("%.2f%s", *fits, map[bool]string{true: " !"}[p.Unfit() != ""])
 }
 
-// sized returns the model with the size of the transformer in a file.
-func sized(m *fit.Model, path string) (*fit.Model, error) {
-	if path == "" {
-		return m, nil
-	}
-	arch, err := data.Load(path, data.ReadArchitecture)
-	if err != nil {
-		return nil, err
-	}
-	return m.For(arch), nil
-}
-
 // knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
 type knobFlag map[string][]string
 

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,12 +96,7 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 
 // anySuccess fails if not one trial succeeded, with the reason of the last.
 func anySuccess(ms []data.Measurement, logs string) error {
-	for _, m := range ms {
-		if m.Status == data.OK {
-			return nil
-		}
-	}
-	if len(ms) == 0 {
+	if len(ms) == 0 || slices.ContainsFunc(ms, func(m data.Measurement) bool { return m.Status == data.OK }) {
 		return nil
 	}
 	last := ms[len(ms)-1]
@@ -123,7 +118,7 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	if err != nil {
 		return profile.Result{}, err
 	}
-	show := a.newTrialProgress()
+	show := &trialProgress{bar: a.progress()}
 	defer show.bar.Close()
 	o.Notify = func(e profile.Event) {
 		switch e.Kind {
@@ -193,17 +188,8 @@ func stepTime(m data.Measurement) string {
 // trials above it, else a log line per event, and per 10 s of a trial.
 type trialProgress struct {
 	bar  *term.Progress
-	log  *slog.Logger // nil on a terminal
 	mu   sync.Mutex
 	last time.Time
-}
-
-func (a *app) newTrialProgress() *trialProgress {
-	p := &trialProgress{bar: a.progress()}
-	if !term.Is(a.stderr) {
-		p.log = a.logger()
-	}
-	return p
 }
 
 // signOfLife is the time between log lines of a running trial.
@@ -216,7 +202,10 @@ const configWidth = 36
 func (p *trialProgress) event(e profile.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.log == nil {
+	switch {
+	case p.bar == nil:
+		return
+	case p.bar.Log == nil:
 		name, line := lineOf(e, configWidth)
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)
@@ -229,7 +218,7 @@ func (p *trialProgress) event(e profile.Event) {
 		return
 	}
 	p.last = time.Now()
-	p.log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
+	p.bar.Log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
 }
 
 // lineOf names an event and puts it into one line, the configuration of a result

@@ -20,7 +20,7 @@ const (
 // line every 10 s. A nil Progress shows nothing.
 type Progress struct {
 	w     io.Writer
-	log   *slog.Logger // nil on a terminal
+	Log   *slog.Logger // nil on a terminal
 	begun time.Time
 
 	mu   sync.Mutex
@@ -35,7 +35,7 @@ func New(w io.Writer, log *slog.Logger, quiet bool) *Progress {
 	}
 	p := &Progress{w: w, begun: time.Now(), told: time.Now()}
 	if !Is(w) {
-		p.log = log
+		p.Log = log
 	}
 	return p
 }
@@ -48,7 +48,7 @@ func (p *Progress) newBar(total int, options ...progressbar.Option) {
 // Busy shows what is done and counts seconds, on a terminal, for work of unknown
 // length. It may be called again with what is done next.
 func (p *Progress) Busy(what string) {
-	if p == nil || p.log != nil {
+	if p == nil || p.Log != nil {
 		return
 	}
 	p.mu.Lock()
@@ -66,10 +66,10 @@ func (p *Progress) At(done, total int, what string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.log != nil {
+	if p.Log != nil {
 		if time.Since(p.told) >= logEvery {
 			p.told = time.Now()
-			p.log.Info(what, "done", done, "of", total)
+			p.Log.Info(what, "done", done, "of", total)
 		}
 		return
 	}
