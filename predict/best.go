@@ -18,6 +18,8 @@ type Limits struct {
 	// Confident compares the pessimistic ends of the 90 % intervals, instead of
 	// the means, with the limits.
 	Confident bool
+	// Inside leaves out what is outside the measured range, unless everything is.
+	Inside bool
 }
 
 // NoneFitsError says that no candidate is within the limits.
@@ -74,6 +76,10 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	}
 	if len(answers) == 0 {
 		return Answer{}, cmp.Or(first, data.Invalid("", "no candidates", "at least one configuration to choose from"))
+	}
+	inside := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Extrapolated })
+	if l.Inside && len(inside) > 0 {
+		answers = inside
 	}
 	excess := func(a Answer) float64 { e, _ := l.excess(a); return e }
 	kept := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !(excess(a) <= 0) })

@@ -22,6 +22,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/grouped"
 	"knee/internal/term"
 	"knee/predict"
 	"knee/profile"
@@ -178,12 +179,13 @@ func (j *quickJob) predict() error {
 	if err != nil {
 		return err
 	}
-	if j.Best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
+	if j.Best, err = predict.Best(j.predictor, candidates, predict.Limits{Inside: true}); err != nil {
 		return err
 	}
 	// The most promising of those never measured puts the model to the test.
-	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.Result.Measurements))
-	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
+	_, measured := grouped.By(j.Result.Measurements, data.Measurement.Key)
+	unmeasured := slices.DeleteFunc(slices.Clone(candidates), func(c data.Config) bool { return measured[c.Key()] != nil })
+	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{Inside: true}); err != nil {
 		return err
 	}
 	// Only sizes of the study: beyond the cores the curve bends in ways that
