@@ -144,11 +144,11 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 			return err
 		}
 	}
-	if out == "json" {
-		return data.WritePlan(a.stdout, plan)
-	}
 	if len(f.explain) > 0 {
 		return a.explain(plan, f.explain, out)
+	}
+	if out == "json" {
+		return data.WritePlan(a.stdout, plan)
 	}
 	a.warn(plan.Warnings...)
 	if err := out.print(a.stdout, plan, planTable(pr, plan, out)); err != nil {
