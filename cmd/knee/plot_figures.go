@@ -165,16 +165,11 @@ func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed 
 		changes = []string{"inter_node=0.5x", "intra_node=0.5x", "transfer=0.5x", "overlap=max"}
 	}
 	for _, text := range changes {
-		parsed, err := parseChanges(text)
-		if err != nil {
-			return nil, err
-		}
-		changed := *m
-		if changed.Model, err = m.WhatIf(parsed); err != nil {
+		if changed, err := predict.Change(m, text); err != nil {
 			failed = errors.Join(failed, err)
-			continue
+		} else {
+			out = append(out, plots.Changed{Name: cmp.Or(names[text], text), Model: changed})
 		}
-		out = append(out, plots.Changed{Name: cmp.Or(names[text], text), Model: &changed})
 	}
 	if !asked && len(out) > 0 {
 		failed = nil

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -14,7 +13,6 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/memory"
-	"knee/fit/speed"
 	"knee/predict"
 )
 
@@ -372,29 +370,6 @@ func (k knobFlag) settings() []map[string]string {
 	return all
 }
 
-// parseChanges reads --what-if, such as inter_node=0.5x,overlap=max.
-func parseChanges(text string) ([]speed.Change, error) {
-	var all []speed.Change
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		bad := usageError("change %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
-		c := speed.Change{Parameter: name, Factor: 1}
-		switch {
-		case name == "hierarchical" && (value == "" || value == "yes"), name == "overlap" && value == "max":
-		case name == "overlap" || name == "hierarchical" || name == "":
-			return nil, bad
-		default:
-			f, err := strconv.ParseFloat(strings.TrimSuffix(value, "x"), 64)
-			if err != nil || !(f > 0 && f < 1e6) {
-				return nil, bad
-			}
-			c.Factor = f
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
 // whatIf predicts the speedup that changes bring to some configurations.
 func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
 	curves, err := predict.Sweeps(p, configs)
@@ -402,37 +377,20 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		return err
 	}
 	answers := slices.Concat(curves...)
-	changes, err := parseChanges(f.whatIf)
-	if err != nil {
-		return err
-	}
-	changed, err := p.Model.WhatIf(changes)
+	changed, err := predict.Change(p.Model, f.whatIf)
 	if err != nil {
 		return err
 	}
 	a.warnUnfit(answers)
-	type row struct {
-		Config   data.Config   `json:"config"`
-		Before   data.Estimate `json:"step_time_s"`
-		After    data.Estimate `json:"step_time_then_s"`
-		Speedup  data.Estimate `json:"speedup"`
-		Extended bool          `json:"extrapolated"`
+	rows, err := predict.WhatIf(p.Model, changed, answers)
+	if err != nil {
+		return err
 	}
-	var rows []row
 	t := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated", "workers,batch,step_time,then,speedup,extrap.")
 	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
-	for _, at := range answers {
-		then, err := changed.Predict(at.Config)
-		if err != nil {
-			return err
-		}
-		faster, err := p.Model.Speedup(changed, at.Config)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row{at.Config, at.StepTime, then.StepTime, faster, at.Extrapolated})
-		t.add(at.Config, at.StepTime.Mean, then.StepTime.Mean, faster.Mean, faster.Lo, faster.Hi, at.Extrapolated)
-		t.people.addUnder(kindWords(at.Config), at.Config.Workers, at.Config.LocalBatch, between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
+	for i, r := range rows {
+		t.add(r.Config, r.Before.Mean, r.After.Mean, r.Speedup.Mean, r.Speedup.Lo, r.Speedup.Hi, r.Extrapolated)
+		t.people.addUnder(kindWords(r.Config), r.Config.Workers, r.Config.LocalBatch, between(r.Before, seconds), between(r.After, seconds), between(r.Speedup, factor), beyond(answers[i]))
 	}
 	return out.print(a.stdout, rows, t)
 }
