@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"knee/data"
+	"knee/fit"
 	"knee/internal/grouped"
 	"knee/internal/term"
 )
@@ -151,6 +152,9 @@ func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), 
 func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measurement, error) {
 	var ms []data.Measurement
 	for _, file := range files {
+		if strings.HasSuffix(file, ".json") {
+			return nil, badFile(file, "a JSON file", "a CSV of measurements")
+		}
 		more, warnings, err := how.Load(file)
 		if err != nil {
 			return nil, err
@@ -182,6 +186,14 @@ func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error
 		return groups[name], nil
 	}
 	return all, nil
+}
+
+// readModel reads a model.json.
+func readModel(file string) (*fit.Model, error) {
+	if isCSV(file) {
+		return nil, badFile(file, "a CSV", "a model.json, which knee fit makes of measurements")
+	}
+	return fit.ReadModel(file)
 }
 
 // curves loads training curves, none without a file.

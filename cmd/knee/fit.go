@@ -62,7 +62,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 				}
 			}
 			for _, path := range cluster {
-				other, err := fit.ReadModel(path)
+				other, err := readModel(path)
 				if err != nil {
 					return err
 				}

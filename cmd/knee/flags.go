@@ -12,7 +12,6 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/data"
-	"knee/fit"
 	"knee/profile"
 )
 
@@ -146,7 +145,7 @@ func (p priceFlag) set(s string) error {
 func (p priceFlag) unknown(of string, types []string) (warnings []string) {
 	for _, gpu := range slices.Sorted(maps.Keys(p)) {
 		if !slices.Contains(types, gpu) {
-			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, strings.Join(types, ", ")))
+			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ", ")))
 		}
 	}
 	return warnings
@@ -209,7 +208,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 // load loads the model of --warm-start.
 func (f *searchFlags) load() (err error) {
 	if f.warm != "" {
-		f.Warm, err = fit.ReadModel(f.warm)
+		f.Warm, err = readModel(f.warm)
 	}
 	return err
 }

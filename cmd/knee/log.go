@@ -260,7 +260,7 @@ type driftOf struct {
 func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	var m *fit.Model
 	if f.model != "" {
-		if m, err = fit.ReadModel(f.model); err != nil {
+		if m, err = readModel(f.model); err != nil {
 			return res, err
 		}
 	}

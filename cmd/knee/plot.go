@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"knee/data"
-	"knee/fit"
 	"knee/plots"
 	"knee/predict"
 )
@@ -124,7 +123,7 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	var out []plots.Condition
 	var kinds []string
 	for _, path := range paths {
-		m, err := fit.ReadModel(path)
+		m, err := readModel(path)
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 			case len(args) == 0:
 				return a.predictMemory(arch, f, out)
 			}
-			m, err := fit.ReadModel(args[0])
+			m, err := readModel(args[0])
 			if err != nil {
 				return err
 			}
