@@ -62,7 +62,7 @@ func (a *app) efficiencyPlot() *cobra.Command {
 			for _, c := range all {
 				types = append(types, c.Base.GPUType)
 			}
-			a.warn(f.price.unknown("the figure", slices.Compact(types))...)
+			a.warn(f.price.unknown("the figure", types)...)
 			return plots.NewEfficiency(all)
 		})
 	f.add(cmd)

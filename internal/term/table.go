@@ -207,22 +207,17 @@ func wrapName(name string, width int) []string {
 // Markdown writes the heads as a column without a name.
 func (t *Table) Markdown(w io.Writer) error {
 	var b strings.Builder
-	row := func(head string, cells []string) {
+	heads := append([]string{""}, t.Heads...)
+	for i, row := range append([][]string{t.Columns}, t.Rows...) {
 		if t.Heads != nil {
-			b.WriteString("| " + head + " ")
+			row = append([]string{heads[i]}, row...)
 		}
-		for _, c := range cells {
-			b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+		for _, cell := range row {
+			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
-	}
-	row("", t.Columns)
-	b.WriteString(strings.Repeat("| --- ", len(t.Columns)+min(1, len(t.Heads))) + "|\n")
-	for i, r := range t.Rows {
-		if t.Heads == nil {
-			row("", r)
-		} else {
-			row(t.Heads[i], r)
+		if i == 0 {
+			b.WriteString(strings.Repeat("| --- ", len(row)) + "|\n")
 		}
 	}
 	_, err := io.WriteString(w, b.String())
