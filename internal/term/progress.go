@@ -109,7 +109,12 @@ func (p *Progress) Say(line string) {
 
 // Close removes what is drawn. It may be called again, and so may the others.
 func (p *Progress) Close() {
-	if p != nil && p.bar != nil {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
 		_ = p.bar.Finish()
 		p.bar = nil
 	}
