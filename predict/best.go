@@ -132,14 +132,14 @@ func (l Limits) compare(a, b Answer) int {
 	return cmp.Or(cost, cmp.Compare(a.TimeToTarget.Mean, b.TimeToTarget.Mean), cmp.Compare(b.Rate(), a.Rate()))
 }
 
-// seconds formats a duration in seconds, such as "6h12m0s" or "41s".
+// seconds formats a duration in seconds, such as "6h12m" or "41s".
 func seconds(v float64) string {
 	if v > float64(math.MaxInt64)/1e9 {
 		return fmt.Sprintf("%.3g years", v/(365.25*24*3600))
 	}
-	d := time.Duration(v * 1e9)
+	d, unit := time.Duration(v*1e9), time.Second/10
 	if d >= time.Hour {
-		return d.Round(time.Minute).String()
+		unit = time.Minute
 	}
-	return d.Round(time.Second / 10).String()
+	return data.FormatDuration(d.Round(unit))
 }
