@@ -46,13 +46,9 @@ const mostCells = 40
 // parallelism of one number of workers, with the best micro-batch, sharding and
 // recomputation for each pair; pairs that do not fit in memory are crossed.
 func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
-	return drawn(layoutHeat(p, q))
-}
-
-func layoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (heatMap, error) {
 	all, err := p.Layouts(q)
 	if err != nil {
-		return heatMap{}, err
+		return nil, err
 	}
 	h := heatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
 		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
@@ -70,13 +66,16 @@ func layoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (heatMap, error)
 	}
 	q.Unfit = true
 	everything, err := p.Layouts(q)
+	if err != nil {
+		return nil, err
+	}
 	pairs, _ := grouped.By(everything, pair)
 	for _, at := range pairs {
 		if of[at] == nil {
 			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Failed: true})
 		}
 	}
-	return h, err
+	return h.draw()
 }
 
 // draw draws a cell per configuration with its value, the darker the larger its
