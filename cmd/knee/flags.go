@@ -143,9 +143,10 @@ func (p priceFlag) set(s string) error {
 
 // unknown warns of prices for types that a cluster or model does not have.
 func (p priceFlag) unknown(of string, types []string) (warnings []string) {
+	known := strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ", ")
 	for _, gpu := range slices.Sorted(maps.Keys(p)) {
 		if !slices.Contains(types, gpu) {
-			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ", ")))
+			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, known))
 		}
 	}
 	return warnings

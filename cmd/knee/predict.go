@@ -137,8 +137,11 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.StringVar(&f.size, "model", "", "YAML with the size of the transformer")
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
-	for _, exclusive := range []string{"at workers", "at local-batch global-batch", "at knob best", "best what-if", "best local-batch", "best deadline",
-		"best budget", "best accumulation", "what-if at deadline", "what-if budget", "what-if global-batch", "steps target-loss delta", "accumulation at local-batch"} {
+	for _, exclusive := range []string{
+		"at workers", "at local-batch global-batch", "at knob best", "at what-if deadline", "at accumulation local-batch",
+		"best what-if", "best local-batch", "best deadline", "best budget", "best accumulation",
+		"what-if budget", "what-if global-batch", "steps target-loss delta",
+	} {
 		cmd.MarkFlagsMutuallyExclusive(strings.Fields(exclusive)...)
 	}
 	return cmd
