@@ -58,10 +58,7 @@ func (a *app) efficiencyPlot() *cobra.Command {
 		`  knee plot efficiency model.json -f efficiency.svg
   knee plot efficiency model.json --price a100=3.2 -f cost.png`,
 		f.conditions, func(all []plots.Condition) (*plots.Panels, error) {
-			var types []string
-			for _, c := range all {
-				types = append(types, c.Base.GPUType)
-			}
+			types, _ := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
 			a.warn(f.price.unknown("the figure", types)...)
 			return plots.NewEfficiency(all)
 		})
