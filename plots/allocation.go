@@ -115,8 +115,7 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 		c.explain(entry{label: "idle", fill: idleColor})
 	}
 	if drained {
-		cross := draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}
-		c.explain(entry{label: "drained", fill: idleColor, glyph: &cross})
+		c.explain(entry{label: "drained", fill: idleColor, glyph: draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}})
 	}
 }
 

@@ -64,7 +64,7 @@ func (e extent) set(a *plot.Axis, scale plot.Normalizer, ticks plot.Ticker) {
 	a.Min, a.Max, a.Scale, a.Tick.Marker = e.lo, e.hi, scale, ticks
 }
 
-// setX sets up a horizontal axis of counts (workers, ps) and reports whether
+// setX sets up a horizontal axis of counts (workers, ps, samples) and reports whether
 // it is logarithmic.
 func setX(p *plot.Plot, e extent, scale Scale) (log bool) {
 	log = scale == LogScale || scale == AutoScale && e.lo > 0 && e.hi/e.lo >= 16
@@ -72,8 +72,10 @@ func setX(p *plot.Plot, e extent, scale Scale) (log bool) {
 		e.padLog(0.05, 0.05).set(&p.X, plot.LogScale{}, powerTicks{})
 		return true
 	}
-	// From zero, where ideal scaling starts.
-	x := extent{math.Min(0, e.lo), e.hi}.pad(0, 0.05)
+	x := e.pad(0.05, 0.05)
+	if e.lo <= e.hi/4 { // from zero, where ideal scaling starts
+		x = extent{math.Min(0, e.lo), e.hi}.pad(0, 0.05)
+	}
 	x.set(&p.X, plot.LinearScale{}, linearTicks{want: 10, whole: true})
 	return false
 }

@@ -84,22 +84,8 @@ func (b batch) draw() (*Panels, error) {
 	if err := cmp.Or(checkSeries(rates, positive), checkSeries(worth, positive)); err != nil {
 		return nil, err
 	}
-	left := batchChart("Speed", "rate (samples/s)", rates)
-	right := batchChart("Worth of a sample", "statistical efficiency (%)", worth)
+	left := curvesChart("Speed", "global batch (samples)", "rate (samples/s)", rates)
+	right := curvesChart("Worth of a sample", "global batch (samples)", "statistical efficiency (%)", worth)
 	extent{0, 105}.set(&right.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
 	return newPanels(b.Title, b.Subtitle, left, right), nil
-}
-
-// batchChart draws series against the global batch.
-func batchChart(title, yLabel string, all []Series) *Chart {
-	c := newChart(title, "", "global batch (samples)", yLabel)
-	x, y := extents(all)
-	if x.hi/x.lo >= 4 {
-		x.padLog(0.05, 0.05).set(&c.Plot.X, plot.LogScale{}, powerTicks{})
-	} else {
-		x.pad(0.05, 0.05).set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8})
-	}
-	setY(c.Plot, y, false, 0)
-	c.addAll(all)
-	return c
 }

@@ -3,11 +3,13 @@ package plots
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/allocate/plan"
+	"knee/internal/grouped"
 )
 
 // ClusterValue describes the value of clusters of other sizes: that of the best
@@ -24,22 +26,15 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	value := newChart("Value", "", "nodes", "value of the plan")
 	gain := newChart("What a further node adds", "", "nodes", "value per node added")
 	xs, ys, gains := newExtent(), newExtent(), newExtent()
-	var types []string
-	sizes := map[string][]plan.CurvePoint{}
-	for i, p := range v.Points {
-		if !p.Feasible {
-			continue
-		}
-		if err := check(fmt.Sprintf("points[%d]", i), p, finite); err != nil {
-			return nil, err
-		}
-		if sizes[p.GPUType] == nil {
-			types = append(types, p.GPUType)
-		}
-		sizes[p.GPUType] = append(sizes[p.GPUType], p)
+	feasible := slices.DeleteFunc(slices.Clone(v.Points), func(p plan.CurvePoint) bool { return !p.Feasible })
+	if err := check("points", feasible, finite); err != nil {
+		return nil, err
+	}
+	for _, p := range feasible {
 		xs.add(float64(p.Nodes))
 		ys.add(p.Value, p.Bound)
 	}
+	types, sizes := grouped.By(feasible, func(p plan.CurvePoint) string { return p.GPUType })
 	for i, name := range types {
 		if len(sizes[name]) < 2 {
 			continue
@@ -58,8 +53,7 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	}
 	setY(value.Plot, ys, false, 0)
 	setY(gain.Plot, gains, false, 0)
-	bound := guide(mutedColor, dotPattern...)
-	value.explain(entry{label: "no plan exceeds", line: &bound})
+	value.explain(entry{label: "no plan exceeds", line: guide(mutedColor, dotPattern...)})
 	return newPanels(v.Title, v.Subtitle, value, gain), nil
 }
 
@@ -83,7 +77,7 @@ func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 			c.annotations = append(c.annotations, annotation{float64(p.Nodes), p.Value, fmt.Sprintf("now: %d", p.Nodes), col})
 		}
 	}
-	c.explain(entry{label: name, line: &curve, glyph: &glyph})
+	c.explain(entry{label: name, line: curve, glyph: glyph})
 }
 
 // addSteps adds the staircase of one GPU type: over the nodes from one size
@@ -102,5 +96,5 @@ func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
 			c.add(drop(draw.LineStyle{Color: seriesColor(i), Width: thinWidth, Dashes: dashPattern}, float64(p.Nodes), math.Inf(1)))
 		}
 	}
-	c.explain(entry{label: name, line: &stairs})
+	c.explain(entry{label: name, line: stairs})
 }

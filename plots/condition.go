@@ -8,6 +8,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/grouped"
 	"knee/predict"
 )
 
@@ -78,37 +79,29 @@ func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global
 	for _, mode := range modes {
 		rows = append(rows, m.Measurements(gpuType, mode)...)
 	}
-	count, most := map[float64]int{}, 0
-	for _, row := range rows {
-		count[row.LocalBatch]++
-		most = max(most, count[row.LocalBatch])
-	}
-	maps.DeleteFunc(count, func(_ float64, n int) bool { return n < most })
-	common := slices.Sorted(maps.Keys(count))
-	if len(common) == 0 {
+	if len(rows) == 0 {
 		return 0, 0
 	}
+	locals, at := grouped.By(rows, func(m data.Measurement) float64 { return m.LocalBatch })
+	globals, of := grouped.By(rows, data.Measurement.GlobalBatch)
+	slices.Sort(locals)
+	slices.Sort(globals)
+	most := 0
+	for _, rows := range at {
+		most = max(most, len(rows))
+	}
+	common := slices.DeleteFunc(locals, func(batch float64) bool { return len(at[batch]) < most })
 	local = common[(len(common)-1)/2]
-	locals := sizes(rows, func(m data.Measurement) float64 { return m.LocalBatch })
-	globals := sizes(rows, data.Measurement.GlobalBatch)
-	for _, batch := range slices.Sorted(maps.Keys(globals)) {
-		if n := globals[batch]; n > 2 && n > locals[local] && n > globals[global] {
+	sizes := func(rows []data.Measurement) int { // different numbers of workers
+		workers, _ := grouped.By(rows, func(m data.Measurement) int { return m.Workers })
+		return len(workers)
+	}
+	for _, batch := range globals {
+		if n := sizes(of[batch]); n > 2 && n > sizes(at[local]) && n > sizes(of[global]) {
 			global = batch
 		}
 	}
 	return local, global
-}
-
-// sizes counts the different numbers of workers measured at each batch.
-func sizes(rows []data.Measurement, batch func(data.Measurement) float64) map[float64]int {
-	out, seen := map[float64]int{}, map[[2]float64]bool{}
-	for _, row := range rows {
-		if at := [2]float64{batch(row), float64(row.Workers)}; !seen[at] {
-			seen[at] = true
-			out[at[0]]++
-		}
-	}
-	return out
 }
 
 // Answers predicts the curve, workers ascending. Layouts that fit nowhere and

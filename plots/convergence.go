@@ -21,14 +21,8 @@ const curvePoints = 120
 // batch initial (0: as recorded), and its predicted course, to 1.3 times the
 // recorded steps or on to where the target is reached. A target that is never
 // reached gets a warning in place of a crossing.
-func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (*Chart, []string, error) {
-	spec, warnings, err := courseOf(c, points, initial, target)
-	fig, err := drawn(spec, err)
-	return fig, warnings, err
-}
-
-func courseOf(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (spec course, warnings []string, err error) {
-	spec = course{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
+func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (fig *Chart, warnings []string, err error) {
+	spec := course{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
 	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
 	if len(points) > 0 && points[0].Job != "" {
 		spec.Title = "Convergence of " + points[0].Job
@@ -51,7 +45,7 @@ func courseOf(c *convergence.Curve, points []data.CurvePoint, initial float64, t
 		case errors.As(err, &never):
 			warnings = append(warnings, err.Error())
 		default:
-			return spec, nil, err
+			return nil, nil, err
 		}
 	}
 	fitted := c.Course(target)
@@ -63,7 +57,8 @@ func courseOf(c *convergence.Curve, points []data.CurvePoint, initial float64, t
 		x := fitted.From + (end-fitted.From)*u*u
 		spec.Curve = append(spec.Curve, BandOf(x, fitted.Band(x), x > c.LastX))
 	}
-	return spec, warnings, nil
+	fig, err = spec.draw()
+	return fig, warnings, err
 }
 
 // courseSubtitle names the source of a course and, with a target that is reached,
@@ -140,7 +135,7 @@ func (s course) draw() (*Chart, error) {
 		curve := solid(palette[1])
 		c.add(ribbon(s.Curve, fade(palette[1], 0.2)))
 		c.addCurve(s.Curve, curve)
-		c.explain(entry{label: "fitted", line: &curve})
+		c.explain(entry{label: "fitted", line: curve})
 	}
 	c.addCommonEntries(fit, extrapolated)
 	c.addTarget(s)
@@ -195,7 +190,7 @@ func (c *Chart) addLosses(pts []Point) {
 		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
 	}
 	c.add(dots(glyph, kept))
-	c.explain(entry{label: "measured" + some, glyph: &glyph})
+	c.explain(entry{label: "measured" + some, glyph: glyph})
 }
 
 // addTarget draws the target line, and when it is reached with its interval.

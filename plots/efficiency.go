@@ -53,16 +53,16 @@ func (e efficiency) draw() (*Panels, error) {
 	if err := cmp.Or(checkSeries(e.Scaling, positive), checkSeries(e.Cost, positive)); err != nil {
 		return nil, err
 	}
-	scaling := workersChart("Scaling efficiency", "throughput per worker (% of linear)", e.Scaling)
+	scaling := curvesChart("Scaling efficiency", "workers", "throughput per worker (% of linear)", e.Scaling)
 	_, y := extents(e.Scaling)
 	extent{0, math.Max(105, 1.05*y.hi)}.set(&scaling.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
 	scaling.layers = append([]layer{level(guide(mutedColor, dotPattern...), 100)}, scaling.layers...)
-	return newPanels(e.Title, e.Subtitle, scaling, workersChart("Cost", "cost per million samples ("+e.Unit+")", e.Cost)), nil
+	return newPanels(e.Title, e.Subtitle, scaling, curvesChart("Cost", "workers", "cost per million samples ("+e.Unit+")", e.Cost)), nil
 }
 
-// workersChart draws series against workers.
-func workersChart(title, yLabel string, all []Series) *Chart {
-	c := newChart(title, "", "workers", yLabel)
+// curvesChart draws series against what they count.
+func curvesChart(title, xLabel, yLabel string, all []Series) *Chart {
+	c := newChart(title, "", xLabel, yLabel)
 	x, y := extents(all)
 	setX(c.Plot, x, AutoScale)
 	setY(c.Plot, y, false, failingSeries(all))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,10 +64,8 @@ func Save(path string, fig Figure) error {
 // formatOf returns the format that the extension of a path names.
 func formatOf(path string) (string, error) {
 	ext := strings.ToLower(filepath.Ext(path))
-	for _, f := range Formats() {
-		if ext == "."+f {
-			return f, nil
-		}
+	if slices.Contains(Formats(), strings.TrimPrefix(ext, ".")) {
+		return ext[1:], nil
 	}
 	found := fmt.Sprintf("extension %q", ext)
 	if ext == "" {

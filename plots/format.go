@@ -35,21 +35,15 @@ func Duration(s float64) string {
 		return Plain(s) + " s"
 	case s > 1e9:
 		return "never"
-	case s >= 48*3600:
-		h := math.Round(s / 3600)
-		return fmt.Sprintf("%.0fd%.0fh", math.Floor(h/24), math.Mod(h, 24))
 	}
 	unit := time.Second
-	if s >= 3600 {
+	switch {
+	case s >= 48*3600:
+		unit = time.Hour
+	case s >= 3600:
 		unit = time.Minute
 	}
-	text := time.Duration(s * float64(time.Second)).Round(unit).String()
-	for _, zero := range []string{"m0s", "h0m"} { // 2h for 2h0m0s
-		if rest, ok := strings.CutSuffix(text, zero); ok {
-			text = rest + zero[:1]
-		}
-	}
-	return text
+	return data.FormatDuration(time.Duration(s * float64(time.Second)).Round(unit))
 }
 
 // Plain writes a value for a table or a sentence: a whole number below a million
@@ -112,6 +106,19 @@ func Interval(e data.Estimate, f func(float64) string) string {
 		lo, hi = lo[1:], hi[1:]
 	}
 	return fmt.Sprintf("%s (%s–%s)", mean, lo, hi)
+}
+
+// Nodes writes shares of nodes: n1:4 n2:2+1ps.
+func Nodes(shares []data.NodeShare) string {
+	var parts []string
+	for _, s := range shares {
+		text := fmt.Sprintf("%s:%d", s.Node, s.Workers)
+		if s.PS > 0 {
+			text += fmt.Sprintf("+%dps", s.PS)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
 }
 
 // joinWords joins words as in "a, b or c".

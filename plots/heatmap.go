@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/predict"
 )
 
@@ -45,39 +46,36 @@ const mostCells = 40
 // parallelism of one number of workers, with the best micro-batch, sharding and
 // recomputation for each pair; pairs that do not fit in memory are crossed.
 func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
-	return drawn(layoutHeat(p, q))
-}
-
-func layoutHeat(p *predict.Predictor, q predict.LayoutQuestion) (heatMap, error) {
 	all, err := p.Layouts(q)
 	if err != nil {
-		return heatMap{}, err
+		return nil, err
 	}
 	h := heatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
 		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
 	degrees := func(c data.Config) [2]float64 { return [2]float64{float64(max(c.TP, 1)), float64(max(c.PP, 1))} }
-	measured, seen := map[[2]float64]bool{}, map[[2]float64]bool{}
+	measured := map[[2]float64]bool{}
 	for _, m := range p.Model.Layouts(q.GPUType) {
 		if m.Workers == q.Workers {
 			measured[degrees(m.Config)] = true
 		}
 	}
-	for i, a := range all {
-		at := degrees(a.Config)
-		if !seen[at] { // the fastest come first
-			seen[at] = true
-			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: p.LayoutBatch(q) / a.Expected, Measured: measured[at], Best: i == 0})
-		}
+	pair := func(a predict.LayoutAnswer) [2]float64 { return degrees(a.Config) }
+	fit, of := grouped.By(all, pair)
+	for i, at := range fit { // the fastest come first
+		h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: p.LayoutBatch(q) / of[at][0].Expected, Measured: measured[at], Best: i == 0})
 	}
 	q.Unfit = true
 	everything, err := p.Layouts(q)
-	for _, a := range everything {
-		if at := degrees(a.Config); !seen[at] {
-			seen[at] = true
+	if err != nil {
+		return nil, err
+	}
+	pairs, _ := grouped.By(everything, pair)
+	for _, at := range pairs {
+		if of[at] == nil {
 			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Failed: true})
 		}
 	}
-	return h, err
+	return h.draw()
 }
 
 // draw draws a cell per configuration with its value, the darker the larger its

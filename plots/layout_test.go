@@ -81,7 +81,7 @@ func TestAnnotationAvoidsWhatIsDrawn(t *testing.T) {
 	line := c.frame(draw.NewCanvas(&texts, c.Width, c.Height)).y(5)
 	var boxes []vg.Rectangle
 	for _, word := range []string{"first", "second"} {
-		sty := bold(noteStyle())
+		sty := bold(keyStyle())
 		size := sty.Rectangle(word).Size()
 		at := texts.at[word]
 		b := vg.Rectangle{Min: vg.Point{X: at.X, Y: at.Y - 3}, Max: vg.Point{X: at.X + size.X, Y: at.Y + size.Y - 3}}

@@ -10,17 +10,17 @@ import (
 )
 
 // entry is one row of a legend: a sample and what it stands for. The sample
-// is drawn back to front: fill, line, glyph; nil leaves a part out.
+// is drawn back to front: fill, line, glyph; zero leaves a part out.
 type entry struct {
 	label string
 	fill  color.Color
-	line  *draw.LineStyle
-	glyph *draw.GlyphStyle
+	line  draw.LineStyle
+	glyph draw.GlyphStyle
 }
 
 // sampleWidth is the width of the sample: a lone glyph takes little.
 func (e entry) sampleWidth() vg.Length {
-	if e.line == nil && e.fill == nil {
+	if e.line.Width == 0 && e.fill == nil {
 		return swatchWidth / 2
 	}
 	return swatchWidth
@@ -32,11 +32,11 @@ func (e entry) draw(c *draw.Canvas, x, top vg.Length) {
 	if e.fill != nil {
 		fillRect(c, e.fill, vg.Rectangle{Min: vg.Point{X: x, Y: y - 4}, Max: vg.Point{X: x + width, Y: y + 4}})
 	}
-	if e.line != nil {
-		c.StrokeLine2(*e.line, x, y, x+width, y)
+	if e.line.Width > 0 {
+		c.StrokeLine2(e.line, x, y, x+width, y)
 	}
-	if e.glyph != nil {
-		c.DrawGlyphNoClip(*e.glyph, vg.Point{X: x + width/2, Y: y})
+	if e.glyph.Shape != nil {
+		c.DrawGlyphNoClip(e.glyph, vg.Point{X: x + width/2, Y: y})
 	}
 	sty := keyStyle()
 	sty.YAlign = draw.YCenter
@@ -128,7 +128,7 @@ func (c *Chart) annotate(f *frame) {
 		draw(&on)
 	}
 	for _, n := range c.annotations {
-		sty := bold(noteStyle())
+		sty := bold(keyStyle())
 		sty.Color, sty.YAlign = n.color, draw.YCenter
 		box, covered := emptiest(around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle), under.points)
 		if covered > 0 { // a translucent ground keeps it legible

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // Quantity is what the vertical axis of a scaling figure shows.
@@ -231,21 +233,27 @@ func checkDrawable(field string, pts []Point, curves int) error {
 	if curves > 0 {
 		return nil
 	}
-	count := map[data.Status]int{}
-	for _, p := range pts {
-		if p.ok() {
-			return nil
-		}
-		count[p.Status]++
-	}
-	if len(pts) == 0 {
+	switch {
+	case len(pts) == 0:
 		return bad(field, "nothing", "at least one measured point or curve")
+	case slices.ContainsFunc(pts, Point.ok):
+		return nil
 	}
+	var statuses []data.Status
+	for _, p := range pts {
+		statuses = append(statuses, p.Status)
+	}
+	return bad(field, CountFailed(statuses), "at least one measurement that is ok, or a curve")
+}
+
+// CountFailed counts the statuses other than ok: "2 out of memory, 1 failed".
+func CountFailed(statuses []data.Status) string {
+	_, of := grouped.By(statuses, func(s data.Status) data.Status { return s })
 	var found []string
 	for _, s := range data.Statuses() {
-		if n := count[s]; n > 0 {
+		if n := len(of[s]); n > 0 && s != data.OK {
 			found = append(found, fmt.Sprintf("%d %s", n, statusLabel(s)))
 		}
 	}
-	return bad(field, strings.Join(found, ", "), "at least one measurement that is ok, or a curve")
+	return strings.Join(found, ", ")
 }

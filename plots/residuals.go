@@ -71,10 +71,9 @@ func NewResiduals(title string, v *predict.Validation) (*Chart, error) {
 		}
 	}
 	if slices.ContainsFunc(v.Residuals, func(r predict.Residual) bool { return !r.Covered() }) {
-		ring := mark(mutedColor, draw.RingGlyph{})
-		c.explain(entry{label: "outside its 90 % interval", glyph: &ring})
+		c.explain(entry{label: "outside its 90 % interval", glyph: mark(mutedColor, draw.RingGlyph{})})
 	}
-	c.explain(entry{label: fmt.Sprintf("±%d %%", tolerance), line: &limits})
+	c.explain(entry{label: fmt.Sprintf("±%d %%", tolerance), line: limits})
 	return c, nil
 }
 
@@ -108,5 +107,5 @@ func (c *Chart) addResiduals(i int, v *predict.Validation, mode data.Mode, famil
 	if len(v.Families) > 1 {
 		label += ", " + family
 	}
-	c.explain(entry{label: label, glyph: &key})
+	c.explain(entry{label: label, glyph: key})
 }

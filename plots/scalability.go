@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/predict"
 )
 
@@ -53,8 +54,7 @@ func NewScalability(s Scalability) (*Chart, error) {
 		}
 	}
 	c.addAll(s.Series)
-	ideal := guide(mutedColor, dotPattern...)
-	c.explain(entry{label: "ideal linear scaling", line: &ideal})
+	c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
 	return c, nil
 }
 
@@ -111,14 +111,7 @@ func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 
 // jobsOf names the jobs of the conditions.
 func jobsOf(all []Condition) string {
-	var jobs []string
-	seen := map[string]bool{}
-	for _, c := range all {
-		if job := cmp.Or(c.Predictor.Model.Job(), "the job"); !seen[job] {
-			seen[job] = true
-			jobs = append(jobs, job)
-		}
-	}
+	jobs, _ := grouped.By(all, func(c Condition) string { return cmp.Or(c.Predictor.Model.Job(), "the job") })
 	return joinWords(jobs, "and")
 }
 

@@ -43,7 +43,7 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	setY(c.Plot, y, false, failed)
 	extent{0.5, float64(len(pts)) + 0.5}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 12, whole: true})
 	stairs := solid(palette[1])
-	c.explain(entry{label: "best so far", line: &stairs})
+	c.explain(entry{label: "best so far", line: stairs})
 	xs, ys, best := bestSoFar(pts)
 	c.add(polyline(stairs, xs, ys))
 	c.addTrials(pts)
@@ -58,19 +58,13 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 // the best of all.
 func bestSoFar(pts []Point) (xs, ys []float64, best int) {
 	best = -1
-	step := func(x, y float64) { xs, ys = append(xs, x), append(ys, y) }
 	for i, p := range pts {
-		switch {
-		case !p.ok() || best >= 0 && p.Y <= pts[best].Y:
-			continue
-		case best >= 0:
-			step(p.X, pts[best].Y)
+		if p.ok() && (best < 0 || p.Y > pts[best].Y) {
+			best, xs, ys = i, append(xs, p.X), append(ys, p.Y)
 		}
-		best = i
-		step(p.X, p.Y)
 	}
-	step(pts[len(pts)-1].X, pts[best].Y)
-	return xs, ys, best
+	xs, ys = stairs(append(xs, pts[len(pts)-1].X), append(ys, pts[best].Y))
+	return xs[:len(xs)-1], ys[:len(ys)-1], best
 }
 
 // mostTrials is how many trials are drawn: more would hide one another.
@@ -94,12 +88,12 @@ func (c *Chart) addTrials(pts []Point) {
 		glyph.Color, glyph.Radius = fade(palette[0], 0.5), 1.7
 	}
 	c.add(dots(glyph, ok))
-	c.explain(entry{label: "trial" + some, glyph: &glyph})
+	c.explain(entry{label: "trial" + some, glyph: glyph})
 	for i, status := range data.Statuses() {
 		if xs := others[status]; len(xs) > 0 {
 			cross := mark(statusColor(i), crossGlyph{})
 			c.add(rug(cross, xs, 0))
-			c.explain(entry{label: statusLabel(status) + some, glyph: &cross})
+			c.explain(entry{label: statusLabel(status) + some, glyph: cross})
 		}
 	}
 }
@@ -236,7 +230,7 @@ func (s surrogate) draw() (*Panels, error) {
 		next := draw.LineStyle{Color: palette[2], Width: 1.1, Dashes: dashPattern}
 		prediction.add(drop(next, *s.Next, math.Inf(1)))
 		gain.add(drop(next, *s.Next, math.Inf(1)))
-		prediction.explain(entry{label: "suggested next", line: &next})
+		prediction.explain(entry{label: "suggested next", line: next})
 	}
 	prediction.addRibbons(series)
 	prediction.addSeries(series, 0)

@@ -144,7 +144,7 @@ func (c *Chart) addSeries(all []Series, i int) {
 			failed = append(failed, p.X)
 		}
 	}
-	glyph, curve := mark(col, seriesShape(i)), solid(col)
+	glyph := mark(col, seriesShape(i))
 	c.add(dots(glyph, ok))
 	if len(failed) > 0 {
 		slices.Sort(failed)
@@ -152,10 +152,10 @@ func (c *Chart) addSeries(all []Series, i int) {
 	}
 	key := entry{label: s.Name}
 	if len(s.Curve) > 0 {
-		key.line = &curve
+		key.line = solid(col)
 	}
 	if len(ok) > 0 || len(s.Curve) == 0 {
-		key.glyph = &glyph
+		key.glyph = glyph
 	}
 	c.explain(key)
 	c.addTooltips(s)
@@ -240,8 +240,7 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 		}
 	}
 	if bars {
-		grey := mark(mutedColor, barGlyph{})
-		c.explain(entry{label: "95 % interval, measured", glyph: &grey})
+		c.explain(entry{label: "95 % interval, measured", glyph: mark(mutedColor, barGlyph{})})
 	}
 	if ribbons && len(all) <= mostBands {
 		c.explain(entry{label: "90 % interval, predicted", fill: fade(mutedColor, 0.25)})
@@ -249,7 +248,7 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 	if extrapolated {
 		dashed := solid(mutedColor)
 		dashed.Dashes = dashPattern
-		c.explain(entry{label: "extrapolated", fill: shadeColor, line: &dashed})
+		c.explain(entry{label: "extrapolated", fill: shadeColor, line: dashed})
 	}
 	var names []string
 	for _, s := range data.Statuses() {
@@ -258,8 +257,7 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 		}
 	}
 	if len(names) > 0 {
-		cross := mark(mutedColor, crossGlyph{})
-		c.explain(entry{label: joinWords(names, "or"), glyph: &cross})
+		c.explain(entry{label: joinWords(names, "or"), glyph: mark(mutedColor, crossGlyph{})})
 	}
 }
 

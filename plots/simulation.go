@@ -66,7 +66,7 @@ func (c *Chart) addStairs(i int, label string, xs, ys []float64) {
 	sty.Dashes = [][]vg.Length{nil, {6, 2}, {2, 1.5}, {7, 2, 2, 2}}[i%4]
 	xs, ys = thinned(stairs(xs, ys))
 	c.add(polyline(sty, xs, ys))
-	c.explain(entry{label: label, line: &sty})
+	c.explain(entry{label: label, line: sty})
 }
 
 // stairs turns steps into the points of a staircase.

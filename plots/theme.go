@@ -177,7 +177,6 @@ func subtitleStyle() text.Style { return style(9, mutedColor) }
 func axisStyle() text.Style     { return style(9, inkColor) }
 func tickStyle() text.Style     { return style(8.5, mutedColor) }
 func keyStyle() text.Style      { return style(8.5, inkColor) }
-func noteStyle() text.Style     { return style(8.5, inkColor) }
 
 // bold returns the style in the bold face.
 func bold(s text.Style) text.Style {

@@ -37,18 +37,14 @@ func whatIfOf(now Condition, changes []Changed) (whatIf, error) {
 		return w, err
 	}
 	for _, c := range changes {
-		changed := &predict.Predictor{Model: c.Model, Price: now.Predictor.Price, Batch: now.Predictor.Batch}
+		all, err := predict.WhatIf(now.Predictor.Model, c.Model, answers)
+		if err != nil {
+			return w, err
+		}
 		rate, faster := Series{Name: c.Name}, Series{Name: c.Name}
-		for _, a := range answers {
-			then, err := changed.At(a.Config)
-			if err != nil {
-				return w, err
-			}
-			ratio, err := now.Predictor.Model.Speedup(c.Model.Model, a.Config)
-			if err != nil {
-				return w, err
-			}
-			k := float64(a.Config.Workers)
+		for _, a := range all {
+			k, ratio := float64(a.Config.Workers), a.Speedup
+			then := predict.Answer{StepTime: a.After, Throughput: a.After.Per(a.Config.SamplesPerStep())}
 			rate.Curve = append(rate.Curve, BandOf(k, estimateOf(then, w.Rates.Quantity), a.Extrapolated))
 			faster.Curve = append(faster.Curve, BandOf(k, data.Estimate{Mean: 100 * (ratio.Mean - 1), Lo: 100 * (ratio.Lo - 1), Hi: 100 * (ratio.Hi - 1)}, a.Extrapolated))
 		}
@@ -70,7 +66,7 @@ func (w whatIf) draw() (*Panels, error) {
 	if err := checkSeries(faster, finite); err != nil {
 		return nil, err
 	}
-	gains := workersChart("What each gains", "steps faster by (%)", faster)
+	gains := curvesChart("What each gains", "workers", "steps faster by (%)", faster)
 	gains.legend = gains.legend[1:]
 	y := newExtent() // all of the intervals: they are the answer
 	y.add(0)

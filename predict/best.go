@@ -18,6 +18,8 @@ type Limits struct {
 	// Confident compares the pessimistic ends of the 90 % intervals, instead of
 	// the means, with the limits.
 	Confident bool
+	// Inside leaves out what is outside the measured range, unless everything is.
+	Inside bool
 }
 
 // NoneFitsError says that no candidate is within the limits.
@@ -75,6 +77,10 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	if len(answers) == 0 {
 		return Answer{}, cmp.Or(first, data.Invalid("", "no candidates", "at least one configuration to choose from"))
 	}
+	inside := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Extrapolated })
+	if l.Inside && len(inside) > 0 {
+		answers = inside
+	}
 	excess := func(a Answer) float64 { e, _ := l.excess(a); return e }
 	kept := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !(excess(a) <= 0) })
 	if len(kept) > 0 {
@@ -123,17 +129,17 @@ func (l Limits) compare(a, b Answer) int {
 	if l.Deadline > 0 {
 		cost = cmp.Compare(a.CostToTarget.Mean, b.CostToTarget.Mean)
 	}
-	return cmp.Or(cost, cmp.Compare(a.TimeToTarget.Mean, b.TimeToTarget.Mean), cmp.Compare(rate(b), rate(a)))
+	return cmp.Or(cost, cmp.Compare(a.TimeToTarget.Mean, b.TimeToTarget.Mean), cmp.Compare(b.Rate(), a.Rate()))
 }
 
-// seconds formats a duration in seconds, such as "6h12m0s" or "41s".
+// seconds formats a duration in seconds, such as "6h12m" or "41s".
 func seconds(v float64) string {
 	if v > float64(math.MaxInt64)/1e9 {
 		return fmt.Sprintf("%.3g years", v/(365.25*24*3600))
 	}
-	d := time.Duration(v * 1e9)
+	d, unit := time.Duration(v*1e9), time.Second/10
 	if d >= time.Hour {
-		return d.Round(time.Minute).String()
+		unit = time.Minute
 	}
-	return d.Round(time.Second / 10).String()
+	return data.FormatDuration(d.Round(unit))
 }

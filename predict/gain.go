@@ -17,13 +17,13 @@ import (
 
 // Gain is the expected effect of one more measurement of a GPU type and mode.
 type Gain struct {
-	Config data.Config // what to measure
+	Config data.Config `json:"config"` // what to measure
 	// Narrowing is the relative decrease of the sum of the widths of the
 	// targets' 90 % intervals of ln step time; 0.2 means a fifth narrower.
-	Narrowing float64
-	Target    data.Config // whose interval loses most width
-	Before    float64     // half-width of its interval, relative to the prediction
-	After     float64     // the same, expected with the measurement
+	Narrowing float64     `json:"narrowing"`
+	Target    data.Config `json:"target"`            // whose interval loses most width
+	Before    float64     `json:"half_width_before"` // of its interval, relative to the prediction
+	After     float64     `json:"half_width_after"`  // the same, expected with the measurement
 }
 
 // String formats the gain, such as "2 nodes × 1 a100, batch 64: would narrow

@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"math"
 	"slices"
 
 	"knee/data"
@@ -27,33 +26,4 @@ func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 	}
 	slices.Sort(ps)
 	return workers, ps
-}
-
-// Within returns the candidates within the measured range, or all that can be
-// predicted if none is.
-func Within(p *Predictor, candidates []data.Config) []data.Config {
-	var inside, outside []data.Config
-	for _, c := range candidates {
-		a, err := p.At(c)
-		switch {
-		case err != nil || math.IsNaN(a.StepTime.Mean):
-		case a.Extrapolated:
-			outside = append(outside, c)
-		default:
-			inside = append(inside, c)
-		}
-	}
-	if len(inside) > 0 {
-		return inside
-	}
-	return outside
-}
-
-// Unmeasured returns the candidates that no measurement covers.
-func Unmeasured(candidates []data.Config, measured []data.Measurement) []data.Config {
-	known := map[string]bool{}
-	for _, m := range measured {
-		known[m.Key()] = true
-	}
-	return slices.DeleteFunc(slices.Clone(candidates), func(c data.Config) bool { return known[c.Key()] })
 }

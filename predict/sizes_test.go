@@ -37,19 +37,23 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestWithinAndUnmeasured(t *testing.T) {
+// The best inside the measured range is inside it, if anything is.
+func TestBestInside(t *testing.T) {
 	p := &Predictor{Model: modelOf(t, 1, 4)}
 	at := func(k int) data.Config {
 		return data.Config{Job: "j", GPUType: "t4", Workers: k, LocalBatch: 32}
 	}
-	got := Within(p, []data.Config{at(2), at(4), at(64)})
-	if len(got) != 2 || got[1].Workers != 4 {
-		t.Errorf("within = %v, want 2 and 4 workers", got)
-	}
-	if got := Within(p, []data.Config{at(64)}); len(got) != 1 {
-		t.Errorf("with nothing inside = %v, want the candidate outside", got)
-	}
-	if got := Unmeasured([]data.Config{at(1), at(2)}, []data.Measurement{{Config: at(1)}}); len(got) != 1 || got[0].Workers != 2 {
-		t.Errorf("unmeasured = %v, want 2 workers", got)
+	for _, c := range []struct {
+		workers []int
+		inside  bool
+		want    int
+	}{{[]int{2, 4, 64}, true, 4}, {[]int{2, 4, 64}, false, 64}, {[]int{64}, true, 64}} {
+		var candidates []data.Config
+		for _, k := range c.workers {
+			candidates = append(candidates, at(k))
+		}
+		if got, err := Best(p, candidates, Limits{Inside: c.inside}); err != nil || got.Config.Workers != c.want {
+			t.Errorf("of %v, inside %v: %d workers, %v; want %d", c.workers, c.inside, got.Config.Workers, err, c.want)
+		}
 	}
 }

@@ -46,6 +46,28 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	return answers, err
 }
 
+// Sweeps predicts curves: every run of configurations that differ in workers only is
+// one, as of [Sweep].
+func Sweeps(p *Predictor, configs []data.Config) (curves [][]Answer, err error) {
+	for len(configs) > 0 {
+		base := configs[0]
+		var workers []int
+		for _, c := range configs {
+			if base.Workers = c.Workers; c.Key() != base.Key() {
+				break
+			}
+			workers = append(workers, c.Workers)
+		}
+		configs = configs[len(workers):]
+		curve, err := Sweep(p, base, workers)
+		if err != nil {
+			return nil, err
+		}
+		curves = append(curves, curve)
+	}
+	return curves, nil
+}
+
 // kneeGain is the least elasticity up to the [Knee]: half that of linear
 // scaling.
 const kneeGain = .5
@@ -67,7 +89,7 @@ func Knee(answers []Answer) int {
 	if len(answers) > 0 && answers[0].Goodput.Mean == 0 {
 		return -1
 	}
-	return KneeOf(answers, rate)
+	return KneeOf(answers, Answer.Rate)
 }
 
 // KneeOf is [Knee] of another rate, such as throughput. The knee of throughput
@@ -88,8 +110,8 @@ func KneeOf(answers []Answer, rate func(Answer) float64) int {
 	return knee
 }
 
-// rate returns goodput, samples/s, or steps per second if no batch is known.
-func rate(a Answer) float64 {
+// Rate returns goodput, samples/s, or steps per second if no batch is known.
+func (a Answer) Rate() float64 {
 	if a.Goodput.Mean > 0 {
 		return a.Goodput.Mean
 	}

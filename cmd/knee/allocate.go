@@ -14,6 +14,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/plots"
 )
 
 // sharingFlags name a cluster and its jobs, and say how to plan.
@@ -143,11 +144,11 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 			return err
 		}
 	}
-	if out == "json" {
-		return data.WritePlan(a.stdout, plan)
-	}
 	if len(f.explain) > 0 {
 		return a.explain(plan, f.explain, out)
+	}
+	if out == "json" {
+		return data.WritePlan(a.stdout, plan)
 	}
 	a.warn(plan.Warnings...)
 	if err := out.print(a.stdout, plan, planTable(pr, plan, out)); err != nil {
@@ -163,7 +164,13 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 	if f == "csv" {
 		rows := export.Rows(plan)
-		return &table{columns: rows[0], rows: rows[1:]}
+		t := &table{columns: rows[0], rows: make([][]any, len(rows)-1)}
+		for i, row := range rows[1:] {
+			for _, text := range row {
+				t.rows[i] = append(t.rows[i], text)
+			}
+		}
+		return t
 	}
 	was := map[string]string{}
 	for _, j := range pr.Jobs {
@@ -177,14 +184,8 @@ func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 			t.add(j.Name, j.Action, "nothing", "", "", "", "", was[j.Name]+j.Reason)
 			continue
 		}
-		finish, cost := "", ""
-		if j.Finish.Mean > 0 {
-			finish = between(j.Finish, seconds)
-		}
-		if j.Cost.Mean > 0 {
-			cost = between(j.Cost, dollars)
-		}
-		t.add(j.Name, j.Action, sizeText(j), batchText(j), goodputText(j), finish, cost, "on "+nodesText(j.Placement)+"; "+was[j.Name]+j.Reason)
+		t.add(j.Name, j.Action, sizeText(j), batchText(j), between(j.Goodput, number), between(j.Finish, seconds), between(j.Cost, dollars),
+			"on "+plots.Nodes(j.Placement)+"; "+was[j.Name]+j.Reason)
 	}
 	return t
 }
@@ -195,14 +196,6 @@ func sizeText(j data.PlannedJob) string {
 		text += fmt.Sprintf(", %d %s", j.PS, j.Mode)
 	}
 	return text
-}
-
-// goodputText is empty for a job that is not planned.
-func goodputText(j data.PlannedJob) string {
-	if j.Goodput.Mean == 0 {
-		return ""
-	}
-	return between(j.Goodput, number)
 }
 
 func batchText(j data.PlannedJob) string {

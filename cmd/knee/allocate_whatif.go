@@ -14,6 +14,7 @@ import (
 	"knee/allocate/policy"
 	"knee/data"
 	"knee/internal/hostlist"
+	"knee/plots"
 )
 
 // whatIfRow is the plan of one change.
@@ -24,7 +25,7 @@ type whatIfRow struct {
 
 // allocateWhatIf prints the plan's totals without and with each change.
 func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
-	t := newOutcomes(out, "value_change", "change")
+	t, add := newOutcomes("value_change", "change")
 	var rows []whatIfRow
 	for _, text := range append([]string{""}, f.whatIf...) {
 		changed, err := change(pr, text)
@@ -39,9 +40,9 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 			return err
 		}
 		rows = append(rows, whatIfRow{text, made})
-		t.add(made, made.Value-rows[0].Value, cmp.Or(text, "as it is"))
+		add(made, made.Value-rows[0].Value, cmp.Or(text, "as it is"))
 	}
-	return out.print(a.stdout, rows, t.table)
+	return out.print(a.stdout, rows, t)
 }
 
 // allocateCurve prints the value of clusters of other sizes.
@@ -50,42 +51,30 @@ func (a *app) allocateCurve(pr plan.Problem, out format) error {
 	if err != nil {
 		return err
 	}
-	t := newOutcomes(out, "value_per_node", "gpu_type,nodes,now")
+	t, add := newOutcomes("value_per_node", "gpu_type,nodes,now")
 	for _, p := range points {
-		t.add(p.Outcome, p.PerNode, p.GPUType, p.Nodes, map[bool]string{true: "now"}[p.Now])
+		add(p.Outcome, p.PerNode, p.GPUType, p.Nodes, map[bool]string{true: "now"}[p.Now])
 	}
-	return out.print(a.stdout, points, t.table)
+	return out.print(a.stdout, points, t)
 }
 
-// outcomes is a table of plan totals: exact figures in CSV, else rounded.
-type outcomes struct {
-	*table
-	format format
-}
-
-func newOutcomes(f format, change, heads string) *outcomes {
-	figures := ",value," + change + ",running,waiting,changed,slots,mean_finish,last_finish,$/h,why"
-	if f == "csv" {
-		figures = ",value,bound," + change + ",running,waiting,changed,gpus_used,gpus_total,mean_finish_s,last_finish_s,price_per_hour,why"
+// newOutcomes returns a table of plan totals with their change, and what adds those of
+// one plan.
+func newOutcomes(change, heads string) (*table, func(o plan.Outcome, change float64, heads ...any)) {
+	t := newTable(heads+",value,bound,"+change+",running,waiting,changed,gpus_used,gpus_total,mean_finish_s,last_finish_s,price_per_hour,why",
+		heads+",value,"+change+",running,waiting,changed,slots,mean_finish,last_finish,$/h,why")
+	return t, func(o plan.Outcome, change float64, heads ...any) {
+		s, sign := o.Totals, map[bool]string{true: "+"}[change > 0]
+		all := []any{o.Value, o.Bound, change, s.Running, s.Waiting, s.Changed,
+			s.GPUsUsed, s.GPUsTotal, s.MeanFinish, s.LastFinish, s.PricePerHour}
+		rounded := []any{o.Value, sign + number(change), s.Running, s.Waiting, s.Changed,
+			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), s.PricePerHour}
+		if !o.Feasible {
+			all, rounded = slices.Repeat([]any{""}, len(all)), slices.Repeat([]any{""}, len(rounded))
+		}
+		t.add(slices.Concat(heads, all, []any{o.Why})...)
+		t.people.add(slices.Concat(heads, rounded, []any{o.Why})...)
 	}
-	return &outcomes{newTable(heads + figures), f}
-}
-
-// add adds the totals of one plan and the change of its value.
-func (t *outcomes) add(o plan.Outcome, change float64, heads ...any) {
-	s, write := o.Totals, t.format.figures()
-	cells := slices.Repeat([]any{""}, len(t.columns)-len(heads)-1)
-	switch {
-	case !o.Feasible:
-	case t.format == "csv":
-		cells = []any{write(o.Value), write(o.Bound), write(change), s.Running, s.Waiting, s.Changed,
-			s.GPUsUsed, s.GPUsTotal, write(s.MeanFinish), write(s.LastFinish), write(s.PricePerHour)}
-	default:
-		sign := map[bool]string{true: "+"}[change > 0]
-		cells = []any{write(o.Value), sign + write(change), s.Running, s.Waiting, s.Changed,
-			fmt.Sprintf("%d/%d", s.GPUsUsed, s.GPUsTotal), seconds(s.MeanFinish), seconds(s.LastFinish), write(s.PricePerHour)}
-	}
-	t.table.add(slices.Concat(heads, cells, []any{o.Why})...)
 }
 
 // change applies one --what-if to a problem; the empty text changes nothing.
@@ -171,13 +160,11 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		}
 		say("action", string(j.Action))
 		if j.Workers > 0 {
-			say("gets", sizeText(j)+" on "+nodesText(j.Placement))
+			say("gets", sizeText(j)+" on "+plots.Nodes(j.Placement))
 			say("batch", batchText(j))
-			say("goodput, samples/s", goodputText(j))
+			say("goodput, samples/s", between(j.Goodput, number))
 		}
-		if j.Finish.Mean > 0 {
-			say("finish in", between(j.Finish, seconds))
-		}
+		say("finish in", between(j.Finish, seconds))
 		say("reason", j.Reason)
 		if w := j.Worth; w != nil {
 			cost := w.Cost
@@ -201,21 +188,20 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	if err != nil {
 		return err
 	}
-	write := out.figures()
-	solved := func(v *float64) string {
+	solved := func(v *float64) any {
 		if v == nil {
-			return ""
+			return nil
 		}
-		return write(*v + 0) // not −0
+		return *v
 	}
 	t := newTable("kind,name,price,one_more,one_less,worth,place_costs,surplus")
 	for _, p := range made.Prices {
-		t.add("gpu", p.GPUType, write(p.PerGPU), solved(p.OneMore), solved(p.OneLess), "", "", "")
+		t.add("gpu", p.GPUType, p.PerGPU, solved(p.OneMore), solved(p.OneLess), "", "", "")
 	}
 	jobs := slices.DeleteFunc(slices.Clone(made.Jobs), func(j data.PlannedJob) bool { return j.Worth == nil })
 	slices.SortStableFunc(jobs, func(x, y data.PlannedJob) int { return cmp.Compare(x.Worth.Surplus, y.Worth.Surplus) })
 	for _, j := range jobs {
-		t.add("job", j.Name, "", "", "", write(j.Worth.Value), write(j.Worth.Cost), write(j.Worth.Surplus))
+		t.add("job", j.Name, "", "", "", j.Worth.Value, j.Worth.Cost, j.Worth.Surplus)
 	}
 	if err := out.print(a.stdout, struct {
 		Prices []data.GPUPrice   `json:"prices"`

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"knee/data"
+	"knee/fit"
+	"knee/internal/grouped"
 	"knee/internal/term"
 )
 
@@ -57,6 +60,9 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			if is[*strconv.NumError](err) {
+				return usageError("--%s %s: want a number", invalid.GetFlag().Name, invalid.GetValue())
+			}
 			return usageError("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 		}
 		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
@@ -77,7 +83,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("measure", newProfile(a), newRead(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a), newPairs(a))
-	root.AddCommand(newDocs(a), newVersion(a), newTrain(a), newGuard())
+	root.AddCommand(newDocs(), newVersion(a), newTrain(a), newGuard())
 	complete(root)
 	return root
 }
@@ -146,21 +152,48 @@ func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), 
 func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measurement, error) {
 	var ms []data.Measurement
 	for _, file := range files {
+		if strings.HasSuffix(file, ".json") {
+			return nil, badFile(file, "a JSON file", "a CSV of measurements")
+		}
 		more, warnings, err := how.Load(file)
 		if err != nil {
 			return nil, err
 		}
 		a.warn(warnings...)
-		for _, m := range more {
-			if job == "" || m.Job == job {
-				ms = append(ms, m)
-			}
-		}
+		ms = append(ms, more...)
 	}
-	if len(ms) == 0 && job != "" {
-		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "at least one")
+	if job == "" || len(ms) == 0 {
+		return ms, nil
 	}
-	return ms, nil
+	jobs, of := grouped.By(ms, func(m data.Measurement) string { return m.Job })
+	if of[job] == nil {
+		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "one of "+strings.Join(jobs, ", "))
+	}
+	return of[job], nil
+}
+
+// one returns the elements of a file with the name that was given, by default those
+// with the only name.
+func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error) {
+	names, groups := grouped.By(all, of)
+	known := strings.Join(names, ", ")
+	switch {
+	case name == "" && len(names) > 1:
+		return nil, badFile(file, what+"s "+known, fmt.Sprintf("one of them: --%s NAME", what))
+	case name != "" && groups[name] == nil:
+		return nil, badFile(file, fmt.Sprintf("nothing of %s %q", what, name), "one of "+known)
+	case name != "":
+		return groups[name], nil
+	}
+	return all, nil
+}
+
+// readModel reads a model.json.
+func readModel(file string) (*fit.Model, error) {
+	if isCSV(file) {
+		return nil, badFile(file, "a CSV", "a model.json, which knee fit makes of measurements")
+	}
+	return fit.ReadModel(file)
 }
 
 // curves loads training curves, none without a file.

@@ -65,7 +65,7 @@ adds the share of tables that take 10 % more evaluations than random.`,
 			if kinds {
 				scores = replay.ByKind(scores)
 			}
-			return out.print(a.stdout, scores, scoreTable(scores, kinds, out.figures()))
+			return out.print(a.stdout, scores, scoreTable(scores, kinds))
 		},
 	}
 	f := cmd.Flags()
@@ -109,15 +109,15 @@ func benchTables(files []string, load func(string) ([]*replay.Table, error), lay
 
 // scoreTable lists scores by table, or by kind with the share of tables that are
 // worse than random.
-func scoreTable(scores []replay.Score, kinds bool, write func(float64) string) *table {
+func scoreTable(scores []replay.Score, kinds bool) *table {
 	t := newTable("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share")
 	if kinds {
 		t.columns[0] = "kind"
 		t.columns = append(t.columns, "worse_share")
 	}
 	for _, s := range scores {
-		cells := []any{s.Table, s.Method, s.Seeds, write(s.Evals), write(s.Cost), write(s.Regret5), write(s.Regret10), write(s.Regret20),
-			write(s.StopEvals), write(s.StopWithin5), write(s.Failed), write(s.Worse)}
+		cells := []any{s.Table, s.Method, s.Seeds, s.Evals, s.Cost, s.Regret5, s.Regret10, s.Regret20,
+			s.StopEvals, s.StopWithin5, s.Failed, s.Worse}
 		t.add(cells[:len(t.columns)]...)
 	}
 	return t
@@ -165,9 +165,9 @@ searching the largest size measured and adding replicas (scaled).`,
 			if err != nil {
 				return err
 			}
-			t, write := newTable("kind,method,runs,mean,tenth_percentile,within_5pct"), out.figures()
+			t := newTable("kind,method,runs,mean,tenth_percentile,within_5pct")
 			for _, s := range results {
-				t.add(s.Kind, s.Method, s.Runs, write(s.Mean), write(s.Tenth), write(s.Within))
+				t.add(s.Kind, s.Method, s.Runs, s.Mean, s.Tenth, s.Within)
 			}
 			return out.print(a.stdout, results, t)
 		},

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +44,12 @@ of the current context, or the Slurm cluster whose login node this is.`,
 			if err != nil {
 				return err
 			}
-			a.warn(append(warnings, prices.apply(c)...)...)
+			a.warn(append(warnings, prices.unknown("the cluster", c.GPUTypes())...)...)
+			for i, n := range c.Nodes {
+				if price, ok := prices[n.GPUType]; ok {
+					c.Nodes[i].PricePerHour = price * float64(n.GPUs)
+				}
+			}
 			return a.printCluster(c, out)
 		},
 	}
@@ -65,25 +67,9 @@ func (a *app) printCluster(c *data.Cluster, out format) error {
 	}
 	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
 	for _, n := range c.Nodes {
-		t.add(n.Name, n.GPUType, n.GPUs, number(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+		t.add(n.Name, n.GPUType, n.GPUs, n.CPUs, data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
 	}
 	return out.print(a.stdout, c, t)
-}
-
-// apply sets the price of every node whose GPU type has one, and warns of
-// prices for types that the cluster does not have.
-func (p priceFlag) apply(c *data.Cluster) (warnings []string) {
-	for i, n := range c.Nodes {
-		if price, ok := p[n.GPUType]; ok {
-			c.Nodes[i].PricePerHour = price * float64(n.GPUs)
-		}
-	}
-	for _, gpu := range slices.Sorted(maps.Keys(p)) {
-		if !slices.Contains(c.GPUTypes(), gpu) {
-			warnings = append(warnings, fmt.Sprintf("--price %s: the cluster has no such GPUs, only %s", gpu, strings.Join(c.GPUTypes(), ", ")))
-		}
-	}
-	return warnings
 }
 
 func kubernetesCluster(ctx context.Context) (*data.Cluster, []string, error) {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,29 +59,6 @@ func TestDocSnippets(t *testing.T) {
 		t.Error("no Go code was found in the documentation")
 	}
 }
-
-// The page of all commands is what the program prints today.
-func TestCommandReference(t *testing.T) {
-	var out, errs bytes.Buffer
-	if err := run(context.Background(), &out, &errs, []string{"docs", "reference"}); err != nil {
-		t.Fatal(err, errs.String())
-	}
-	const page = "../../docs/commands.md"
-	if *update {
-		if err := os.WriteFile(page, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(out.Bytes(), want) {
-		t.Errorf("%s is not what knee docs reference prints now; run make golden", page)
-	}
-}
-
-var update = flag.Bool("update", false, "write the page of all commands anew")
 
 // flat removes the indentation of every line.
 func flat(code string) string {

@@ -62,23 +62,27 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 				}
 			}
 			for _, path := range cluster {
-				other, err := fit.ReadModel(path)
+				other, err := readModel(path)
 				if err != nil {
 					return err
 				}
 				settings.Others = append(settings.Others, other.Model)
 			}
-			busy := a.progress().Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
+			bar := a.progress()
+			defer bar.Close()
+			bar.Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
 			m, err := fit.FitContext(cmd.Context(), ms, settings)
-			busy.Close()
+			bar.Close()
+			if input, ok := errors.AsType[*data.InputError](err); ok && input.Column == "job" {
+				input.Want += "; --job NAME chooses one"
+			}
 			if err != nil {
 				return err
 			}
 			if err := curve.add(a, m, points); err != nil {
 				return err
 			}
-			busy = a.progress().Busy("holding measurements out of every family")
-			defer busy.Close()
+			bar.Busy("holding measurements out of every family")
 			res, err := newFitResult(cmd.Context(), m)
 			if err != nil {
 				return err
@@ -87,12 +91,12 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 				return err
 			}
 			if !noAdvice {
-				busy.Now("weighing what one more measurement would buy")
+				bar.Busy("weighing what one more measurement would buy")
 				if err := res.advise(m); err != nil {
 					return err
 				}
 			}
-			busy.Close()
+			bar.Close()
 			a.warn(m.Warnings()...)
 			if err := res.print(a.stdout, out); err != nil {
 				return err
@@ -111,26 +115,11 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f.StringToStringVar(&columns, "columns", nil, columnsUsage)
 	f.Int64Var(&settings.Seed, "seed", 1, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
-	f.Var((*quantity)(&settings.Interconnect), "interconnect", "bytes/s between two nodes, such as 12.5G")
-	f.Var((*quantity)(&settings.MessageBytes), "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)")
+	bounded(cmd, &settings.Interconnect, "interconnect", "bytes/s between two nodes, such as 12.5G", amounts())
+	bounded(cmd, &settings.MessageBytes, "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)", amounts())
 	cmd.MarkFlagsRequiredTogether("interconnect", "message-bytes")
 	f.BoolVar(&noAdvice, "no-advice", false, "do not recommend the next measurement")
 	return cmd
-}
-
-// quantity is a flag that takes bytes.
-type quantity float64
-
-func (q *quantity) String() string { return "" }
-func (q *quantity) Type() string   { return "bytes" }
-
-func (q *quantity) Set(s string) error {
-	n, err := data.ParseQuantity(s)
-	if err != nil || n <= 0 {
-		return errors.New("want bytes such as 102M or 12.5Gi")
-	}
-	*q = quantity(n)
-	return nil
 }
 
 // mostRepeats bounds the repeats of a configuration that a fit uses: the standard
@@ -148,8 +137,8 @@ type curveFlags struct {
 func (f *curveFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
-	fl.Float64Var(&f.initialBatch, "initial-batch", 0, "global batch at efficiency 1 (default: the smallest in the curves)")
-	fl.Float64Var(&f.dataset, "dataset", 0, "samples of an epoch, for curves without steps")
+	bounded(cmd, &f.initialBatch, "initial-batch", "global batch at efficiency 1 (default: the smallest in the curves)", positive("samples"))
+	bounded(cmd, &f.dataset, "dataset", "samples of an epoch, for curves without steps", positive("samples"))
 	f.registerRun(cmd)
 }
 
@@ -157,7 +146,7 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
-	fl.Float64Var(&f.planned, "planned-epochs", 0, "planned length of the run")
+	bounded(cmd, &f.planned, "planned-epochs", "planned length of the run", positive("epochs"))
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs with a cut of the learning rate, such as 30,60")
 	fl.StringVar(&f.reach, "reach", "", "what meets a target: first or smooth (default: by the data)")
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")
@@ -211,14 +200,10 @@ type family struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 }
 
-// advice is a recommended measurement and what it would gain.
+// advice is a recommended measurement.
 type advice struct {
-	Config    data.Config `json:"config"`
-	Narrowing float64     `json:"narrowing"` // share by which the intervals of ln step time shrink, all added up
-	Target    data.Config `json:"target"`    // whose interval narrows most
-	Before    float64     `json:"half_width_before"`
-	After     float64     `json:"half_width_after"`
-	Words     string      `json:"words"`
+	predict.Gain
+	Words string `json:"words"`
 }
 
 func newFitResult(ctx context.Context, m *fit.Model) (fitResult, error) {
@@ -245,7 +230,7 @@ func (r *fitResult) advise(m *fit.Model) error {
 	}
 	gains, err := predict.Gains(m)
 	for _, g := range gains {
-		r.Advice = append(r.Advice, advice{g.Config, g.Narrowing, g.Target, g.Before, g.After, g.String()})
+		r.Advice = append(r.Advice, advice{g, g.String()})
 	}
 	return err
 }
@@ -320,8 +305,8 @@ func parameterTable(ps []parameter) *table {
 		if p.GPUType != "" {
 			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
 		}
-		t.people.addUnder(head, p.Parameter, number(p.Value.Mean), number(p.Value.Lo), number(p.Value.Hi), p.Unit)
-		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, exact(p.Value.Mean), exact(p.Value.Lo), exact(p.Value.Hi), p.Unit)
+		t.people.addUnder(head, p.Parameter, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
+		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
 	}
 	return t
 }

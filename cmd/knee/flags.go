@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,6 @@ import (
 
 	"knee/bayesopt/baseline"
 	"knee/data"
-	"knee/fit"
 	"knee/profile"
 )
 
@@ -119,13 +119,17 @@ func positive(what string) data.Bounds {
 	return b
 }
 
+// amounts are bytes.
+func amounts() data.Bounds {
+	b := data.Bytes()
+	b.Min, b.Want = 1, "bytes such as 102M or 12.5Gi"
+	return b
+}
+
 // priceFlag collects --price a100=3.2, US$ per worker-hour by GPU type.
 type priceFlag map[string]float64
 
-func (p priceFlag) String() string { return "" }
-func (p priceFlag) Type() string   { return "type=usd" }
-
-func (p priceFlag) Set(s string) error {
+func (p priceFlag) set(s string) error {
 	for part := range strings.SplitSeq(s, ",") {
 		gpu, text, found := strings.Cut(part, "=")
 		v, ok := data.NonNegative("US$ per worker-hour").Parse(text)
@@ -137,10 +141,21 @@ func (p priceFlag) Set(s string) error {
 	return nil
 }
 
+// unknown warns of prices for types that a cluster or model does not have.
+func (p priceFlag) unknown(of string, types []string) (warnings []string) {
+	known := strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ", ")
+	for _, gpu := range slices.Sorted(maps.Keys(p)) {
+		if !slices.Contains(types, gpu) {
+			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, known))
+		}
+	}
+	return warnings
+}
+
 // priced adds --price.
 func priced(cmd *cobra.Command, to *priceFlag) {
 	*to = priceFlag{}
-	cmd.Flags().Var(*to, "price", "US$ per worker-hour, such as a100=3.2")
+	cmd.Flags().Func("price", "US$ per worker-hour, such as `a100=3.2`", to.set)
 }
 
 const columnsUsage = "names of columns, such as gpus=workers,tokens_s=tokens_per_s"
@@ -186,14 +201,15 @@ type searchFlags struct {
 func (f *searchFlags) add(cmd *cobra.Command) {
 	named(cmd, &f.Strategy, "strategy", baseline.Guided, "strategy", baseline.Strategies())
 	cmd.Flags().BoolVar(&f.Once, "once", false, "never repeat a measurement")
-	cmd.Flags().Float64Var(&f.TargetRegret, "target-regret", 0.05, "stop when a result better by this share is improbable")
+	f.TargetRegret = 0.05
+	bounded(cmd, &f.TargetRegret, "target-regret", "stop when a result better by this share is improbable", data.Bounds{Max: .999, Want: "a share from 0 to less than 1"})
 	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a similar job")
 }
 
 // load loads the model of --warm-start.
 func (f *searchFlags) load() (err error) {
 	if f.warm != "" {
-		f.Warm, err = fit.ReadModel(f.warm)
+		f.Warm, err = readModel(f.warm)
 	}
 	return err
 }

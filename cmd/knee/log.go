@@ -227,7 +227,7 @@ of them is the straggler.`,
 			if err != nil {
 				return err
 			}
-			if err := out.print(a.stdout, res, res.table(out)); err != nil {
+			if err := out.print(a.stdout, res, res.table()); err != nil {
 				return err
 			}
 			return f.found(res)
@@ -260,7 +260,7 @@ type driftOf struct {
 func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	var m *fit.Model
 	if f.model != "" {
-		if m, err = fit.ReadModel(f.model); err != nil {
+		if m, err = readModel(f.model); err != nil {
 			return res, err
 		}
 	}
@@ -357,7 +357,7 @@ func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, me
 	}
 	d := check.Compare(measured, p.StepTime)
 	r.Drift = append(r.Drift, driftOf{c, d})
-	verdict := "as predicted"
+	verdict := "inside the interval"
 	if d.Refit {
 		verdict = "outside the interval: measure again and fit anew"
 	}
@@ -379,18 +379,17 @@ func (f checkFlags) config(workers int) (data.Config, error) {
 	return c, err
 }
 
-func (r checkResult) table(f format) *table {
-	write := f.figures()
+func (r checkResult) table() *table {
 	if len(r.Workers) == 0 && len(r.Drift) > 0 {
 		t := newTable("config,measured_s,predicted_s,lo,hi,change,refit")
 		for _, d := range r.Drift {
-			t.add(d.Config, write(d.Measured), write(d.Predicted.Mean), write(d.Predicted.Lo), write(d.Predicted.Hi), write(d.Change), d.Refit)
+			t.add(d.Config, d.Measured, d.Predicted.Mean, d.Predicted.Lo, d.Predicted.Hi, d.Change, d.Refit)
 		}
 		return t
 	}
 	t := newTable("worker,steps,step_time_s,speed,longest_gap_s,behind_steps,verdict")
 	for _, w := range r.Workers {
-		t.add(w.Name, w.Steps, write(w.StepTime), write(w.Speed), write(w.Gap), write(w.Behind), w.Verdict)
+		t.add(w.Name, w.Steps, w.StepTime, w.Speed, w.Gap, w.Behind, w.Verdict)
 	}
 	return t
 }

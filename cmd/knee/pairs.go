@@ -9,6 +9,7 @@ import (
 
 	"knee/data"
 	"knee/fit/interference"
+	"knee/internal/grouped"
 )
 
 func newPairs(a *app) *cobra.Command {
@@ -39,7 +40,7 @@ measures a pair, knee simulate --packed takes the table.`,
 			res := predictPairs(rows)
 			t := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,fits", "application,beside,gpu_type,share,90 %,fits")
 			for _, p := range res {
-				t.add(p.Application, p.Beside, p.GPUType, p.Workers, exact(p.Share.Mean), exact(p.Share.Lo), exact(p.Share.Hi), exact(p.Fits))
+				t.add(p.Application, p.Beside, p.GPUType, p.Workers, p.Share.Mean, p.Share.Lo, p.Share.Hi, p.Fits)
 				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), part(p.Fits))
 			}
 			return out.print(a.stdout, res, t)
@@ -61,30 +62,23 @@ type predictedPair struct {
 
 // predictPairs predicts the pairs of the jobs of a table that were not measured.
 func predictPairs(rows []interference.Row) []predictedPair {
-	type place struct {
-		gpuType string
-		workers int
-	}
-	jobs, measured := map[place][]string{}, map[interference.Row]bool{}
-	var places []place
-	for _, r := range rows {
-		at := place{r.GPUType, r.Workers}
-		if jobs[at] == nil {
-			places = append(places, at)
-		}
-		jobs[at] = append(jobs[at], r.Job, r.Beside)
-		r.Share = 0
-		measured[r] = true
-	}
+	_, measured := grouped.By(rows, func(r interference.Row) interference.Row { r.Share = 0; return r })
+	places, at := grouped.By(rows, func(r interference.Row) interference.Row {
+		return interference.Row{GPUType: r.GPUType, Workers: r.Workers}
+	})
 	m, out := interference.Fit(rows), []predictedPair{}
-	for _, at := range places {
-		names := slices.Compact(slices.Sorted(slices.Values(jobs[at])))
-		for _, job := range names {
-			for _, other := range names {
-				r := interference.Row{Job: job, Beside: other, GPUType: at.gpuType, Workers: at.workers}
-				if !measured[r] {
+	for _, r := range places {
+		var names []string
+		for _, row := range at[r] {
+			names = append(names, row.Job, row.Beside)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		for _, r.Job = range names {
+			for _, r.Beside = range names {
+				if measured[r] == nil {
 					p := m.Predict(r)
-					out = append(out, predictedPair{job, other, at.gpuType, at.workers, p.Share, p.Fits})
+					out = append(out, predictedPair{r.Job, r.Beside, r.GPUType, r.Workers, p.Share, p.Fits})
 				}
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"knee/data"
-	"knee/fit"
 	"knee/plots"
 	"knee/predict"
 )
@@ -64,9 +63,6 @@ func plot[T any, F plots.Figure](a *app, use, short, long, example string, load 
 
 // save draws a figure, prints its path, and warns of letters without a font.
 func (a *app) save(file string, fig plots.Figure) error {
-	if a.theme == "dark" {
-		fig = plots.Dark(fig)
-	}
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
 		if _, err := fmt.Sscanf(a.size, "%gx%g", &options.Width, &options.Height); err != nil {
@@ -77,6 +73,9 @@ func (a *app) save(file string, fig plots.Figure) error {
 	}
 	if err := options.Apply(fig); err != nil {
 		return err
+	}
+	if a.theme == "dark" {
+		fig = plots.Dark(fig)
 	}
 	if missing := plots.Unwritable(file, fig); missing != "" {
 		a.warn(fmt.Sprintf("%s: no font for %s; draw to .svg, or for .png install a font that has them", file, missing))
@@ -106,7 +105,7 @@ func (f *conditionFlags) add(cmd *cobra.Command) {
 	fl.Float64SliceVar(&f.local, "local-batch", nil, "samples per worker, a curve for each (default: measured most)")
 	fl.Float64SliceVar(&f.global, "global-batch", nil, "samples per step, a curve for each")
 	fl.StringVar(&f.by, "by", "", "local_batch, ps or a knob such as x_width: a curve for each measured value")
-	fl.Var(f.knobs, "knob", "values of a knob, a curve for each (default: measured most)")
+	fl.Func("knob", "`values` of a knob, a curve for each (default: measured most)", f.knobs.set)
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 }
 
@@ -118,10 +117,13 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	for i, gpu := range f.gpuTypes {
 		f.gpuTypes[i] = data.GPUTypeOf(gpu)
 	}
+	if batches := slices.Concat(f.local, f.global); slices.ContainsFunc(batches, func(b float64) bool { return !(b > 0) }) {
+		return nil, usageError("--local-batch, --global-batch: want samples > 0, found %v", batches)
+	}
 	var out []plots.Condition
 	var kinds []string
 	for _, path := range paths {
-		m, err := fit.ReadModel(path)
+		m, err := readModel(path)
 		if err != nil {
 			return nil, err
 		}
@@ -232,7 +234,7 @@ func (b *baseFlags) add(cmd *cobra.Command) {
 
 func (b *baseFlags) addCurve(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&b.gpuType, "gpu-type", "", "GPU type (default: the first)")
-	cmd.Flags().Float64Var(&b.localBatch, "local-batch", 0, "samples per worker (default: measured most)")
+	bounded(cmd, &b.localBatch, "local-batch", "samples per worker (default: measured most)", positive("samples per worker"))
 }
 
 // open reads the model and returns the configuration that the flags select.

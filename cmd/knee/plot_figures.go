@@ -16,6 +16,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/grouped"
 	"knee/plots"
 	"knee/predict"
 )
@@ -56,7 +57,11 @@ func (a *app) efficiencyPlot() *cobra.Command {
 	cmd := plot(a, "efficiency MODEL.json...", "Scaling efficiency and cost against workers", "",
 		`  knee plot efficiency model.json -f efficiency.svg
   knee plot efficiency model.json --price a100=3.2 -f cost.png`,
-		f.conditions, plots.NewEfficiency)
+		f.conditions, func(all []plots.Condition) (*plots.Panels, error) {
+			types, _ := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
+			a.warn(f.price.unknown("the figure", types)...)
+			return plots.NewEfficiency(all)
+		})
 	f.add(cmd)
 	priced(cmd, &f.price)
 	return cmd
@@ -79,7 +84,7 @@ func (a *app) batchPlot() *cobra.Command {
 			return plots.NewBatch(c.Predictor, c.Base, 0, "")
 		})
 	base.add(cmd)
-	cmd.Flags().IntVar(&workers, "workers", 0, "workers (default: at the knee)")
+	bounded(cmd, &workers, "workers", "workers (default: at the knee)", atLeast(1))
 	return cmd
 }
 
@@ -99,7 +104,7 @@ func (a *app) heatMapPlot() *cobra.Command {
 			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: workers})
 		})
 	base.add(cmd)
-	cmd.Flags().IntVar(&workers, "workers", 0, "GPUs (default: the most measured)")
+	bounded(cmd, &workers, "workers", "GPUs (default: the most measured)", atLeast(1))
 	return cmd
 }
 
@@ -157,16 +162,11 @@ func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed 
 		changes = []string{"inter_node=0.5x", "intra_node=0.5x", "transfer=0.5x", "overlap=max"}
 	}
 	for _, text := range changes {
-		parsed, err := parseChanges(text)
-		if err != nil {
-			return nil, err
-		}
-		changed := *m
-		if changed.Model, err = m.WhatIf(parsed); err != nil {
+		if changed, err := predict.Change(m, text); err != nil {
 			failed = errors.Join(failed, err)
-			continue
+		} else {
+			out = append(out, plots.Changed{Name: cmp.Or(names[text], text), Model: changed})
 		}
-		out = append(out, plots.Changed{Name: cmp.Or(names[text], text), Model: &changed})
 	}
 	if !asked && len(out) > 0 {
 		failed = nil
@@ -186,7 +186,10 @@ func (a *app) convergencePlot() *cobra.Command {
   knee plot convergence study.curve.csv --target-loss 0.2 -f convergence.png`,
 		func(files []string) ([]data.CurvePoint, error) { file = files[0]; return a.curves(file) },
 		func(points []data.CurvePoint) (*plots.Chart, error) {
-			points = slices.DeleteFunc(points, func(p data.CurvePoint) bool { return job != "" && p.Job != job })
+			points, err := one(points, func(p data.CurvePoint) string { return p.Job }, "job", job, file)
+			if err != nil {
+				return nil, err
+			}
 			settings, err := run.settings(a)
 			if err != nil {
 				return nil, err
@@ -211,13 +214,13 @@ func (a *app) convergencePlot() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&job, "job", "", "which of several jobs")
 	cmd.Flags().Float64Var(&target, "target-loss", 0, "loss whose time to mark")
-	cmd.Flags().Float64Var(&run.initialBatch, "initial-batch", 0, "global batch to count steps at (default: the smallest)")
+	bounded(cmd, &run.initialBatch, "initial-batch", "global batch to count steps at (default: the smallest)", positive("samples"))
 	run.registerRun(cmd)
 	return cmd
 }
 
 func (a *app) searchPlot() *cobra.Command {
-	var study, curve, along string
+	var study, curve, along, job, file string
 	cmd := plot(a, "search MEASUREMENTS.csv", "Progress of a search, or its prediction along one knob",
 		`search draws every trial and the best throughput so far.
 
@@ -226,8 +229,15 @@ else as in the best configuration so far: the objective with its 90 % band, the
 measured points, and below the expected gain, by which the next trial is chosen.`,
 		`  knee plot search study.measurements.csv -f search.svg
   knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg`,
-		func(files []string) ([]data.Measurement, error) { return a.rows(data.Import{}, "", files[0]) },
+		func(files []string) ([]data.Measurement, error) {
+			file = files[0]
+			return a.rows(data.Import{}, "", file)
+		},
 		func(ms []data.Measurement) (plots.Figure, error) {
+			ms, err := one(ms, func(m data.Measurement) string { return m.Job }, "job", job, file)
+			if err != nil {
+				return nil, err
+			}
 			if (study == "") != (along == "") || curve != "" && study == "" {
 				return nil, usageError("--study, --along and --curve: want --study and --along, or none")
 			}
@@ -244,6 +254,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			}
 			return plots.NewSurrogate(s, ms, points, along)
 		})
+	cmd.Flags().StringVar(&job, "job", "", "which of several jobs")
 	cmd.Flags().StringVar(&study, "study", "", "study that was searched")
 	cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
 	cmd.Flags().StringVar(&along, "along", "", "knob on the horizontal axis")
@@ -258,11 +269,8 @@ func (a *app) residualsPlot() *cobra.Command {
   knee plot residuals study.measurements.csv --forward -f forward.png`,
 		func(files []string) (*predict.Validation, error) { return v.run(a, cmd, files) },
 		func(val *predict.Validation) (*plots.Chart, error) {
-			jobs := map[string]bool{}
-			for _, r := range val.Residuals {
-				jobs[r.Measured.Job] = true
-			}
-			title := "Residuals of " + val.Residuals[0].Measured.Job
+			jobs, _ := grouped.By(val.Residuals, func(r predict.Residual) string { return r.Measured.Job })
+			title := "Residuals of " + jobs[0]
 			if len(jobs) > 1 {
 				title = fmt.Sprintf("Residuals of %d jobs", len(jobs))
 			}
@@ -366,15 +374,8 @@ ones included.`,
 // chosen returns the elements of one workload, by default that of the first, unless
 // err is the error of reading them.
 func chosen[T any](all []T, err error, file, workload string, of func(T) string) ([]T, error) {
-	if err != nil {
+	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	if workload == "" && len(all) > 0 {
-		workload = of(all[0])
-	}
-	out := slices.DeleteFunc(all, func(r T) bool { return of(r) != workload })
-	if len(out) == 0 {
-		return nil, badFile(file, fmt.Sprintf("nothing of workload %q", workload), "a workload of the file")
-	}
-	return out, nil
+	return one(all, of, "workload", cmp.Or(workload, of(all[0])), file)
 }

@@ -60,23 +60,27 @@ given. A knob of the study has the value measured most unless --knob lists other
   knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.gpuType = data.GPUTypeOf(f.gpuType)
-			if len(args) == 0 {
-				if f.size == "" {
-					return usageError("want a MODEL.json, or --model FILE with the size of a model")
-				}
-				arch, err := data.Load(f.size, data.ReadArchitecture)
-				if err != nil {
-					return err
-				}
+			var arch data.Architecture
+			var err error
+			if f.size != "" {
+				arch, err = data.Load(f.size, data.ReadArchitecture)
+			}
+			switch {
+			case err != nil:
+				return err
+			case len(args) == 0 && f.size == "":
+				return usageError("want a MODEL.json, or --model FILE with the size of a model")
+			case len(args) == 0:
 				return a.predictMemory(arch, f, out)
 			}
-			m, err := fit.ReadModel(args[0])
-			if err == nil {
-				m, err = sized(m, f.size)
-			}
+			m, err := readModel(args[0])
 			if err != nil {
 				return err
 			}
+			if f.size != "" {
+				m = m.For(arch)
+			}
+			a.warn(f.price.unknown("the model", m.GPUTypes())...)
 			goal, err := a.goal(cmd, f, m)
 			if err != nil {
 				return err
@@ -123,27 +127,23 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.StringVar(&f.deadline, "deadline", "", "time to reach the goal in, such as 6h")
 	bounded(cmd, &f.budget, "budget", "US$ to reach the goal with", positive("US$"))
 	fl.BoolVar(&f.confident, "confident", false, "meet deadline and budget at the bad end of the interval")
-	fl.Var(f.knobs, "knob", "values of a knob (default: measured most); may be repeated")
+	fl.Func("knob", "`values` of a knob (default: measured most); may be repeated", f.knobs.set)
 	fl.StringVar(&f.whatIf, "what-if", "", "changes: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
 	f.top = 5
 	bounded(cmd, &f.top, "top", "layouts to list", atLeast(1))
 	bounded(cmd, &f.globalBatch, "global-batch", "samples per step (default: the best; of layouts measured most)", positive("samples"))
 	bounded(cmd, &f.perNode, "per-node", "GPUs per node (default: the most measured)", atLeast(1))
-	fl.StringVar(&f.size, "model", "", "YAML file with the size of the transformer")
+	fl.StringVar(&f.size, "model", "", "YAML with the size of the transformer")
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
-	cmd.MarkFlagsMutuallyExclusive("at", "workers")
-	cmd.MarkFlagsMutuallyExclusive("at", "local-batch", "global-batch")
-	cmd.MarkFlagsMutuallyExclusive("at", "knob", "best")
-	for _, other := range []string{"what-if", "local-batch", "deadline", "budget", "accumulation"} {
-		cmd.MarkFlagsMutuallyExclusive("best", other)
+	for _, exclusive := range []string{
+		"at workers", "at local-batch global-batch", "at knob best", "at what-if deadline", "at accumulation local-batch",
+		"best what-if", "best local-batch", "best deadline", "best budget", "best accumulation",
+		"what-if budget", "what-if global-batch", "steps target-loss delta",
+	} {
+		cmd.MarkFlagsMutuallyExclusive(strings.Fields(exclusive)...)
 	}
-	cmd.MarkFlagsMutuallyExclusive("what-if", "at", "deadline")
-	cmd.MarkFlagsMutuallyExclusive("what-if", "budget")
-	cmd.MarkFlagsMutuallyExclusive("what-if", "global-batch")
-	cmd.MarkFlagsMutuallyExclusive("steps", "target-loss", "delta")
-	cmd.MarkFlagsMutuallyExclusive("accumulation", "at", "local-batch")
 	return cmd
 }
 
@@ -230,40 +230,23 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 
 // predictSweep predicts every configuration and names the knee of each curve.
 func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
-	var all []predict.Answer
-	var knees []string
-	for len(configs) > 0 {
-		curve := configs[0]
-		var workers []int
-		for len(configs) > 0 && sameCurve(configs[0], curve) {
-			workers = append(workers, configs[0].Workers)
-			configs = configs[1:]
-		}
-		answers, err := predict.Sweep(p, curve, workers)
-		if err != nil {
-			return err
-		}
-		all = append(all, answers...)
-		if i := predict.Knee(answers); i >= 0 && len(answers) > 2 {
-			knees = append(knees, kneeLine(answers[i], i == len(answers)-1))
-		}
+	curves, err := predict.Sweeps(p, configs)
+	if err != nil {
+		return err
 	}
+	all := slices.Concat(curves...)
 	if err := a.printAnswers(rowsOf(all), all, f, out); err != nil {
 		return err
 	}
-	for _, k := range knees {
-		a.note("%s", k)
+	for _, curve := range curves {
+		if i := predict.Knee(curve); i >= 0 && len(curve) > 2 {
+			a.note("%s", kneeLine(curve[i], i == len(curve)-1))
+		}
 	}
 	if len(all) == 1 {
 		a.adviseRate(p.Model, all[0])
 	}
 	return nil
-}
-
-// sameCurve reports whether two configurations differ in workers only.
-func sameCurve(a, b data.Config) bool {
-	a.Workers = b.Workers
-	return a.Key() == b.Key()
 }
 
 // kneeLine names the knee of a curve; last: the curve ends there.

@@ -6,51 +6,44 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/speed"
+	"knee/fit/memory"
 	"knee/predict"
 )
 
 type answerRow struct {
-	Config       data.Config    `json:"config"`
-	StepTime     data.Estimate  `json:"step_time_s,omitzero"`
-	Throughput   data.Estimate  `json:"throughput,omitzero"`
-	Efficiency   data.Estimate  `json:"efficiency,omitzero"`
-	Goodput      data.Estimate  `json:"goodput,omitzero"`
-	GlobalBatch  float64        `json:"global_batch,omitempty"`
-	TimeToTarget *data.Estimate `json:"time_to_target_s,omitempty"`
-	GPUHours     *data.Estimate `json:"gpu_hours_to_target,omitempty"`
-	Chance       float64        `json:"p_reach,omitempty"` // of a target loss
-	CostToTarget *data.Estimate `json:"cost_to_target_usd,omitempty"`
-	PricePerHour float64        `json:"price_per_hour,omitempty"`
-	Extrapolated bool           `json:"extrapolated"`
-	Why          string         `json:"why,omitempty"`
-	Support      int            `json:"support"`
-	PeakMemory   *data.Estimate `json:"peak_memory_bytes,omitempty"`
-	GPUMemory    float64        `json:"gpu_memory_bytes,omitempty"`
-	Fits         *float64       `json:"p_fits,omitempty"`
+	Config       data.Config   `json:"config"`
+	StepTime     data.Estimate `json:"step_time_s,omitzero"`
+	Throughput   data.Estimate `json:"throughput,omitzero"`
+	Efficiency   data.Estimate `json:"efficiency,omitzero"`
+	Goodput      data.Estimate `json:"goodput,omitzero"`
+	GlobalBatch  float64       `json:"global_batch,omitempty"`
+	TimeToTarget data.Estimate `json:"time_to_target_s,omitzero"`
+	GPUHours     data.Estimate `json:"gpu_hours_to_target,omitzero"`
+	Chance       float64       `json:"p_reach,omitempty"` // of a target loss
+	CostToTarget data.Estimate `json:"cost_to_target_usd,omitzero"`
+	PricePerHour float64       `json:"price_per_hour,omitempty"`
+	Extrapolated bool          `json:"extrapolated"`
+	Why          string        `json:"why,omitempty"`
+	Support      int           `json:"support"`
+	PeakMemory   data.Estimate `json:"peak_memory_bytes,omitzero"`
+	GPUMemory    float64       `json:"gpu_memory_bytes,omitempty"`
+	Fits         *float64      `json:"p_fits,omitempty"`
 }
 
 func rowsOf(answers []predict.Answer) []answerRow {
 	rows := make([]answerRow, len(answers))
 	for i, p := range answers {
-		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput, GlobalBatch: p.Config.GlobalBatch(),
-			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support, Chance: p.Chance}
-		if p.TimeToTarget.Mean > 0 {
-			hours := predict.GPUHours(p)
-			rows[i].TimeToTarget, rows[i].GPUHours = &p.TimeToTarget, &hours
-		}
-		if p.CostToTarget.Mean > 0 {
-			rows[i].CostToTarget = &p.CostToTarget
-		}
+		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput,
+			GlobalBatch: p.Config.GlobalBatch(), TimeToTarget: p.TimeToTarget, GPUHours: predict.GPUHours(p), CostToTarget: p.CostToTarget,
+			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support, Chance: p.Chance, Fits: p.Fits()}
 		if m := p.Memory; m != nil {
-			if rows[i].PeakMemory, rows[i].Fits = &m.Peak, p.Fits(); rows[i].Fits != nil {
+			if rows[i].PeakMemory = m.Peak; rows[i].Fits != nil {
 				rows[i].GPUMemory = m.Capacity
 			}
 		}
@@ -144,58 +137,37 @@ func beyond(p predict.Answer) string {
 	return strings.Join(slices.Compact(knobs), ", ")
 }
 
-// orEmpty writes an exact figure, or an empty cell for one that does not exist,
-// such as the time to a goal without a goal.
-func orEmpty(v float64) string {
-	if v == 0 {
-		return ""
-	}
-	return exact(v)
-}
-
 func answerCSV(answers []predict.Answer) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
 		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target,throughput_lo,throughput_hi,goodput_lo,goodput_hi")
 	var configs []data.Config
-	memory := false
 	for _, p := range answers {
 		c := p.Config
 		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
-			exact(c.LocalBatch), c.AccumSteps, exact(p.StepTime.Mean), exact(p.StepTime.Lo), exact(p.StepTime.Hi),
-			exact(p.Throughput.Mean), exact(p.Goodput.Mean), orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
-			exact(c.GlobalBatch()), orEmpty(predict.GPUHours(p).Mean),
-			exact(p.Throughput.Lo), exact(p.Throughput.Hi), exact(p.Goodput.Lo), exact(p.Goodput.Hi))
+			c.LocalBatch, c.AccumSteps, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi,
+			p.Throughput.Mean, p.Goodput.Mean, orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
+			c.GlobalBatch(), orEmpty(predict.GPUHours(p).Mean),
+			p.Throughput.Lo, p.Throughput.Hi, p.Goodput.Lo, p.Goodput.Hi)
 		configs = append(configs, c)
-		memory = memory || p.Memory != nil
 	}
-	more := func(name string, cell func(predict.Answer) string) {
-		t.columns = append(t.columns, name)
-		for i, p := range answers {
-			t.rows[i] = append(t.rows[i], cell(p))
-		}
-	}
-	peak := func(of func(data.Estimate) float64) func(predict.Answer) string {
-		return func(p predict.Answer) string {
-			if p.Memory == nil {
-				return ""
+	ofMemory := func(name string, of func(m *memory.Prediction, fits *float64) any) {
+		t.addColumn(name, func(i int) any {
+			if answers[i].Memory == nil {
+				return nil
 			}
-			return exact(math.Round(of(p.Memory.Peak)))
-		}
-	}
-	if slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.Chance > 0 }) {
-		more("p_reach", func(p predict.Answer) string { return orEmpty(p.Chance) })
-	}
-	if memory {
-		more("peak_memory_bytes", peak(func(e data.Estimate) float64 { return e.Mean }))
-		more("peak_memory_lo_bytes", peak(func(e data.Estimate) float64 { return e.Lo }))
-		more("peak_memory_hi_bytes", peak(func(e data.Estimate) float64 { return e.Hi }))
-		more("p_fits", func(p predict.Answer) string {
-			if fits := p.Fits(); fits != nil {
-				return exact(*fits)
-			}
-			return ""
+			return of(answers[i].Memory, answers[i].Fits())
 		})
 	}
+	t.addColumn("p_reach", func(i int) any { return orEmpty(answers[i].Chance) })
+	ofMemory("peak_memory_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Mean) })
+	ofMemory("peak_memory_lo_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Lo) })
+	ofMemory("peak_memory_hi_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Hi) })
+	ofMemory("p_fits", func(_ *memory.Prediction, fits *float64) any {
+		if fits == nil {
+			return ""
+		}
+		return *fits
+	})
 	t.addKnobs(configs)
 	return t
 }
@@ -203,15 +175,9 @@ func answerCSV(answers []predict.Answer) *table {
 // addKnobs adds columns of the layouts, if any is given, and of the study's own
 // knobs. Each row is of a configuration.
 func (t *table) addKnobs(configs []data.Config) {
-	add := func(name string, cell func(data.Config) string) {
-		t.columns = append(t.columns, name)
-		for i, c := range configs {
-			t.rows[i] = append(t.rows[i], cell(c))
-		}
-	}
 	if slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }) {
 		for _, name := range data.LayoutNames() {
-			add(name, func(c data.Config) string { return c.Get(name) })
+			t.addColumn(name, func(i int) any { return configs[i].Get(name) })
 		}
 	}
 	knobs := map[string]string{}
@@ -219,7 +185,7 @@ func (t *table) addKnobs(configs []data.Config) {
 		maps.Copy(knobs, c.Extra)
 	}
 	for _, name := range slices.Sorted(maps.Keys(knobs)) {
-		add("x_"+name, func(c data.Config) string { return c.Extra[name] })
+		t.addColumn("x_"+name, func(i int) any { return configs[i].Extra[name] })
 	}
 }
 
@@ -350,24 +316,10 @@ func fitsWords(p predict.Answer) string {
 	return fmt.Sprintf("%.2f%s", *fits, map[bool]string{true: " !"}[p.Unfit() != ""])
 }
 
-// sized returns the model with the size of the transformer in a file.
-func sized(m *fit.Model, path string) (*fit.Model, error) {
-	if path == "" {
-		return m, nil
-	}
-	arch, err := data.Load(path, data.ReadArchitecture)
-	if err != nil {
-		return nil, err
-	}
-	return m.For(arch), nil
-}
-
 // knobFlag collects --knob NAME=VALUE,VALUE, which may be given several times.
 type knobFlag map[string][]string
 
-func (k knobFlag) String() string { return "" }
-
-func (k knobFlag) Set(text string) error {
+func (k knobFlag) set(text string) error {
 	name, values, ok := strings.Cut(text, "=")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "x_")
 	if !ok || name == "" || values == "" {
@@ -378,8 +330,6 @@ func (k knobFlag) Set(text string) error {
 	}
 	return nil
 }
-
-func (k knobFlag) Type() string { return "NAME=VALUES" }
 
 // check refuses knobs that the model does not have.
 func (k knobFlag) check(m *fit.Model) error {
@@ -420,66 +370,28 @@ func (k knobFlag) settings() []map[string]string {
 	return all
 }
 
-// parseChanges reads --what-if, such as inter_node=0.5x,overlap=max.
-func parseChanges(text string) ([]speed.Change, error) {
-	var all []speed.Change
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		bad := usageError("--what-if %q: want NAME=FACTORx, such as inter_node=0.5x for a link that takes half as long, overlap=max or hierarchical", part)
-		c := speed.Change{Parameter: name, Factor: 1}
-		switch {
-		case name == "hierarchical" && (value == "" || value == "yes"), name == "overlap" && value == "max":
-		case name == "overlap" || name == "hierarchical" || name == "":
-			return nil, bad
-		default:
-			f, err := strconv.ParseFloat(strings.TrimSuffix(value, "x"), 64)
-			if err != nil || !(f > 0 && f < 1e6) {
-				return nil, bad
-			}
-			c.Factor = f
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
 // whatIf predicts the speedup that changes bring to some configurations.
 func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
-	answers, err := p.AtAll(configs)
+	curves, err := predict.Sweeps(p, configs)
 	if err != nil {
 		return err
 	}
-	changes, err := parseChanges(f.whatIf)
-	if err != nil {
-		return err
-	}
-	changed, err := p.Model.WhatIf(changes)
+	answers := slices.Concat(curves...)
+	changed, err := predict.Change(p.Model, f.whatIf)
 	if err != nil {
 		return err
 	}
 	a.warnUnfit(answers)
-	type row struct {
-		Config   data.Config   `json:"config"`
-		Before   data.Estimate `json:"step_time_s"`
-		After    data.Estimate `json:"step_time_then_s"`
-		Speedup  data.Estimate `json:"speedup"`
-		Extended bool          `json:"extrapolated"`
+	rows, err := predict.WhatIf(p.Model, changed, answers)
+	if err != nil {
+		return err
 	}
-	var rows []row
 	t := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated", "workers,batch,step_time,then,speedup,extrap.")
 	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
-	for _, at := range answers {
-		then, err := changed.Predict(at.Config)
-		if err != nil {
-			return err
-		}
-		faster, err := p.Model.Speedup(changed, at.Config)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row{at.Config, at.StepTime, then.StepTime, faster, at.Extrapolated})
-		t.add(at.Config, exact(at.StepTime.Mean), exact(then.StepTime.Mean), exact(faster.Mean), exact(faster.Lo), exact(faster.Hi), at.Extrapolated)
-		t.people.addUnder(kindWords(at.Config), at.Config.Workers, number(at.Config.LocalBatch), between(at.StepTime, seconds), between(then.StepTime, seconds), between(faster, factor), beyond(at))
+	for i, r := range rows {
+		t.add(r.Config, r.Before.Mean, r.After.Mean, r.Speedup.Mean, r.Speedup.Lo, r.Speedup.Hi, r.Extrapolated)
+		t.people.addUnder(kindWords(r.Config), r.Config.Workers, r.Config.LocalBatch, between(r.Before, seconds), between(r.After, seconds),
+			between(r.Speedup, factor), beyond(answers[i]))
 	}
 	return out.print(a.stdout, rows, t)
 }

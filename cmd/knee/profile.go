@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -96,12 +96,7 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 
 // anySuccess fails if not one trial succeeded, with the reason of the last.
 func anySuccess(ms []data.Measurement, logs string) error {
-	for _, m := range ms {
-		if m.Status == data.OK {
-			return nil
-		}
-	}
-	if len(ms) == 0 {
+	if len(ms) == 0 || slices.ContainsFunc(ms, func(m data.Measurement) bool { return m.Status == data.OK }) {
 		return nil
 	}
 	last := ms[len(ms)-1]
@@ -123,7 +118,7 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	if err != nil {
 		return profile.Result{}, err
 	}
-	show := a.newTrialProgress()
+	show := &trialProgress{bar: a.progress()}
 	defer show.bar.Close()
 	o.Notify = func(e profile.Event) {
 		switch e.Kind {
@@ -164,7 +159,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 	a.note("%d rows in %s", len(rows), file)
 	t := newTable("application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s")
 	for _, r := range rows {
-		t.add(r.Job, r.Beside, r.GPUType, r.Workers, exact(r.Share), exact(r.StepTime), exact(r.Alone))
+		t.add(r.Job, r.Beside, r.GPUType, r.Workers, r.Share, r.StepTime, r.Alone)
 	}
 	return out.print(a.stdout, rows, t)
 }
@@ -174,10 +169,10 @@ func measurementTable(ms []data.Measurement) *table {
 		"config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, exact(m.StepTime), exact(m.StepTimeSE), exact(m.StepTimeSD), m.Steps, exact(m.Throughput()), exact(m.StartSeconds), exact(m.Wall), m.Error)
-			t.people.add(m.Config, m.Status, stepTime(m), number(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, m.StepTime, m.StepTimeSE, m.StepTimeSD, m.Steps, m.Throughput(), m.StartSeconds, m.Wall, m.Error)
+			t.people.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
-			t.add(m.Config, m.Status, "", "", "", "", "", "", exact(m.Wall), m.Error)
+			t.add(m.Config, m.Status, "", "", "", "", "", "", m.Wall, m.Error)
 			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
@@ -193,17 +188,8 @@ func stepTime(m data.Measurement) string {
 // trials above it, else a log line per event, and per 10 s of a trial.
 type trialProgress struct {
 	bar  *term.Progress
-	log  *slog.Logger // nil on a terminal
 	mu   sync.Mutex
 	last time.Time
-}
-
-func (a *app) newTrialProgress() *trialProgress {
-	p := &trialProgress{bar: a.progress()}
-	if !term.Is(a.stderr) {
-		p.log = a.logger()
-	}
-	return p
 }
 
 // signOfLife is the time between log lines of a running trial.
@@ -216,7 +202,10 @@ const configWidth = 36
 func (p *trialProgress) event(e profile.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.log == nil {
+	switch {
+	case p.bar == nil:
+		return
+	case p.bar.Log == nil:
 		name, line := lineOf(e, configWidth)
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)
@@ -229,7 +218,7 @@ func (p *trialProgress) event(e profile.Event) {
 		return
 	}
 	p.last = time.Now()
-	p.log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
+	p.bar.Log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
 }
 
 // lineOf names an event and puts it into one line, the configuration of a result
@@ -321,7 +310,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			}
 			var ms []data.Measurement
 			if history != "" {
-				if ms, err = a.rows(data.Import{}, "", history); err != nil {
+				if ms, err = a.rows(data.Import{Given: map[string]string{"job": study.Job}}, study.Job, history); err != nil {
 					return err
 				}
 			}
@@ -379,10 +368,10 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 		}
 		list = append(list, suggestion{Config: s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
-		t.people.add(s.Config, between(s.Expected, number), unit, number(s.PFeasible), dollars(s.Cost), s.Reason)
+		t.people.add(s.Config, between(s.Expected, number), unit, s.PFeasible, dollars(s.Cost), s.Reason)
 		c, e := s.Config, s.Expected
 		t.add(c.GPUType, c.ModeOrDefault(), c.NodeCount(), c.Workers, c.PS, orEmpty(c.LocalBatch), c.AccumSteps,
-			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, exact(s.PFeasible), exact(s.Cost), s.Reason)
+			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, s.PFeasible, s.Cost, s.Reason)
 		configs = append(configs, c)
 	}
 	t.addKnobs(configs)

@@ -23,6 +23,7 @@ import (
 	"knee/operate/learn"
 	"knee/operate/queue"
 	"knee/operate/slurmqueue"
+	"knee/plots"
 )
 
 // schedulers are those whose queues can be read and operated.
@@ -114,7 +115,7 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 			if out == "yaml" {
 				return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
 			}
-			return out.print(a.stdout, rows, jobsTable(rows, out))
+			return out.print(a.stdout, rows, jobsTable(rows))
 		},
 	}
 	from.add(cmd, "from")
@@ -122,13 +123,7 @@ jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.
 	return cmd
 }
 
-func jobsTable(rows []queue.Row, f format) *table {
-	write := func(v float64) string { // nothing for what is not known
-		if v == 0 {
-			return ""
-		}
-		return f.figures()(v)
-	}
+func jobsTable(rows []queue.Row) *table {
 	t := newTable("id,name,namespace,user,state,requested,nodes,gpu_type,since,queue,priority,requeue,model,step,step_time_s,fixed")
 	for _, r := range rows {
 		since, state := "", string(r.State)
@@ -138,23 +133,10 @@ func jobsTable(rows []queue.Row, f format) *table {
 		if r.Held {
 			state = "held"
 		}
-		t.add(r.ID, r.Name, r.Namespace, r.User, state, write(float64(r.Requested)), nodesText(r.Nodes), r.GPUType, since,
-			strings.Trim(r.Partition+" "+r.Queue, " "), write(r.Priority), r.Requeue, r.Model, write(r.Step), write(r.StepTime), r.Fixed)
+		t.add(r.ID, r.Name, r.Namespace, r.User, state, orEmpty(float64(r.Requested)), plots.Nodes(r.Nodes), r.GPUType, since,
+			strings.Trim(r.Partition+" "+r.Queue, " "), orEmpty(r.Priority), r.Requeue, r.Model, orEmpty(r.Step), orEmpty(r.StepTime), r.Fixed)
 	}
 	return t
-}
-
-// nodesText writes shares of nodes: n1:4 n2:2+1ps.
-func nodesText(shares []data.NodeShare) string {
-	var parts []string
-	for _, s := range shares {
-		text := fmt.Sprintf("%s:%d", s.Node, s.Workers)
-		if s.PS > 0 {
-			text += fmt.Sprintf("+%dps", s.PS)
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, " ")
 }
 
 type applyFlags struct {
@@ -242,7 +224,7 @@ func commandLine(c queue.Command) string {
 func changeTable(changes []*apply.Change) *table {
 	t := newTable("id,job,action,from,to,status,reason")
 	for _, c := range changes {
-		t.add(c.ID, c.Name, c.Action, nodesText(c.From), nodesText(c.To), c.Status, c.Reason)
+		t.add(c.ID, c.Name, c.Action, plots.Nodes(c.From), plots.Nodes(c.To), c.Status, c.Reason)
 	}
 	return t
 }

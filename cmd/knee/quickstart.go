@@ -22,6 +22,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/grouped"
 	"knee/internal/term"
 	"knee/predict"
 	"knee/profile"
@@ -59,7 +60,8 @@ type quickstart struct {
 	begun   time.Time
 	jobs    []*quickJob
 	plan    *data.Plan
-	even    *data.Plan
+	totals  plan.Totals
+	even    plan.Totals // of an even split
 	exports []string
 }
 
@@ -177,12 +179,13 @@ func (j *quickJob) predict() error {
 	if err != nil {
 		return err
 	}
-	if j.Best, err = predict.Best(j.predictor, predict.Within(j.predictor, candidates), predict.Limits{}); err != nil {
+	if j.Best, err = predict.Best(j.predictor, candidates, predict.Limits{Inside: true}); err != nil {
 		return err
 	}
 	// The most promising of those never measured puts the model to the test.
-	unmeasured := predict.Within(j.predictor, predict.Unmeasured(candidates, j.Result.Measurements))
-	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{}); err != nil {
+	_, measured := grouped.By(j.Result.Measurements, data.Measurement.Key)
+	unmeasured := slices.DeleteFunc(slices.Clone(candidates), func(c data.Config) bool { return measured[c.Key()] != nil })
+	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{Inside: true}); err != nil {
 		return err
 	}
 	// Only sizes of the study: beyond the cores the curve bends in ways that
@@ -239,10 +242,13 @@ func (q *quickstart) share(context.Context) error {
 	if q.plan, err = policy.Solve(problem); err != nil {
 		return err
 	}
+	q.totals = plan.TotalsOf(problem, q.plan)
 	problem.Policy = "even"
-	if q.even, err = policy.Solve(problem); err != nil {
+	even, err := policy.Solve(problem)
+	if err != nil {
 		return err
 	}
+	q.even = plan.TotalsOf(problem, even)
 	return data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) })
 }
 
@@ -301,11 +307,11 @@ func (q *quickstart) summarize(context.Context) error {
 		},
 	}).Parse(quickSummary))
 	var b strings.Builder
-	finish, even := meanFinish(q.plan), meanFinish(q.even)
-	if even == 0 {
+	finish := q.totals.MeanFinish
+	if q.totals.Waiting+q.even.Waiting > 0 {
 		finish = 0
 	}
-	if err := t.Execute(&b, map[string]any{"Jobs": q.jobs, "Plan": q.plan, "Finish": finish, "EvenFinish": even, "Dir": q.dir,
+	if err := t.Execute(&b, map[string]any{"Jobs": q.jobs, "Plan": q.plan, "Finish": finish, "EvenFinish": q.even.MeanFinish, "Dir": q.dir,
 		"Exports": strings.Join(q.exports, ", "), "Took": time.Since(q.begun).Round(time.Second)}); err != nil {
 		return err
 	}
@@ -331,15 +337,3 @@ func (j *quickJob) Inside() bool {
 // First is the first trial, and Most the most workers of the study.
 func (j *quickJob) First() data.Measurement { return j.Result.Measurements[0] }
 func (j *quickJob) Most() int               { return slices.Max(j.workers) }
-
-// meanFinish is the mean predicted completion time in seconds, 0 if some job waits.
-func meanFinish(p *data.Plan) float64 {
-	var sum float64
-	for _, j := range p.Jobs {
-		if !(j.Finish.Mean > 0) {
-			return 0
-		}
-		sum += j.Finish.Mean
-	}
-	return sum / float64(len(p.Jobs))
-}

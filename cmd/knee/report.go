@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/plots/report"
 )
 
@@ -66,6 +67,11 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 			return err
 		}
 	}
+	types, _ := grouped.By(in.Measurements, func(m data.Measurement) string { return m.GPUType })
+	for _, m := range in.Models {
+		types = append(types, m.GPUTypes()...)
+	}
+	a.warn(p.price.unknown("the report", types)...)
 	r, err := in.Report(ctx)
 	if err != nil {
 		return err

@@ -172,11 +172,11 @@ func simulationTable(rows []compare.Row) *table {
 		"policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
 	for _, r := range rows {
 		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
-			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, number(r.FTFMean), part(r.Worse))
-		t.add(r.Policy, r.Workload, r.Jobs, exact(r.JCTMean), exact(r.JCTMedian), exact(r.JCTP99), exact(r.Makespan),
-			exact(r.GPUHours), exact(r.Utilization), r.Restarts, exact(r.FTFMean), exact(r.FTFP99), exact(r.Wall),
-			exact(r.QueueMean), exact(r.DecisionMean), exact(r.DecisionP99),
-			exact(r.SlowdownMean), exact(r.SlowdownP99), exact(r.Worse), r.Useful, exact(r.Wasted))
+			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, r.FTFMean, part(r.Worse))
+		t.add(r.Policy, r.Workload, r.Jobs, r.JCTMean, r.JCTMedian, r.JCTP99, r.Makespan,
+			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall,
+			r.QueueMean, r.DecisionMean, r.DecisionP99,
+			r.SlowdownMean, r.SlowdownP99, r.Worse, r.Useful, r.Wasted)
 	}
 	return t
 }

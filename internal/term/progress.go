@@ -14,23 +14,18 @@ import (
 const (
 	redraw   = 200 * time.Millisecond // a bar, at most
 	logEvery = 10 * time.Second       // a log line
-	silence  = 2 * time.Second        // before the line that counts seconds is first drawn
 )
 
-// Progress shows the progress of a computation: on a terminal a bar, or a line that
-// counts seconds; elsewhere a log line every 10 s. A nil Progress shows nothing.
+// Progress shows the progress of a computation: on a terminal a bar, elsewhere a log
+// line every 10 s. A nil Progress shows nothing.
 type Progress struct {
 	w     io.Writer
-	log   *slog.Logger // nil on a terminal
+	Log   *slog.Logger // nil on a terminal
 	begun time.Time
-	stop  chan struct{} // ends the line that counts seconds
-	done  sync.WaitGroup
 
-	mu    sync.Mutex
-	what  string
-	bar   *progressbar.ProgressBar
-	told  time.Time
-	drawn bool // the line that counts seconds
+	mu   sync.Mutex
+	bar  *progressbar.ProgressBar
+	told time.Time
 }
 
 // New returns a Progress that shows nothing yet, or nil if quiet is set.
@@ -40,55 +35,28 @@ func New(w io.Writer, log *slog.Logger, quiet bool) *Progress {
 	}
 	p := &Progress{w: w, begun: time.Now(), told: time.Now()}
 	if !Is(w) {
-		p.log = log
+		p.Log = log
 	}
 	return p
 }
 
-// Busy counts seconds, for work of unknown length.
-func (p *Progress) Busy(what string) *Progress {
-	if p == nil {
-		return nil
-	}
-	p.what, p.stop = what, make(chan struct{})
-	p.done.Go(p.tick)
-	return p
+func (p *Progress) newBar(total int, options ...progressbar.Option) {
+	p.bar = progressbar.NewOptions(total, append(options, progressbar.OptionSetWriter(p.w), progressbar.OptionSetWidth(24),
+		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(redraw/2), progressbar.OptionClearOnFinish())...)
 }
 
-// Now sets the text of Busy.
-func (p *Progress) Now(what string) {
-	if p == nil {
+// Busy shows what is done and counts seconds, on a terminal, for work of unknown
+// length. It may be called again with what is done next.
+func (p *Progress) Busy(what string) {
+	if p == nil || p.Log != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.what = what
-}
-
-func (p *Progress) tick() {
-	every := time.Second
-	if p.log != nil {
-		every = logEvery
+	if p.bar == nil {
+		p.newBar(-1)
 	}
-	t := time.NewTicker(every)
-	defer t.Stop()
-	for {
-		select {
-		case <-p.stop:
-			return
-		case at := <-t.C:
-			p.mu.Lock()
-			took := at.Sub(p.begun).Round(time.Second)
-			switch {
-			case p.log != nil:
-				p.log.Info(p.what, "seconds", took.Seconds())
-			case took >= silence:
-				fmt.Fprintf(p.w, clearLine+"%s, %s", p.what, took)
-				p.drawn = true
-			}
-			p.mu.Unlock()
-		}
-	}
+	p.bar.Describe(what)
 }
 
 // At shows that done of total parts are done, with the text what.
@@ -98,10 +66,10 @@ func (p *Progress) At(done, total int, what string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.log != nil {
+	if p.Log != nil {
 		if time.Since(p.told) >= logEvery {
 			p.told = time.Now()
-			p.log.Info(what, "done", done, "of", total)
+			p.Log.Info(what, "done", done, "of", total)
 		}
 		return
 	}
@@ -109,8 +77,7 @@ func (p *Progress) At(done, total int, what string) {
 		if time.Since(p.begun) < redraw {
 			return
 		}
-		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetWidth(24), progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(redraw/2), progressbar.OptionClearOnFinish())
+		p.newBar(total, progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
 	}
 	p.bar.ChangeMax(total)
 	p.bar.Describe(beside(what, Width(p.w)))
@@ -140,24 +107,15 @@ func (p *Progress) Say(line string) {
 	}
 }
 
-// Close removes what is drawn. It may be called again.
+// Close removes what is drawn. It may be called again, and so may the others.
 func (p *Progress) Close() {
 	if p == nil {
 		return
 	}
-	if p.stop != nil {
-		close(p.stop)
-		p.done.Wait()
-		p.stop = nil
-	}
-	if p.drawn {
-		fmt.Fprint(p.w, clearLine)
-		p.drawn = false
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.bar != nil {
-		_ = p.bar.Clear()
+		_ = p.bar.Finish()
+		p.bar = nil
 	}
 }
-
-// clearLine moves to the beginning of a terminal's line and clears the line.
-const clearLine = "\r\x1b[K"

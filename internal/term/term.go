@@ -1,5 +1,5 @@
-// Package term is for output to a terminal: whether there is one, its width,
-// lines wrapped to the width, and progress of a long computation.
+// Package term is for output to a terminal: whether there is one, its width, lines
+// and tables wrapped to the width, and progress of a long computation.
 package term
 
 import (

@@ -35,14 +35,6 @@ type choice struct {
 // at is the configuration at the knee with what is predicted of it.
 func (c choice) at() predict.Answer { return c.curve[c.knee] }
 
-// rate is what a choice is made by: goodput, or steps per second without a batch.
-func rate(a predict.Answer) float64 {
-	if a.Goodput.Mean > 0 {
-		return a.Goodput.Mean
-	}
-	return 1 / a.StepTime.Mean
-}
-
 // choose finds the knee of every condition within what was measured, at the
 // measured batch that is fastest there. The best of them comes first.
 func choose(conditions []plots.Condition) ([]choice, error) {
@@ -54,13 +46,13 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 			if err != nil {
 				return nil, err
 			}
-			if best == nil || rate(found.at()) > rate(best.at()) {
+			if best == nil || found.at().Rate() > best.at().Rate() {
 				best = &found
 			}
 		}
 		all = append(all, *best)
 	}
-	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(rate(b.at()), rate(a.at())) })
+	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(b.at().Rate(), a.at().Rate()) })
 	return all, nil
 }
 
@@ -91,7 +83,7 @@ func kneeOf(c plots.Condition) (choice, error) {
 	index := func(i int) int {
 		return slices.IndexFunc(curve, func(a predict.Answer) bool { return a.Config.Workers == within[i].Config.Workers })
 	}
-	return choice{c, curve, index(predict.KneeOf(within, rate)), index(len(within) - 1)}, nil
+	return choice{c, curve, index(predict.KneeOf(within, predict.Answer.Rate)), index(len(within) - 1)}, nil
 }
 
 // workers names the knee, its efficiency relative to linear scaling, and the gain that
@@ -114,7 +106,7 @@ func (c choice) workers() string {
 // linear is the efficiency relative to linear scaling, in per cent.
 func (c choice) linear() float64 {
 	first, at := c.curve[0], c.at()
-	return 100 * rate(at) / rate(first) * float64(first.Config.Workers) / float64(at.Config.Workers)
+	return 100 * at.Rate() / first.Rate() * float64(first.Config.Workers) / float64(at.Config.Workers)
 }
 
 // doubling gives the gain of twice the workers; empty if the curve ends before.
@@ -123,7 +115,7 @@ func (c choice) doubling() string {
 		if a.Config.Workers != 2*c.at().Config.Workers {
 			continue
 		}
-		s := fmt.Sprintf("%d would bring %+.0f %% %s", a.Config.Workers, 100*(rate(a)/rate(c.at())-1), c.what())
+		s := fmt.Sprintf("%d would bring %+.0f %% %s", a.Config.Workers, 100*(a.Rate()/c.at().Rate()-1), c.what())
 		if a.Extrapolated {
 			s += " (extrapolated)"
 		}
@@ -137,11 +129,11 @@ func (c choice) doubling() string {
 func (c choice) fastest() string {
 	best := c.at()
 	for _, a := range c.curve[:c.last+1] {
-		if !a.Extrapolated && rate(a) > rate(best) {
+		if !a.Extrapolated && a.Rate() > best.Rate() {
 			best = a
 		}
 	}
-	gain := rate(best) / rate(c.at())
+	gain := best.Rate() / c.at().Rate()
 	if gain < 1.05 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/grouped"
 	"knee/plots"
 )
 
@@ -46,12 +47,7 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 		return r, &data.InputError{Found: "nothing to report on", Want: "measurements, a model, a training curve, a plan or results of a simulation"}
 	}
 	r.Title = title(about, r.Sections)
-	seen := map[string]bool{}
-	r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool {
-		again := seen[w]
-		seen[w] = true
-		return again
-	})
+	r.Warnings, _ = grouped.By(r.Warnings, func(w string) string { return w })
 	return r, nil
 }
 
@@ -79,13 +75,12 @@ type job struct {
 // without a name belongs to the job if there is one only.
 func (in *Inputs) jobs() []*job {
 	var all []*job
-	byName := map[string]*job{}
 	find := func(name string) *job {
-		if byName[name] == nil {
-			byName[name] = &job{name: name}
-			all = append(all, byName[name])
+		i := slices.IndexFunc(all, func(j *job) bool { return j.name == name })
+		if i < 0 {
+			i, all = len(all), append(all, &job{name: name})
 		}
-		return byName[name]
+		return all[i]
 	}
 	for _, m := range in.Models {
 		find(m.Job()).model = m

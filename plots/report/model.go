@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
+	"knee/internal/grouped"
 	"knee/plots"
 	"knee/predict"
 )
@@ -209,13 +209,8 @@ func (j *job) reportCurve(s *Section) {
 
 // batchesOf returns the global batches of a curve, each once.
 func batchesOf(curve []data.CurvePoint) []float64 {
-	var all []float64
-	for _, p := range curve {
-		if p.GlobalBatch > 0 && !slices.Contains(all, p.GlobalBatch) {
-			all = append(all, p.GlobalBatch)
-		}
-	}
-	return all
+	all, _ := grouped.By(curve, func(p data.CurvePoint) float64 { return p.GlobalBatch })
+	return slices.DeleteFunc(all, func(b float64) bool { return !(b > 0) })
 }
 
 // reportTrials adds the progress of the search and the table of everything
@@ -224,20 +219,16 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return
 	}
-	count := map[data.Status]int{}
+	ok := 0
+	var statuses []data.Status
 	for _, m := range j.measurements {
-		count[m.Status]++
-	}
-	ok := count[data.OK]
-	var failed []string
-	for _, st := range data.Statuses() {
-		if n := count[st]; n > 0 && st != data.OK {
-			failed = append(failed, fmt.Sprintf("%d %s", n, st))
+		if statuses = append(statuses, m.Status); m.Status == data.OK {
+			ok++
 		}
 	}
-	if len(failed) > 0 {
+	if failed := plots.CountFailed(statuses); failed != "" {
 		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
-			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), strings.Join(failed, ", ")))
+			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), failed))
 	}
 	if ok == 0 {
 		s.Text = append(s.Text, "No trial gave a measurement.")

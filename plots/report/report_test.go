@@ -132,7 +132,7 @@ func TestConclusions(t *testing.T) {
 			t.Errorf("%s: %q, want %q in it", name, facts[name], want)
 		}
 	}
-	if want := "1 of 8 trials gave no measurement (1 oom)"; !strings.Contains(all, want) {
+	if want := "1 of 8 trials gave no measurement (1 out of memory)"; !strings.Contains(all, want) {
 		t.Errorf("the conclusions lack %q:\n%s", want, all)
 	}
 	if strings.Index(page, "how sure") > strings.Index(page, "<svg") {

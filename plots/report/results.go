@@ -10,6 +10,7 @@ import (
 
 	"knee/allocate/simulate"
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/plots"
 )
 
@@ -23,8 +24,9 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 			r.Findings = append(r.Findings, f)
 		}
 	case "jobs":
-		for _, runs := range byWorkload(t.Replayed, func(r simulate.Replayed) string { return r.Workload }) {
-			fig, err := plots.NewSimulation("How soon are jobs done?", runs)
+		names, runs := grouped.By(t.Replayed, func(r simulate.Replayed) string { return r.Workload })
+		for _, workload := range names {
+			fig, err := plots.NewSimulation("How soon are jobs done?", runs[workload])
 			s.figure(fig, err, "Share of jobs completed within a time after submission.")
 		}
 	}
@@ -60,24 +62,18 @@ func (t Results) column(name string) []float64 {
 // workload, and what the next best has.
 func bestPolicy(t Results) string {
 	policy, workload, mean := t.texts("policy"), t.texts("workload"), t.column("jct_mean_s")
+	var done []int // rows with a mean
+	for i, v := range mean {
+		if !math.IsNaN(v) {
+			done = append(done, i)
+		}
+	}
+	names, rows := grouped.By(done, func(i int) string { return workload[i] })
 	var found []string
-	seen := map[string]bool{}
-	for _, w := range workload {
-		if seen[w] {
-			continue
-		}
-		seen[w] = true
-		best, next := -1, -1
-		for i := range policy {
-			switch {
-			case workload[i] != w || math.IsNaN(mean[i]):
-			case best < 0 || mean[i] < mean[best]:
-				best, next = i, best
-			case next < 0 || mean[i] < mean[next]:
-				next = i
-			}
-		}
-		if best >= 0 && next >= 0 {
+	for _, w := range names {
+		slices.SortStableFunc(rows[w], func(i, k int) int { return cmp.Compare(mean[i], mean[k]) })
+		if len(rows[w]) > 1 {
+			best, next := rows[w][0], rows[w][1]
 			found = append(found, fmt.Sprintf("on %s %s has the smallest mean completion time, %s; %s has %s",
 				cmp.Or(w, "the workload"), policy[best], plots.Duration(mean[best]), policy[next], plots.Duration(mean[next])))
 		}
@@ -89,26 +85,12 @@ func bestPolicy(t Results) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// byWorkload divides runs by their workload, in order of appearance.
-func byWorkload[T any](runs []T, workload func(T) string) [][]T {
-	var out [][]T
-	at := map[string]int{}
-	for _, r := range runs {
-		i, known := at[workload(r)]
-		if !known {
-			i = len(out)
-			at[workload(r)], out = i, append(out, nil)
-		}
-		out[i] = append(out[i], r)
-	}
-	return out
-}
-
 // reportUsage adds a figure of the GPUs in use for every workload.
 func (in *Inputs) reportUsage(r *Report) {
-	for _, runs := range byWorkload(in.Used, func(u simulate.Used) string { return u.Workload }) {
-		s := Section{Title: "GPUs in use: " + cmp.Or(runs[0].Workload, "a workload")}
-		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: runs[0].Workload, Runs: runs})
+	names, runs := grouped.By(in.Used, func(u simulate.Used) string { return u.Workload })
+	for _, workload := range names {
+		s := Section{Title: "GPUs in use: " + cmp.Or(workload, "a workload")}
+		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: workload, Runs: runs[workload]})
 		s.figure(fig, err, "Above: GPUs in use. Below: jobs without GPUs, preempted ones included.")
 		r.Sections = append(r.Sections, s)
 	}
@@ -165,17 +147,9 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 func planTable(p *data.Plan) *Table {
 	t := newTable("job", "action", "gets", "#goodput (samples/s)", "#done in", "#cost", "why")
 	for _, j := range p.Jobs {
-		var nodes []string
-		for _, n := range j.Placement {
-			share := fmt.Sprintf("%s:%d", n.Node, n.Workers)
-			if n.PS > 0 {
-				share += fmt.Sprintf("+%dps", n.PS)
-			}
-			nodes = append(nodes, share)
-		}
 		gets, why := "", j.Reason
 		if j.Workers > 0 {
-			why = "on " + strings.Join(nodes, " ") + "; " + why
+			why = "on " + plots.Nodes(j.Placement) + "; " + why
 			gets = data.Config{GPUType: j.GPUType, Mode: j.Mode, Workers: j.Workers, PS: j.PS,
 				LocalBatch: j.LocalBatch, AccumSteps: j.AccumSteps, Layout: j.Layout, Extra: j.Extra}.String()
 		}
