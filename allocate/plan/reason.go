@@ -161,6 +161,8 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	}
 	on, workers := strings.Join(types, " or "), english.Plural(least, "worker", "")
 	switch {
+	case slots == 0 && job.Opportunistic:
+		return "opportunistic, and the other jobs leave nothing of " + on
 	case room == 0 && slots > 0:
 		return fmt.Sprintf("needs %s for each worker, which no node with %s has; lower resources.worker or add larger nodes",
 			needText(job.Resources.Worker), on)
