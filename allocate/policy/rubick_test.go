@@ -41,15 +41,5 @@ func TestRubickClimbsTheSteepest(t *testing.T) {
 // TestRubickTakesASlowerType: of two jobs that are faster on the first type, which has
 // room for one, the second runs on the other.
 func TestRubickTakesASlowerType(t *testing.T) {
-	s := stateOf(0, 1, 1, allocate.JobState{Name: "a", Current: -1}, allocate.JobState{Name: "b", Current: -1})
-	for i := range s.Jobs {
-		for k, speed := range []float64{2, 1} {
-			c := data.Config{GPUType: types[k], Workers: 1}
-			s.Jobs[i].Options = append(s.Jobs[i].Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}), Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: speed}}})
-		}
-	}
-	got, err := serving(rubick).Allocate(s)
-	if err != nil || !slices.Equal(got.Choice, []int{0, 1}) {
-		t.Errorf("%v, %v, want one on each type", got.Choice, err)
-	}
+	expect(t, serving(rubick), stateOf(0, 1, 1, gangOf("a", 0, 1, 1, 2), gangOf("b", 0, 1, 1, 2)), 0, 1)
 }
