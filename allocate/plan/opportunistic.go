@@ -16,6 +16,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	if len(claim) == len(pr.Jobs) || len(claim) == 0 {
 		return solve(pr, policy)
 	}
+	if err := checkProblem(pr); err != nil {
+		return nil, err
+	}
 	first := pr
 	first.Jobs = claim
 	made, err := solve(first, policy)
@@ -88,10 +91,13 @@ func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job
 	return out
 }
 
-// holds reports whether nodes of the cluster have room for workers. Nodes that it lacks
-// do not count.
+// holds reports whether nodes of the cluster have room for workers, also if it lacks one
+// of them: such a job starts anew as any other does.
 func holds(c *data.Cluster, nodes []data.NodeShare) bool {
-	return !slices.ContainsFunc(nodes, func(s data.NodeShare) bool {
-		return slices.ContainsFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.GPUs < s.Workers })
-	})
+	free := map[string]int{}
+	for _, n := range c.Nodes {
+		free[n.Name] = n.GPUs
+	}
+	lacks := func(s data.NodeShare) bool { _, has := free[s.Node]; return !has }
+	return slices.ContainsFunc(nodes, lacks) || !slices.ContainsFunc(nodes, func(s data.NodeShare) bool { return free[s.Node] < s.Workers })
 }

@@ -76,8 +76,10 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkProblem(pr); err != nil {
-		return nil, err
+	if !pr.leftover { // else it is a part of one that was checked
+		if err := checkProblem(pr); err != nil {
+			return nil, err
+		}
 	}
 	p := &prepared{Problem: pr, objective: goal, oracles: slices.Clone(oracles), infeasible: map[int]string{}, lost: map[int]string{}}
 	p.Jobs = slices.Clone(pr.Jobs)
