@@ -121,6 +121,16 @@ func SameNodes(a, b []NodeShare) bool {
 	return true
 }
 
+// PlacementOf is the workers per node, without nodes that have only servers.
+func PlacementOf(nodes []NodeShare) (p Placement) {
+	for _, s := range nodes {
+		if s.Workers > 0 {
+			p = append(p, s.Workers)
+		}
+	}
+	return p
+}
+
 // NodeShare is the workers and servers of a job on one node.
 type NodeShare struct {
 	Node    string `json:"node"`

@@ -326,7 +326,7 @@ func TestRefusals(t *testing.T) {
 		{"pytorchjob", edit(func(j *data.PlannedJob) { j.Template.Image = "" }), "template.image is empty"},
 		{"tfjob", edit(func(j *data.PlannedJob) { j.Template.Namespace = "My NS" }), "DNS-1123"},
 		{"tfjob", edit(func(j *data.PlannedJob) { j.Mode = data.PSSync }), "no parameter server"},
-		{"mpijob", samplePlan(), `job "bert": its nodes hold 2-2-1 workers, and a MPIJob has the same number on every node`},
+		{"mpijob", samplePlan(), `job "bert": its nodes hold 2-2-1 workers, and MPIJob has the same number on every node`},
 		{"trainjob", samplePlan(), `job "bert": its nodes hold 2-2-1 workers`},
 		{"mpijob", withPS(), "its nodes hold 2-2-1 workers"},
 		{"rayjob", withPS(), `job "word2vec": it uses parameter servers`},

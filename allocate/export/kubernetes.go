@@ -23,14 +23,14 @@ func (k kubernetes) write(manifest string, ts []task, first string) ([]File, err
 		if t.Template.Image = imageOf(t.Template); t.Template.Image == "" {
 			return nil, t.refuse("template.image is empty, and a pod needs an image")
 		}
-		if err := t.expressible("a "+k.kind, k.command, k.servers); err != nil {
+		if err := t.expressible(k.kind, k.command, k.servers); err != nil {
 			return nil, err
 		}
 		if k.endless && t.Template.TimeLimit != "" {
 			return nil, t.refuse("template.time_limit is %s, and the target has no time limits", t.Template.TimeLimit)
 		}
 		if k.equal && t.PerNode() == 0 {
-			return nil, t.refuse("its nodes hold %s workers, and a %s has the same number on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)
+			return nil, t.refuse("its nodes hold %s workers, and %s has the same number on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)
 		}
 		f, err := yamlFile(t.ID+".yaml", manifest, *t, t.Template.Pod)
 		if err != nil {

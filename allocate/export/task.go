@@ -67,8 +67,7 @@ func (t task) refuse(format string, args ...any) *Refusal {
 }
 
 // expressible refuses a job without a command if the target needs one, a job with
-// parameter servers if the target cannot start them, and a wrong time limit. The target is named with its
-// article.
+// parameter servers if the target cannot start them, and a wrong time limit.
 func (t task) expressible(target string, command, servers bool) error {
 	switch {
 	case t.PS > 0 && !servers:
@@ -133,14 +132,9 @@ func (t task) rendered() ([]string, error) {
 
 // config is the allocation of the job.
 func (t task) config() data.Config {
-	c := data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Layout: t.Layout, Extra: t.Extra}
-	for _, s := range t.Placement {
-		if s.Workers > 0 {
-			c.Placement = append(c.Placement, s.Workers)
-		}
-	}
-	c.Nodes = len(c.Placement)
-	return c
+	placement := data.PlacementOf(t.Placement)
+	return data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, Placement: placement, Nodes: len(placement),
+		LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Layout: t.Layout, Extra: t.Extra}
 }
 
 // Environment is the owner's variables, then those of the training contract.

@@ -344,12 +344,4 @@ func (p *Placer) Fragmentation() float64 {
 
 // ShapeOf returns the workers per node of a placement, most first, without nodes that
 // have only parameter servers.
-func ShapeOf(shares []data.NodeShare) data.Placement {
-	var p data.Placement
-	for _, s := range shares {
-		if s.Workers > 0 {
-			p = append(p, s.Workers)
-		}
-	}
-	return Sorted(p)
-}
+func ShapeOf(shares []data.NodeShare) data.Placement { return Sorted(data.PlacementOf(shares)) }

@@ -67,6 +67,43 @@ func TestOneJobAlone(t *testing.T) {
 	}
 }
 
+// TestOccupants: a job without a model counts in the quota of its tenant, and is taken to
+// run where no other job does.
+func TestOccupants(t *testing.T) {
+	on := func(w int, nodes ...string) *data.Current {
+		return &data.Current{GPUType: "t4", Placement: data.Placement{w}, Nodes: nodes, LocalBatch: 64}
+	}
+	for name, tt := range map[string]struct {
+		fixed, other, runs *data.Current // of two jobs without a model, and of one with
+		quota              int
+		workers            int
+		action             data.Action
+	}{
+		"its quota":             {on(3, "t41"), nil, nil, 4, 1, data.Start},
+		"none of the quota":     {on(4, "t41"), nil, nil, 4, 0, data.Wait},
+		"unknown nodes":         {on(4), nil, on(4, "t41"), 99, 4, data.Keep},
+		"unknown, beside known": {on(2), on(3, "t41"), nil, 99, 3, data.Start},
+	} {
+		pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{named("fixed", 1, 4), named("other", 1, 4), named("job", 1, 4)},
+			Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{"t4": tt.quota}}}}
+		pr.Jobs[0].Current, pr.Jobs[1].Current, pr.Jobs[2].Current = tt.fixed, tt.other, tt.runs
+		pr.Jobs[0].Tenant, pr.Jobs[2].Tenant, pr.Jobs[2].RestartSeconds = "ann", "ann", 30
+		made, err := solveWith(pr, []oracle{nil, nil, t4(0.9, 1e6)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := map[string]int{}
+		for _, j := range made.Jobs {
+			for _, s := range j.Placement {
+				used[s.Node] += s.Workers
+			}
+		}
+		if j := made.Jobs[2]; j.Workers != tt.workers || j.Action != tt.action || max(used["t41"], used["t42"]) > 4 {
+			t.Errorf("%s: %s with %d workers, want %s with %d; nodes %v", name, j.Action, j.Workers, tt.action, tt.workers, used)
+		}
+	}
+}
+
 // TestNeedsAreNamed: a policy's input that a job lacks is an error of that
 // field of that job.
 func TestNeedsAreNamed(t *testing.T) {

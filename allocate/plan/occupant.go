@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -21,41 +22,46 @@ type occupant struct {
 func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	p.occupants = map[int]occupant{}
 	free := *p.Cluster
-	var placer *place.Placer
+	free.Nodes = slices.Clone(free.Nodes)
+	stay := func(i int, nodes []data.NodeShare) {
+		p.occupants[i] = occupant{nodes, why[i]}
+		take(&free, nodes, p.Jobs[i].Resources)
+	}
+	var unknown []int           // that run on unknown nodes
+	var planned []place.Request // on nodes where those do not run
 	for i, job := range p.Jobs {
+		nodes := currentShares(job)
 		if p.oracles[i] != nil {
+			if nodes != nil {
+				planned = append(planned, place.Request{Config: currentConfig(job), Resources: job.Resources, Current: nodes})
+			}
 			continue
 		}
-		reason := why[i]
-		if reason == "" {
-			reason = "it has no fitted model"
-		}
+		why[i] = cmp.Or(why[i], "it has no fitted model")
 		switch {
 		case p.lost[i] != "":
-			p.infeasible[i] = fmt.Sprintf("%s, and node %q, on which it ran, is not in the cluster", reason, p.lost[i])
-			continue
+			p.infeasible[i] = fmt.Sprintf("%s, and node %q, on which it ran, is not in the cluster", why[i], p.lost[i])
 		case job.Current == nil:
-			p.infeasible[i] = reason
-			continue
-		}
-		nodes := currentShares(job)
-		if nodes == nil { // not known, so it is placed somewhere
-			if placer == nil {
-				placer = place.New(&free)
-			}
-			var ok bool
-			if nodes, ok = placer.Place(place.Request{Config: currentConfig(job), Resources: job.Resources}); !ok {
-				p.infeasible[i] = reason + ", and what it runs on is more than the cluster has"
-				continue
-			}
-		} else if job.Current.PS > 0 {
+			p.infeasible[i] = why[i]
+		case nodes == nil:
+			unknown = append(unknown, i)
+		default:
 			nodes[0].PS = job.Current.PS
+			stay(i, nodes)
 		}
-		if len(p.occupants) == 0 {
-			free.Nodes = slices.Clone(free.Nodes)
+	}
+	if len(unknown) == 0 {
+		return &free
+	}
+	placer := place.New(&free)
+	placer.Keep(planned)
+	for _, i := range unknown {
+		job := p.Jobs[i]
+		if nodes, ok := placer.Place(place.Request{Config: currentConfig(job), Resources: job.Resources}); ok {
+			stay(i, nodes)
+		} else {
+			p.infeasible[i] = why[i] + ", and what it runs on is more than the other jobs leave of the cluster"
 		}
-		p.occupants[i] = occupant{nodes, reason}
-		take(&free, nodes, job.Resources)
 	}
 	return &free
 }

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"cmp"
-	"errors"
 	"maps"
 	"slices"
 
@@ -18,6 +16,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	if len(claim) == len(pr.Jobs) || len(claim) == 0 {
 		return solve(pr, policy)
 	}
+	if err := checkProblem(pr); err != nil {
+		return nil, err
+	}
 	first := pr
 	first.Jobs = claim
 	made, err := solve(first, policy)
@@ -25,6 +26,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	rest := pr
+	rest.leftover = true
 	rest.Jobs = slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return !j.Opportunistic })
 	if rest.FairSlots == 0 {
 		rest.FairSlots = pr.Cluster.Slots()
@@ -37,18 +39,16 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	rest.Cluster, rest.Tenants = &left, remaining(pr.Tenants, made.Jobs, claim)
 	room := left
 	room.Nodes = slices.Clone(left.Nodes)
+	displaced := map[string][]data.NodeShare{} // jobs whose nodes other jobs took, with these nodes
 	for i := range rest.Jobs {
-		if job := &rest.Jobs[i]; stands(&room, *job) {
-			take(&room, currentShares(*job), job.Resources)
+		job := &rest.Jobs[i]
+		if now := currentShares(*job); holds(&room, now) {
+			take(&room, now, job.Resources)
 		} else {
-			job.Current = nil
+			displaced[job.Name], job.Current = now, nil
 		}
 	}
 	others, err := solve(rest, nil)
-	var none *Infeasible
-	if errors.As(err, &none) && !pr.Strict {
-		others, err = idle(rest.Jobs), nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		}
 		j := (*from)[0]
 		*from = (*from)[1:]
-		if j.Was = currentShares(job); job.Current != nil { // also if other jobs took its nodes
-			j.Action = cmp.Or(map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action], j.Action)
+		if was, ok := displaced[j.Name]; ok {
+			j.Was = was
+			j.Action = map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action]
 		}
 		all = append(all, j)
 	}
@@ -90,21 +91,13 @@ func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job
 	return out
 }
 
-// stands reports whether a job runs and its nodes are free.
-func stands(c *data.Cluster, job data.Job) bool {
-	for _, s := range currentShares(job) {
-		if !slices.ContainsFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.GPUs >= s.Workers }) {
-			return false
-		}
+// holds reports whether nodes of the cluster have room for workers, also if it lacks one
+// of them: such a job starts anew as any other does.
+func holds(c *data.Cluster, nodes []data.NodeShare) bool {
+	free := map[string]int{}
+	for _, n := range c.Nodes {
+		free[n.Name] = n.GPUs
 	}
-	return job.Current != nil
-}
-
-// idle is the plan of opportunistic jobs if no GPU is left.
-func idle(jobs []data.Job) *data.Plan {
-	out := &data.Plan{}
-	for _, job := range jobs {
-		out.Jobs = append(out.Jobs, ofJobs(data.PlannedJob{Action: data.Wait, Placement: []data.NodeShare{}, Reason: "opportunistic, and the other jobs leave nothing"}, job))
-	}
-	return out
+	lacks := func(s data.NodeShare) bool { _, has := free[s.Node]; return !has }
+	return slices.ContainsFunc(nodes, lacks) || !slices.ContainsFunc(nodes, func(s data.NodeShare) bool { return free[s.Node] < s.Workers })
 }

@@ -47,6 +47,43 @@ func TestOpportunisticTakesWhatIsLeft(t *testing.T) {
 	}
 }
 
+// TestOpportunisticOfALostNode: it starts elsewhere as any other job does, and one that
+// fits no GPU type of the cluster says so.
+func TestOpportunisticOfALostNode(t *testing.T) {
+	lost, misfit := named("lost", 1, 4), named("misfit", 1, 4)
+	lost.Opportunistic, misfit.Opportunistic, misfit.GPUTypes = true, true, []string{"v100"}
+	lost.Current = &data.Current{GPUType: "t4", Placement: data.Placement{4, 4}, Nodes: []string{"t41", "gone"}}
+	pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{lost, misfit, named("own", 4, 4)}}
+	made, err := solveKnown(pr, []oracle{t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := made.Jobs[0]; j.Action != data.Start || len(j.Was) > 0 || !strings.Contains(strings.Join(j.Warnings, " "), `node "gone"`) {
+		t.Errorf("lost: %s from %v, warnings %q", j.Action, j.Was, j.Warnings)
+	}
+	if j := made.Jobs[1]; !strings.Contains(j.Reason, "may run on v100") {
+		t.Errorf("misfit: %s", j.Reason)
+	}
+}
+
+// TestOpportunisticOnUnknownNodes: it gives way although no node has room left for what it runs on.
+func TestOpportunisticOnUnknownNodes(t *testing.T) {
+	extra := named("extra", 1, 8)
+	extra.Opportunistic, extra.Current = true, &data.Current{GPUType: "t4", Placement: data.Placement{4}}
+	pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{extra, named("own", 6, 6)}}
+	made, err := solveKnown(pr, []oracle{t4(0.9, 1e6), t4(0.9, 1e6)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := made.Jobs[0]; j.Workers != 2 || j.Action != data.Shrink {
+		t.Errorf("%s with %d workers", j.Action, j.Workers)
+	}
+	pr.Jobs[0].Current.Placement[0] = 5
+	if _, err := solveKnown(pr, []oracle{t4(0.9, 1e6), t4(0.9, 1e6)}); err == nil || !strings.Contains(err.Error(), "at most 4") {
+		t.Errorf("more than any node has: %v", err)
+	}
+}
+
 // TestLogicalWorkers: a job of 12 logical workers and a batch of 48 gets 1, 2,
 // 3, 4, 6 or 12 workers, each with whole logical workers of 4 samples one after
 // another, so that the global batch is always 48.

@@ -125,7 +125,7 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 	job := p.Jobs[i]
 	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
-		out.Reason = p.whyIdle(i, at)
+		out.Reason = p.whyIdle(i, at, left)
 		return out
 	}
 	o := at.Option

@@ -30,6 +30,7 @@ type prepared struct {
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
+	policy     string   // that chooses in place of marginal gain; empty: none
 	offered    []*table // of the options of a job; nil if it cannot be planned
 }
 
@@ -75,8 +76,10 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkProblem(pr); err != nil {
-		return nil, err
+	if !pr.leftover { // else it is a part of one that was checked
+		if err := checkProblem(pr); err != nil {
+			return nil, err
+		}
 	}
 	p := &prepared{Problem: pr, objective: goal, oracles: slices.Clone(oracles), infeasible: map[int]string{}, lost: map[int]string{}}
 	p.Jobs = slices.Clone(pr.Jobs)
@@ -99,7 +102,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 			p.oracles[i], why[i] = nil, err.Error()
 		}
 	}
-	if n := len(p.infeasible); n == len(p.Jobs) || pr.Strict && n > 0 {
+	if n := len(p.infeasible); n == len(p.Jobs) && !pr.leftover || pr.Strict && n > 0 {
 		e := &Infeasible{Some: n < len(p.Jobs)}
 		for i := range p.Jobs {
 			if m, ok := p.infeasible[i]; ok {
@@ -155,7 +158,11 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	p.tables.fill()
 	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Request, n), make([]func(*predict.Answer) error, n)
 	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]data.Tenant{}}
-	for _, t := range p.Tenants {
+	held := make([]data.PlannedJob, n)
+	for i, o := range p.occupants {
+		held[i] = o.planned(p.Jobs[i])
+	}
+	for _, t := range remaining(p.Tenants, held, p.Jobs) {
 		p.state.Tenants[t.Name] = t
 	}
 	standing := make([]data.Config, n)

@@ -36,6 +36,7 @@ type Problem struct {
 	KeepBatch  bool                          // every job keeps its initial batch, also if it may adapt
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less
 	Strict     bool                          // a job that cannot be planned is an error, not a warning
+	leftover   bool                          // opportunistic jobs on what others leave: a plan, even if none can be planned
 	FairSlots  int                           // worker slots that equal shares divide, the same for clusters to be compared; 0: those of the cluster
 }
 

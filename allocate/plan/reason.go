@@ -40,8 +40,7 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 	gain.Next = finite(next.Gain)
 	text += fmt.Sprintf("; %d %s", next.To, change("would raise", "would lower", "it", o.Answer.Goodput.Mean, next.Goodput))
 	more := allocate.Use{GPUType: o.Use.GPUType, GPUs: next.To - o.Use.GPUs}
-	tenant := left.tally.Tenant(left.tally.Add(i, &more, 1))
-	left.tally.Add(i, &more, -1)
+	tenant := left.quota(i, &more)
 	switch n := left.free[o.Use.GPUType]; {
 	case next.Gain <= 0 && next.Goodput > o.Answer.Goodput.Mean && o.Keeps:
 		text += ", which is not worth the restart"
@@ -52,6 +51,8 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 		text += ", which the objective does not reward"
 	case tenant != "":
 		text += fmt.Sprintf(", but the quota of tenant %s is used up", tenant)
+	case p.policy != "":
+		text += fmt.Sprintf(", which policy %s does not give it", p.policy)
 	case n >= more.GPUs:
 		text += ", but its cores, memory or nodes are taken"
 	case n > 0:
@@ -102,22 +103,31 @@ func (p *prepared) noLarger(i int, got allocate.Use) string {
 	return "its batch, modes and sizes allow none"
 }
 
+// quota is the tenant whose quota does not allow job i to use more, empty if it does.
+func (l left) quota(i int, more *allocate.Use) string {
+	exceeded := l.tally.Add(i, more, 1)
+	l.tally.Add(i, more, -1)
+	return l.tally.Tenant(exceeded)
+}
+
 // whyIdle explains why a job gets nothing.
-func (p *prepared) whyIdle(i int, at place.Placed) string {
+func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 	if m, ok := p.infeasible[i]; ok {
 		return m
 	}
 	if at.Reason != "" {
 		return at.Reason
 	}
-	least := math.MaxInt
-	gpuType := ""
-	for _, o := range p.state.Jobs[i].Options {
-		if o.Use.GPUs < least {
-			least, gpuType = o.Use.GPUs, o.Use.GPUType
-		}
+	options := p.state.Jobs[i].Options
+	least := &options[allocate.Narrowest(options, allocate.Goodput)].Use
+	needs := fmt.Sprintf("%d × %s it needs at least", least.GPUs, least.GPUType)
+	if tenant := left.quota(i, least); tenant != "" {
+		return fmt.Sprintf("the quota of tenant %s has no room for the %s", tenant, needs)
 	}
-	return fmt.Sprintf("not every job fits: the %d × %s it needs at least are worth more to the others", least, gpuType)
+	if p.policy != "" {
+		return fmt.Sprintf("policy %s does not give it the %s", p.policy, needs)
+	}
+	return fmt.Sprintf("not every job fits: the %s are worth more to the others", needs)
 }
 
 // change formats a change of speed, in samples/s and per cent.
@@ -161,6 +171,8 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	}
 	on, workers := strings.Join(types, " or "), english.Plural(least, "worker", "")
 	switch {
+	case slots == 0 && job.Opportunistic:
+		return "opportunistic, and the other jobs leave nothing of " + on
 	case room == 0 && slots > 0:
 		return fmt.Sprintf("needs %s for each worker, which no node with %s has; lower resources.worker or add larger nodes",
 			needText(job.Resources.Worker), on)

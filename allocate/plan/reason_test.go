@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"knee/allocate"
 	"knee/data"
 	"knee/fit"
 	"knee/fit/memory"
@@ -84,6 +85,31 @@ func TestWhyNoMoreOfAQuota(t *testing.T) {
 	}
 	if got, want := made.Jobs[0].Reason, "the quota of tenant lab is used up"; made.Jobs[0].Workers != 2 || !strings.Contains(got, want) {
 		t.Errorf("%d workers, %q, want 2 and %q", made.Jobs[0].Workers, got, want)
+	}
+}
+
+// chooses is a policy that makes these choices.
+type chooses []int
+
+// Allocate implements [allocate.Policy].
+func (c chooses) Allocate(allocate.State) (allocate.Assignment, error) {
+	return allocate.Assignment{Choice: c}, nil
+}
+
+// TestWhyAPolicyGivesNoMore: what a policy leaves idle is not told to be worth more to
+// others, nor what a quota forbids.
+func TestWhyAPolicyGivesNoMore(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("one", 1, 8), named("none", 1, 8), named("poor", 1, 8)},
+		Policy: "sjf", Tenants: []data.Tenant{{Name: "lab", Quota: map[string]int{"t4": 0}}}}
+	pr.Jobs[2].Tenant = "lab"
+	made, err := solveWith(pr, []oracle{t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6)}, chooses{0, allocate.None, allocate.None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"which policy sjf does not give it", "policy sjf does not give it the 1 × t4", "the quota of tenant lab has no room for the 1 × t4"} {
+		if got := made.Jobs[i].Reason; !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

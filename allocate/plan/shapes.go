@@ -158,13 +158,6 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 		hi = job.PS.Max
 	}
 	hi = max(hi, lo)
-	if hi-lo < maxServers {
-		out := make([]int, 0, hi-lo+1)
-		for n := lo; n <= hi; n++ {
-			out = append(out, n)
-		}
-		return out
-	}
 	var out []int
 	for i := range maxServers {
 		n := lo + (hi-lo)*i/(maxServers-1)

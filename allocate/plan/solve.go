@@ -64,6 +64,7 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 	if policy == nil {
 		return p.plan(best, p.settled(best)), nil
 	}
+	p.policy = p.Policy
 	a, err := policy.Allocate(p.cautious())
 	if err == nil {
 		err = a.Check(p.state)

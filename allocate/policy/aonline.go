@@ -46,13 +46,11 @@ const aonlineUnits = 1000
 // Allocate implements [allocate.Policy].
 func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	if w.chosen == nil {
-		w.origin, w.until, w.chosen = s.Now, s.Now+aonlineFirst, map[string]pick{}
-		if err := w.choose(q); err != nil {
-			return allocate.Assignment{}, err
-		}
+	begins := w.chosen == nil
+	if begins {
+		w.origin, w.until, w.chosen = s.Now, s.Now+aonlineFirst/2, map[string]pick{}
 	}
-	for s.Now >= w.until {
+	for ; begins || s.Now >= w.until; begins = false {
 		w.until = w.origin + 2*(w.until-w.origin)
 		if err := w.choose(q); err != nil {
 			return allocate.Assignment{}, err

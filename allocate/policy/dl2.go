@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/allocate"
 	"knee/allocate/policy/dl2"
 )
@@ -31,12 +33,11 @@ func (p DL2) Allocate(s allocate.State) (allocate.Assignment, error) {
 			return allocate.Assignment{}, err
 		}
 	}
-	g := newGrowth(s, p.Net)
-	next := g.best
-	if p.Pick != nil {
-		next = func() *step { return g.draw(p.Pick) }
+	if p.Pick == nil {
+		p.Pick = highest
 	}
-	for st := next(); st != nil; st = next() {
+	g := newGrowth(s, p.Net)
+	for st := g.choose(p.Pick); st != nil; st = g.choose(p.Pick) {
 		g.set(st.job, st.to)
 		g.next(st.job)
 	}
@@ -79,22 +80,8 @@ func newGrowth(s allocate.State, net dl2.Net) *growth {
 	return g
 }
 
-// best is the step of the highest score that fits, nil to stop.
-func (g *growth) best() (best *step) {
-	top := g.stop.score
-	if g.idle() {
-		top = math.Inf(-1)
-	}
-	for _, st := range slices.Concat(g.steps...) {
-		if st.score > top && g.fits(st.job, st.to) {
-			best, top = st, st.score
-		}
-	}
-	return best
-}
-
-// draw picks one of the steps that fit, nil to stop.
-func (g *growth) draw(pick func(float64, [][]float64, []float64) int) *step {
+// choose picks one of the steps that fit, nil to stop.
+func (g *growth) choose(pick func(float64, [][]float64, []float64) int) *step {
 	open := slices.DeleteFunc(slices.Concat(g.steps...), func(st *step) bool { return !g.fits(st.job, st.to) })
 	if len(open) == 0 {
 		return nil
@@ -113,6 +100,9 @@ func (g *growth) draw(pick func(float64, [][]float64, []float64) int) *step {
 	}
 	return nil
 }
+
+// highest picks the highest score.
+func highest(_ float64, _ [][]float64, scores []float64) int { return floats.MaxIdx(scores) }
 
 // next computes the steps of a job: to the next size of its GPU type, or to the
 // smallest of each type if it has nothing. Of several options of a size it takes

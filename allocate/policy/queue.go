@@ -42,8 +42,11 @@ func (q *queue) serve(i int) bool {
 }
 
 // serveAsked is serve without preference for the present option.
-func (q *queue) serveAsked(i int) bool {
-	return slices.ContainsFunc(gang(&q.state.Jobs[i]), func(n int) bool { return q.try(i, n) })
+func (q *queue) serveAsked(i int) bool { return q.first(i, gang(&q.state.Jobs[i])) }
+
+// first gives job i the first of some options that fits, and reports whether one does.
+func (q *queue) first(i int, options []int) bool {
+	return slices.ContainsFunc(options, func(n int) bool { return q.try(i, n) })
 }
 
 // use is what job i was given, nil for nothing.
@@ -154,9 +157,13 @@ func gang(j *allocate.JobState) []int {
 			size = w
 		}
 	}
-	var out []int
+	return ofSize(j, size)
+}
+
+// ofSize lists the options of a size, fastest first.
+func ofSize(j *allocate.JobState, gpus int) (out []int) {
 	for n, o := range j.Options {
-		if o.Use.GPUs == size {
+		if o.Use.GPUs == gpus {
 			out = append(out, n)
 		}
 	}
@@ -174,13 +181,9 @@ func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
 	if j.Current >= 0 && like(j.Current) {
 		return q.try(i, j.Current)
 	}
-	best := -1
-	for n := range j.Options {
-		if like(n) && (best < 0 || j.Options[n].Answer.Goodput.Mean > j.Options[best].Answer.Goodput.Mean) {
-			best = n
-		}
-	}
-	return best >= 0 && q.try(i, best)
+	of := ofSize(j, gpus)
+	n := slices.IndexFunc(of, like)
+	return n >= 0 && q.try(i, of[n])
 }
 
 // tenant is the owner of a job, the job itself if none is named.

@@ -37,3 +37,9 @@ func TestRubickClimbsTheSteepest(t *testing.T) {
 		}
 	}
 }
+
+// TestRubickTakesASlowerType: of two jobs that are faster on the first type, which has
+// room for one, the second runs on the other.
+func TestRubickTakesASlowerType(t *testing.T) {
+	expect(t, serving(rubick), stateOf(0, 1, 1, gangOf("a", 0, 1, 1, 2), gangOf("b", 0, 1, 1, 2)), 0, 1)
+}

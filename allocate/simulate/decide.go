@@ -86,12 +86,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 		return nil
 	}
 	c := p.Option.Config
-	c.Placement = nil
-	for _, n := range p.Nodes {
-		if n.Workers > 0 {
-			c.Placement = append(c.Placement, n.Workers)
-		}
-	}
+	c.Placement = data.PlacementOf(p.Nodes)
 	c.Nodes = len(c.Placement)
 	scaled := r.StopFree && j.nodes != nil && inPlace(j, c, p.Nodes)
 	same := j.nodes != nil && slices.Equal(j.nodes, p.Nodes) && place.Same(j.config, c)

@@ -103,10 +103,7 @@ func (m *Models) gain(row queue.Row, to []data.NodeShare) float64 {
 	}
 	c := row.Measured.Config
 	c.LocalBatch *= float64(c.Workers) / float64(workers)
-	c.Workers, c.Nodes, c.Placement = workers, len(to), nil
-	for _, s := range to {
-		c.Placement = append(c.Placement, s.Workers)
-	}
+	c.Workers, c.Nodes, c.Placement = workers, len(to), data.PlacementOf(to)
 	p, err := known.Predict(c)
 	if err != nil || slices.ContainsFunc(measuredBy(known), func(r data.Measurement) bool { return sameSize(r.Config, c) }) {
 		return 0

@@ -163,10 +163,7 @@ func (v View) take(row *Row, text []byte, measurable bool) error {
 
 // Config returns the configuration in which a job with a rule runs.
 func (row *Row) Config() data.Config {
-	c := data.Config{Job: row.Name, GPUType: row.GPUType, Workers: max(1, Workers(row.Nodes))}
-	for _, s := range row.Nodes {
-		c.Placement = append(c.Placement, s.Workers)
-	}
+	c := data.Config{Job: row.Name, GPUType: row.GPUType, Workers: max(1, Workers(row.Nodes)), Placement: data.PlacementOf(row.Nodes)}
 	if c.Nodes = len(c.Placement); row.Rule.Batch.Initial > 0 {
 		c.LocalBatch = row.Rule.Batch.Initial / float64(c.Workers)
 	}

@@ -166,10 +166,4 @@ func Audited(audit func(Command) error, c Command, run func() (answer string, er
 }
 
 // Workers adds up the workers of nodes.
-func Workers(nodes []data.NodeShare) int {
-	n := 0
-	for _, s := range nodes {
-		n += s.Workers
-	}
-	return n
-}
+func Workers(nodes []data.NodeShare) int { return data.PlacementOf(nodes).Workers() }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"maps"
 	"slices"
 
 	"knee/data"
@@ -8,46 +9,41 @@ import (
 
 // tenants returns the tenants of jobs.yaml: the given ones, and those whose GPUs
 // the scheduler limits; if none are given, also the accounts of all jobs and those
-// above them. A quota is for planned jobs, so what fixed jobs hold is subtracted.
-// A limit without a GPU type becomes a quota of each type.
+// above them. A limit without a GPU type becomes a quota of each type, less what fixed
+// jobs hold of other types. What they hold of the type itself counts in a plan; only of
+// fixed jobs that the tenants do not show to be of its own it is subtracted.
 func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
-	var out []data.Tenant
-	for _, t := range given {
-		left := map[string]int{}
-		for gpu, most := range t.Quota {
-			left[gpu] = max(0, most-held(rows, given, t.Name, gpu))
-		}
-		if t.Quota != nil {
-			t.Quota = left
-		}
-		out = append(out, t)
+	out := slices.Clone(given)
+	for i := range out {
+		out[i].Quota = maps.Clone(out[i].Quota)
 	}
-	for _, l := range snap.Limits {
-		if l.Tenant == "" || l.Running {
-			continue
-		}
-		left := l.Most
-		for _, r := range rows {
-			if r.Model == "" {
-				left -= l.Used(r.ID, r.GPUType, r.Nodes)
-			}
-		}
-		t := tenant(&out, l.Tenant)
-		if t.Quota == nil {
-			t.Quota = map[string]int{}
-		}
-		for _, n := range snap.Cluster.Nodes {
-			if l.GPUType != "" && l.GPUType != n.GPUType {
-				continue
-			}
-			if most, limited := t.Quota[n.GPUType]; !limited || left < most {
-				t.Quota[n.GPUType] = max(0, left)
-			}
-		}
+	limits := slices.DeleteFunc(slices.Clone(snap.Limits), func(l Limit) bool { return l.Tenant == "" || l.Running })
+	for _, l := range limits {
+		tenant(&out, l.Tenant)
 	}
 	if len(given) == 0 && len(out) > 0 {
 		for _, r := range rows {
 			descend(&out, tenantOf(r.Job), snap.Parents)
+		}
+	}
+	for _, l := range limits {
+		t := tenant(&out, l.Tenant)
+		for _, gpuType := range snap.Cluster.GPUTypes() {
+			if l.GPUType != "" && l.GPUType != gpuType {
+				continue
+			}
+			left := l.Most
+			for _, r := range rows {
+				if r.Model == "" && (r.GPUType != gpuType || !below(out, tenantOf(r.Job), l.Tenant)) {
+					left -= l.Used(r.ID, r.GPUType, r.Nodes)
+				}
+			}
+			if t.Quota == nil {
+				t.Quota = map[string]int{}
+			}
+			if most, limited := t.Quota[gpuType]; !limited || left < most {
+				t.Quota[gpuType] = max(0, left)
+			}
 		}
 	}
 	return out
@@ -74,18 +70,6 @@ func descend(all *[]data.Tenant, account string, parents map[string]string) {
 		tenant(all, account).Parent = parent
 		account = parent
 	}
-}
-
-// held is how many GPUs of a type the fixed jobs of a tenant and of all tenants
-// below it have.
-func held(rows []Row, all []data.Tenant, name, gpuType string) int {
-	n := 0
-	for _, r := range rows {
-		if r.Model == "" && r.GPUType == gpuType && below(all, tenantOf(r.Job), name) {
-			n += Workers(r.Nodes)
-		}
-	}
-	return n
 }
 
 // below reports whether the tenant name is the tenant above or one of its

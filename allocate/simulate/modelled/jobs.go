@@ -49,7 +49,10 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 			}
 			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
 		}
+		known := a.model.GPUTypes()
 		switch {
+		case !slices.ContainsFunc(known, func(t string) bool { return slices.Contains(c.GPUTypes(), t) }):
+			return nil, w.Bad("application", fmt.Sprintf("%q, measured on %s", w.Application, strings.Join(known, ", ")), "one measured on a GPU type of the cluster, "+strings.Join(c.GPUTypes(), " or "))
 		case len(tables[k]) == 0 && w.Logical > 0:
 			return nil, w.Bad("logical_workers", fmt.Sprint(w.Logical), "a number that a size of the job on the cluster divides")
 		case len(tables[k]) == 0:

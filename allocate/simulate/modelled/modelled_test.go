@@ -113,6 +113,11 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job "j", want an application with a model: x`) {
 		t.Errorf("error %v", err)
 	}
+	w[0].Application = "x"
+	other := &data.Cluster{Nodes: []data.Node{{Name: "a", GPUType: "h100", GPUs: 8}}}
+	if _, err := m.Jobs(w, other, true, false); err == nil || !strings.Contains(err.Error(), `"x", measured on t4 for job "j", want one measured on a GPU type of the cluster, h100`) {
+		t.Errorf("on a type that was not measured: %v", err)
+	}
 	w[0].Application, w[0].WorkersMin, w[0].Logical = "x", 2, 11
 	if _, err := m.Jobs(w, nodes(), false, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:logical_workers: found 11 for job "j"`) {
 		t.Errorf("error %v", err)

@@ -97,10 +97,7 @@ func (j *job) bound(c agent.Choice, k int) agent.Choice {
 
 // Stand implements [simulate.Course].
 func (j *job) Stand(now float64, nodes []data.NodeShare) error {
-	j.placement, j.choice, j.step = nil, agent.Choice{}, 0
-	for _, n := range nodes {
-		j.placement = append(j.placement, n.Workers)
-	}
+	j.placement, j.choice, j.step = data.PlacementOf(nodes), agent.Choice{}, 0
 	if nodes == nil {
 		return nil
 	}
