@@ -184,9 +184,9 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 
 // feasibility returns the probability that a trial of each candidate does not
 // fail. What runs out of memory is left to the memory model if that covers the
-// candidate, else to a classifier; what fails otherwise to a second classifier,
-// once anything has: crashes may have causes that memory does not explain. A
-// trial that met its time limit did fit.
+// candidate, else to a classifier; what crashes to a second classifier, as
+// crashes may have causes that memory does not explain. Of the two, one without
+// a failure counts only before any. A trial that met its time limit did fit.
 func (p *Problem) feasibility() []float64 {
 	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {
@@ -224,7 +224,7 @@ func (p *Problem) classifier(crashes bool) func(point []float64) float64 {
 			scores[i] = p.headroom(crashes, points[:i], fit[:i]).score(x)
 		}
 		h.learnBias(scores, fit)
-	} else if crashes {
+	} else if crashes || slices.ContainsFunc(p.History.Measured, crashed) {
 		return func([]float64) float64 { return 1 }
 	}
 	return h.fits
