@@ -65,10 +65,8 @@ var (
 	middleSD   = 1.5
 )
 
-// headroom fits the classifier to trials at points of the unit cube. Where GPUs
-// run out of memory, frameworks say so: in other crashes, the columns of their
-// memory may matter as much, but in either direction.
-func (p *Problem) headroom(crashes bool, points [][]float64, fits []bool) *headroom {
+// headroom fits the classifier to trials at points of the unit cube.
+func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	d := len(p.enc.columns) + 1
 	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
 	prior, variance := make([]float64, d), make([]float64, d)
@@ -78,8 +76,6 @@ func (p *Problem) headroom(crashes bool, points [][]float64, fits []bool) *headr
 		s, ok := MemorySlopes()[c.name]
 		if !ok {
 			s = otherSlope
-		} else if crashes && c.name != "total_memory" && c.name != "memory_per_core" {
-			s = Slope{0, math.Hypot(s.Mean, s.SD)}
 		}
 		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
 	}
@@ -182,50 +178,38 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 	}
 }
 
-// feasibility returns the probability that a trial of each candidate does not
-// fail. What runs out of memory is left to the memory model if that covers the
-// candidate, else to a classifier; what crashes to a second classifier, as
-// crashes may have causes that memory does not explain. Of the two, one without
-// a failure counts only before any. A trial that met its time limit did fit.
+// feasibility returns the probability that each candidate fits, by the memory
+// model if that covers the candidate, else by the classifier. A trial that met
+// its time limit did fit.
 func (p *Problem) feasibility() []float64 {
+	var points [][]float64
+	var fit []bool
+	for _, m := range p.History.Measured {
+		if m.Status == data.Aborted || m.Status == data.Queued {
+			continue
+		}
+		if x, ok := p.enc.encode(m.Config); ok {
+			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout)
+		}
+	}
+	h := p.headroom(points, fit)
+	if slices.Contains(fit, false) {
+		scores := make([]float64, len(points))
+		for i, x := range points {
+			scores[i] = p.headroom(points[:i], fit[:i]).score(x)
+		}
+		h.learnBias(scores, fit)
+	}
 	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {
 		physical = p.Options.Memory(p.History.Measured)
 	}
-	memory, crash, out := p.classifier(false), p.classifier(true), make([]float64, len(p.cands))
+	out := make([]float64, len(p.cands))
 	each(len(out), parallelBatch, func(i int) {
 		chance, ok := physical(p.cands[i])
-		if !ok {
-			chance = memory(p.Points[i])
+		if out[i] = chance; !ok {
+			out[i] = h.fits(p.Points[i])
 		}
-		out[i] = chance * crash(p.Points[i])
 	})
 	return out
-}
-
-// crashed reports whether a trial failed for another reason than memory or time.
-func crashed(m data.Measurement) bool { return m.Status == data.Failed || m.Status == data.Infeasible }
-
-// classifier returns the probability that a point does not run out of memory,
-// or does not crash.
-func (p *Problem) classifier(crashes bool) func(point []float64) float64 {
-	var points [][]float64
-	var fit []bool
-	for _, m := range p.History.Measured {
-		ran := m.Status == data.OK || m.Status == data.Timeout
-		if x, ok := p.enc.encode(m.Config); ok && (ran || crashed(m) && crashes || m.Status == data.OOM && !crashes) {
-			points, fit = append(points, x), append(fit, ran)
-		}
-	}
-	h := p.headroom(crashes, points, fit)
-	if slices.Contains(fit, false) {
-		scores := make([]float64, len(points))
-		for i, x := range points {
-			scores[i] = p.headroom(crashes, points[:i], fit[:i]).score(x)
-		}
-		h.learnBias(scores, fit)
-	} else if crashes || slices.ContainsFunc(p.History.Measured, crashed) {
-		return func([]float64) float64 { return 1 }
-	}
-	return h.fits
 }

@@ -137,28 +137,3 @@ func TestBiasOfTheClassifier(t *testing.T) {
 		}
 	}
 }
-
-// Where GPUs run out of memory, frameworks say so: that trials crash on the GPU
-// with the most memory speaks against it, not for more memory; nor does a memory
-// model excuse crashes.
-func TestCrashIsNoLackOfMemory(t *testing.T) {
-	cands := table("t4", "a100", "h100")
-	h := History{Candidates: cands}
-	for i, c := range cands {
-		if c.GPUType == "h100" && i%3 == 0 {
-			h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.Failed})
-		}
-	}
-	ample := func([]data.Measurement) func(data.Config) (float64, bool) {
-		return func(data.Config) (float64, bool) { return 1, true }
-	}
-	for _, o := range []Options{{}, {Memory: ample}} {
-		p, sum := mustProblem(t, o, h), map[string]float64{}
-		for i, c := range cands {
-			sum[c.GPUType] += p.fits[i]
-		}
-		if sum["h100"] >= sum["t4"] {
-			t.Errorf("memory model %v: %d trials on h100 crashed; sums of probabilities %v, want the least on h100", o.Memory != nil, len(h.Measured), sum)
-		}
-	}
-}
