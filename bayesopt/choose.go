@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"knee/data"
-	"knee/internal/parallel"
 )
 
 const (
@@ -102,12 +101,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return v
 	}
 	out := make([]verdict, len(of))
-	_ = parallel.Each(len(of), parallelBatch, func() func(k int) error {
-		return func(k int) error {
-			out[k] = judge(of[k])
-			return nil
-		}
-	})
+	each(len(of), parallelBatch, func(k int) { out[k] = judge(of[k]) })
 	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
 	}

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
-	"knee/internal/parallel"
 )
 
 // MemoryModel fits a physical model of memory, such as that of package fit, to
@@ -66,14 +65,13 @@ var (
 	middleSD   = 1.5
 )
 
-// newHeadroom fits the classifier to trials at points of the unit cube; usual
-// is the prior share of cands that fit.
-func newHeadroom(usual float64, columns []column, cands, points [][]float64, fits []bool) *headroom {
-	d := len(columns) + 1
+// headroom fits the classifier to trials at points of the unit cube.
+func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
+	d := len(p.enc.columns) + 1
 	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
 	prior, variance := make([]float64, d), make([]float64, d)
 	variance[0] = middleSD * middleSD
-	for j, c := range columns {
+	for j, c := range p.enc.columns {
 		h.width[j] = c.width
 		s, ok := MemorySlopes()[c.name]
 		if !ok {
@@ -81,7 +79,7 @@ func newHeadroom(usual float64, columns []column, cands, points [][]float64, fit
 		}
 		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
 	}
-	h.centre(usual, prior, variance, cands)
+	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
 	rows := make([][]float64, len(points))
 	for i, x := range points {
 		rows[i] = h.row(x)
@@ -130,18 +128,16 @@ func probit(score float64, fits bool) (slope, curve float64) {
 // centre sets the prior mean of the constant so that the expected share of
 // fitting candidates is usual, with normal headrooms.
 func (h *headroom) centre(usual float64, prior, variance []float64, cands [][]float64) {
-	var means []float64
-	spread := softness * softness
-	prior[0] = 0
-	for _, x := range cands {
-		row := h.row(x)
-		means = append(means, floats.Dot(row, prior))
+	var means, spreads []float64
+	for i := 0; i < len(cands); i += 1 + len(cands)/1000 { // a sample suffices for the average
+		row, spread := h.row(cands[i]), softness*softness
 		for j, r := range row {
-			spread += r * r * variance[j] / float64(len(cands))
+			spread += r * r * variance[j]
 		}
+		means, spreads = append(means, floats.Dot(row, prior)), append(spreads, spread)
 	}
 	mean, between := stat.PopMeanVariance(means, nil)
-	prior[0] = distuv.UnitNormal.Quantile(usual)*math.Sqrt(spread+between) - mean
+	prior[0] = distuv.UnitNormal.Quantile(usual)*math.Sqrt(stat.Mean(spreads, nil)+between) - mean
 }
 
 // row returns 1 and the features relative to the centre of the space.
@@ -196,14 +192,11 @@ func (p *Problem) feasibility() []float64 {
 			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout)
 		}
 	}
-	h := newHeadroom(p.Options.Constants.UsualFits, p.enc.columns, p.Points, points, fit)
+	h := p.headroom(points, fit)
 	if slices.Contains(fit, false) {
-		scores, some := make([]float64, len(points)), [][]float64(nil)
-		for i := 0; i < len(p.Points); i += 1 + len(p.Points)/1000 { // a sample suffices for the average
-			some = append(some, p.Points[i])
-		}
+		scores := make([]float64, len(points))
 		for i, x := range points {
-			scores[i] = newHeadroom(p.Options.Constants.UsualFits, p.enc.columns, some, points[:i], fit[:i]).score(x)
+			scores[i] = p.headroom(points[:i], fit[:i]).score(x)
 		}
 		h.learnBias(scores, fit)
 	}
@@ -212,13 +205,10 @@ func (p *Problem) feasibility() []float64 {
 		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
-	_ = parallel.Each(len(out), parallelBatch, func() func(int) error {
-		return func(i int) error {
-			chance, ok := physical(p.cands[i])
-			if out[i] = chance; !ok {
-				out[i] = h.fits(p.Points[i])
-			}
-			return nil
+	each(len(out), parallelBatch, func(i int) {
+		chance, ok := physical(p.cands[i])
+		if out[i] = chance; !ok {
+			out[i] = h.fits(p.Points[i])
 		}
 	})
 	return out

@@ -126,20 +126,6 @@ type GP struct {
 	freedom float64     // degrees of freedom of predictions, σ² integrated out
 }
 
-// checkObservations refuses empty, ragged or non-finite observations.
-func checkObservations(x [][]float64, y []float64) error {
-	if len(x) == 0 || len(x) != len(y) {
-		return fmt.Errorf("gaussian process: found %d inputs and %d responses, want equal numbers, at least one", len(x), len(y))
-	}
-	infinite := func(v float64) bool { return !finite(v) }
-	for i, row := range x {
-		if d := len(x[0]); len(row) != d || slices.ContainsFunc(row, infinite) || infinite(y[i]) {
-			return fmt.Errorf("gaussian process: input %d is %v and its response %v, want %d finite numbers and one", i, row, y[i], d)
-		}
-	}
-	return nil
-}
-
 // condition factorises K/σ² and whitens the responses. extra is the variance of
 // each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
@@ -156,7 +142,7 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
 			g.again[i] = g.again[i] || slices.Equal(x[i], x[j])
 		}
-		corr.SetSym(i, i, h.prior(0)+nugget)
+		corr.SetSym(i, i, h.prior(distance(g.x[i], g.x[i]))+nugget) // NaN if the input is not finite
 		if extra != nil {
 			corr.SetSym(i, i, corr.At(i, i)+extra[i])
 		}

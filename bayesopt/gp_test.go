@@ -96,11 +96,8 @@ func TestGPErrors(t *testing.T) {
 		x [][]float64
 		y []float64
 	}{
-		"empty":  {nil, nil},
-		"ragged": {[][]float64{{1}, {1, 2}}, []float64{1, 2}},
-		"counts": {[][]float64{{1}}, []float64{1, 2}},
-		"nan":    {[][]float64{{math.NaN()}}, []float64{1}},
-		"inf":    {[][]float64{{1}}, []float64{math.Inf(1)}},
+		"nan": {[][]float64{{math.NaN()}}, []float64{1}},
+		"inf": {[][]float64{{1}}, []float64{math.Inf(1)}},
 	} {
 		if _, err := FitGP(c.x, c.y, Prior{}, 1); err == nil {
 			t.Errorf("%s: FitGP reports no error", name)
@@ -180,12 +177,8 @@ func sampleGP(t *testing.T, x [][]float64, h Hyper, rng *rand.Rand) []float64 {
 
 // NewGP conditions a Gaussian process with the given hyperparameters on n ≥ 1
 // observations y at the inputs x (n rows of equal length). Equal inputs and
-// inputs without columns are allowed. Non-finite numbers and ragged or empty
-// inputs are errors.
+// inputs without columns are allowed. Non-finite numbers are errors.
 func NewGP(x [][]float64, y []float64, sigma2 float64, h Hyper) (*GP, error) {
-	if err := checkObservations(x, y); err != nil {
-		return nil, err
-	}
 	g, err := condition(x, y, nil, stat.Mean(y, nil), h)
 	if err == nil {
 		g.sigma2 = sigma2

@@ -1,16 +1,12 @@
 package bayesopt
 
-import (
-	"math"
-)
+import "math"
 
 // Guided is the guided strategy: a cheap start, then the candidate of largest
 // expected improvement under a Gaussian process on ln step time, until no
 // candidate is likely to be noticeably better. Make one with [NewGuided]. It
 // has no state and is safe for concurrent use if its option functions are.
-type Guided struct {
-	opts Options
-}
+type Guided struct{ Options }
 
 var _ Strategy = (*Guided)(nil)
 
@@ -20,7 +16,7 @@ func NewGuided(o Options) (*Guided, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Guided{opts: o}, nil
+	return &Guided{o}, nil
 }
 
 // Next implements [Strategy]. It suggests no candidate that was measured
@@ -29,7 +25,7 @@ func NewGuided(o Options) (*Guided, error) {
 // *data.InputError for an invalid history: no candidates, candidates with equal
 // features, an ok trial without a step time.
 func (g *Guided) Next(h History) (Suggestion, error) {
-	p, err := NewProblem(g.opts, h)
+	p, err := NewProblem(g.Options, h)
 	if err != nil {
 		return Suggestion{}, err
 	}

@@ -59,12 +59,9 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 
 // FitGP conditions a Gaussian process on the observations with the
 // hyperparameters of largest posterior density, σ² integrated out: the best of
-// draws from the prior, improved by the Nelder-Mead simplex method. Empty,
-// ragged or non-finite observations are errors.
+// draws from the prior, improved by the Nelder-Mead simplex method. It fails for observations
+// that are not finite.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
-	if err := checkObservations(x, y); err != nil {
-		return nil, err
-	}
 	d, level := len(x[0]), stat.Mean(y, nil)
 	loss := func(theta []float64) float64 {
 		g, err := condition(x, y, nil, level, p.at(theta))

@@ -9,8 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
-
-	"knee/internal/parallel"
 )
 
 const (
@@ -39,12 +37,9 @@ type Posterior struct {
 
 // AverageGP averages over hyperparameters: draws of ln ℓ and ln ν from the
 // prior, the same for the same seed, weighted by the marginal likelihood with
-// σ² integrated out. At most keep members remain. Empty, ragged or non-finite
-// observations are errors.
+// σ² integrated out. At most keep members remain. It fails for
+// observations that are not finite.
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
-	if err := checkObservations(x, y); err != nil {
-		return nil, err
-	}
 	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
 }
 
@@ -77,13 +72,10 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 		for k := range drawn {
 			drawn[k] = p.draw(d, rng)
 		}
-		_ = parallel.Each(averageDraws, 1, func() func(int) error {
-			return func(k int) error {
-				// skip draws whose matrix cannot be factorised
-				if g, err := condition(x, responses[0].y, extra, level, drawn[k]); err == nil {
-					round[k] = g.weighted(responses)
-				}
-				return nil
+		each(averageDraws, 1, func(k int) {
+			// skip draws whose matrix cannot be factorised
+			if g, err := condition(x, responses[0].y, extra, level, drawn[k]); err == nil {
+				round[k] = g.weighted(responses)
 			}
 		})
 		draws = append(draws, slices.Concat(round...)...)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // standing says whether a candidate may be tried.
@@ -265,6 +266,16 @@ func (p *Problem) Objectives() (x [][]float64, y []float64) {
 		y[k] = min(y[k], worst)
 	}
 	return x, y
+}
+
+// each calls do for 0 to n−1 on all processors, batch numbers at a time.
+func each(n, batch int, do func(i int)) {
+	_ = parallel.Each(n, batch, func() func(int) error {
+		return func(i int) error {
+			do(i)
+			return nil
+		}
+	})
 }
 
 // Best returns the position of the candidate with the highest score; ties are

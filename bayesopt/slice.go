@@ -31,7 +31,7 @@ type SlicePoint struct {
 // in ascending order of the knob. It fails if no candidate was measured, if the
 // knob is unknown or not a number, or if no other candidate differs in it.
 func (g *Guided) Slice(h History, name string) (Slice, error) {
-	p, err := NewProblem(g.opts, h)
+	p, err := NewProblem(g.Options, h)
 	if err != nil {
 		return Slice{}, err
 	}
@@ -91,6 +91,3 @@ func without(c data.Config, name string) data.Config {
 	c.Set(name, "1")
 	return c
 }
-
-// Value returns the objective of a measurement; see [Options.Value].
-func (g *Guided) Value(m data.Measurement) (float64, bool) { return g.opts.Value(m) }

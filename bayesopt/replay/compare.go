@@ -14,8 +14,8 @@ import (
 // Settings configures [Compare].
 type Settings struct {
 	Goal
-	Budget int                                // evaluations per search
-	Seeds  int                                // searches per table and method, with seeds from 0
+	Budget int                                // evaluations per search, at least one
+	Seeds  int                                // searches per table and method, with seeds from 0; at least one
 	Done   func(done, total int, what string) // called after every search, one at a time; may be nil
 }
 
@@ -24,9 +24,6 @@ type Settings struct {
 // with the error of ctx, for an unknown method, and for a table without a
 // successful row.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Score, error) {
-	if s.Budget < 1 || s.Seeds < 1 {
-		return nil, fmt.Errorf("budget %d, seeds %d: want at least one of each", s.Budget, s.Seeds)
-	}
 	for _, m := range methods {
 		if _, err := (&Table{}).NewMethod(m, s.Goal, 0); err != nil {
 			return nil, err

@@ -65,3 +65,30 @@ func categories(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physi
 		return seconds, data.OK
 	}
 }
+
+// serving answers requests in batches: weights are read once per batch, until
+// computation takes longer. Weights or caches may not fit in memory, and a
+// server whose answers take too long ends with an error.
+func serving(rng *rand.Rand) ([]data.Config, func(data.Config) float64, physics) {
+	cands := space(map[string][]string{"gpu_type": {"t4", "l4", "a100", "h100"}, "workers": {"1", "2", "4"}, "precision": {"fp16", "int8", "int4"},
+		"batch": {"1", "2", "4", "8", "16", "32", "64", "128"}, "streams": {"1", "4"}}, "gpu_type", "workers", "precision", "batch", "streams")
+	price := map[string]float64{"t4": 0.5, "l4": 0.8, "a100": 3.5, "h100": 7}
+	bytes := map[string]float64{"fp16": 2, "int8": 1, "int4": 0.5}
+	faster := map[string]float64{"fp16": 1, "int8": 1.6, "int4": 1.3}
+	size, cache, tokens := between(rng, 2e9, 2e10), between(rng, 1e7, 5e8), between(rng, 50, 500)
+	link, longest := between(rng, 1e-4, 1e-2), between(rng, 0.02, 0.3)
+	return cands, func(c data.Config) float64 { return float64(c.Workers) * price[c.GPUType] }, func(c data.Config) (float64, data.Status) {
+		g, _ := data.FindGPU(c.GPUType)
+		n, b, streams, precision := float64(c.Workers), knobOf(c, "batch"), knobOf(c, "streams"), c.Extra["precision"]
+		read, compute := size*bytes[precision]/(n*g.Bandwidth*1e9), 2*size*b/(n*g.TFLOPS*4e11*faster[precision])
+		token := max(read, compute) + 0.3*min(read, compute) + link*(n-1)
+		seconds := 1e4 * tokens * token / (b * math.Pow(streams, 0.3))
+		switch {
+		case size*bytes[precision]/n+cache*b*streams/n > g.Memory*1e9:
+			return 0.05 * seconds, data.OOM
+		case token*streams > longest:
+			return 0.3 * seconds, data.Failed
+		}
+		return seconds, data.OK
+	}
+}

@@ -72,7 +72,7 @@ func kinds() map[string]func(*rand.Rand) ([]data.Config, func(data.Config) float
 	return map[string]func(*rand.Rand) ([]data.Config, func(data.Config) float64, physics){
 		"cloud": cloud, "training": training, "limit": limit,
 		"needle": needle, "plateau": plateau, "waves": waves, "categories": categories,
-		"cliff": cliff, "spikes": spikes, "reversal": reversal,
+		"cliff": cliff, "spikes": spikes, "reversal": reversal, "serving": serving,
 	}
 }
 

@@ -14,12 +14,6 @@ import (
 	"knee/bayesopt"
 )
 
-// SamplerOptions configures a [Sampler]. The zero value is usable.
-type SamplerOptions struct {
-	// Seed makes the study reproducible.
-	Seed int64
-}
-
 // Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters,
 // averaged over its hyperparameters, and the logarithm of the expected
 // improvement. It supports every distribution of goptuna v0.9.0 and both
@@ -34,7 +28,7 @@ type SamplerOptions struct {
 //
 // A Sampler is safe for concurrent use.
 type Sampler struct {
-	opts SamplerOptions
+	seed int64
 
 	mu      sync.Mutex
 	pending map[int]map[string]float64 // proposals by trial id
@@ -42,9 +36,9 @@ type Sampler struct {
 
 var _ goptuna.RelativeSampler = (*Sampler)(nil)
 
-// NewSampler returns a sampler.
-func NewSampler(o SamplerOptions) *Sampler {
-	return &Sampler{opts: o, pending: map[int]map[string]float64{}}
+// NewSampler returns a sampler; the seed makes a study reproducible.
+func NewSampler(seed int64) *Sampler {
+	return &Sampler{seed: seed, pending: map[int]map[string]float64{}}
 }
 
 // SampleRelative implements goptuna.RelativeSampler. The values are internal
@@ -61,7 +55,7 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := bayesopt.QuasiRandom(len(axes), s.opts.Seed, trial.Number)
+	u := bayesopt.QuasiRandom(len(axes), s.seed, trial.Number)
 	if past, err := s.look(study, trial.ID, axes); err == nil {
 		u = s.propose(axes, past, trial.Number, u)
 	}
@@ -131,10 +125,10 @@ func value(t *goptuna.FrozenTrial) float64 {
 // propose returns the next point: the nearest to u in the beginning, then by
 // the model; none twice if the space is finite and has untried points.
 func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []float64 {
-	rng := bayesopt.NewRand(s.opts.Seed, number)
+	rng := bayesopt.NewRand(s.seed, number)
 	score := func(at, _ []float64) float64 { return -floats.Distance(at, u, 2) }
 	if len(past.x) >= min(max(2*len(axes), 4), 12) && past.best != nil {
-		if model, err := past.fit(s.opts); err == nil {
+		if model, err := past.fit(s.seed); err == nil {
 			least := floats.Min(past.y)
 			score = func(_, x []float64) float64 { return model.Predict(x).Average(bayesopt.LogEI, least) }
 		}
@@ -159,7 +153,7 @@ const failurePenalty, members = .5, 16
 
 // fit standardises y and fits the model, with running trials at their
 // predictions.
-func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
+func (past *trials) fit(seed int64) (*bayesopt.Posterior, error) {
 	var known []float64
 	for _, v := range past.y {
 		if !math.IsNaN(v) {
@@ -177,7 +171,7 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		past.y[i] = (v - level) / sd
 	}
 	x, y := past.x, past.y
-	post, err := bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, o.Seed)
+	post, err := bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, seed)
 	if err != nil || len(past.running) == 0 {
 		return post, err
 	}
@@ -185,5 +179,5 @@ func (past *trials) fit(o SamplerOptions) (*bayesopt.Posterior, error) {
 		expected, _ := post.Predict(at).Moments()
 		x, y = append(x, at), append(y, expected)
 	}
-	return bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, o.Seed)
+	return bayesopt.AverageGP(x, y, bayesopt.Prior{}, members, seed)
 }

@@ -51,7 +51,7 @@ func TestSamplerBeatsRandomOnBranin(t *testing.T) {
 	const seeds, trials = 3, 22
 	var ours, random []float64
 	for seed := range int64(seeds) {
-		a, err := optimise(t, branin, trials, goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: seed})),
+		a, err := optimise(t, branin, trials, goptuna.StudyOptionRelativeSampler(NewSampler(seed)),
 			goptuna.StudyOptionDefineSearchSpace(braninSpace)).GetBestValue()
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +101,7 @@ func mixed(trial goptuna.Trial) (float64, error) {
 func TestSamplerDiscrete(t *testing.T) {
 	var ours, random []float64
 	for seed := range int64(3) {
-		study := optimise(t, mixed, 20, goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: seed})),
+		study := optimise(t, mixed, 20, goptuna.StudyOptionRelativeSampler(NewSampler(seed)),
 			goptuna.StudyOptionDefineSearchSpace(mixedSpace), goptuna.StudyOptionDirection(goptuna.StudyDirectionMaximize))
 		trials, _ := study.GetTrials()
 		seen := map[string]bool{}
@@ -142,15 +142,15 @@ func TestSamplerNeverFails(t *testing.T) {
 			return 0, errors.New("crash")
 		}
 		return i, nil
-	}, 12, goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: 1})),
+	}, 12, goptuna.StudyOptionRelativeSampler(NewSampler(1)),
 		goptuna.StudyOptionDefineSearchSpace(space), goptuna.StudyOptionIgnoreError(true))
 	if len(count) != 10 {
 		t.Errorf("12 trials reached %d of 10 points: %v", len(count), count)
 	}
-	if v, err := NewSampler(SamplerOptions{}).SampleRelative(nil, goptuna.FrozenTrial{}, nil); v != nil || err != nil {
+	if v, err := NewSampler(0).SampleRelative(nil, goptuna.FrozenTrial{}, nil); v != nil || err != nil {
 		t.Errorf("empty space: %v, %v, want nothing", v, err)
 	}
-	if _, err := NewSampler(SamplerOptions{}).SampleRelative(nil, goptuna.FrozenTrial{}, map[string]interface{}{"x": 1}); !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
+	if _, err := NewSampler(0).SampleRelative(nil, goptuna.FrozenTrial{}, map[string]interface{}{"x": 1}); !errors.Is(err, goptuna.ErrUnsupportedSearchSpace) {
 		t.Errorf("unknown distribution: %v, want ErrUnsupportedSearchSpace", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestSamplerNeverFails(t *testing.T) {
 // Several goroutines share a study, and do not repeat each other's trials.
 func TestSamplerParallel(t *testing.T) {
 	study, err := goptuna.CreateStudy("parallel", goptuna.StudyOptionLogger(nil), goptuna.StudyOptionDefineSearchSpace(mixedSpace),
-		goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: 2})))
+		goptuna.StudyOptionRelativeSampler(NewSampler(2)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func ExampleSampler() {
 		goptuna.StudyOptionLogger(nil),
 		goptuna.StudyOptionDirection(goptuna.StudyDirectionMaximize),
 		goptuna.StudyOptionDefineSearchSpace(space), // required, see Sampler
-		goptuna.StudyOptionRelativeSampler(NewSampler(SamplerOptions{Seed: 1})),
+		goptuna.StudyOptionRelativeSampler(NewSampler(1)),
 	)
 	if err != nil {
 		fmt.Println(err)
