@@ -41,9 +41,8 @@ type watcher struct {
 	stuck  map[string]time.Time
 	expect int // pods of the trial, servers included
 
-	jobs    chan kube.Change[batchv1.Job]
-	changes chan kube.Change[corev1.Pod]
-	broken  chan error // why a watch ended, or output cannot be read
+	changes chan func() *Failure // handle a change, in order
+	broken  chan error           // why a watch ended, or output cannot be read
 }
 
 type watchedPod struct {
@@ -60,9 +59,9 @@ func (r *kubeRun) follow(ctx context.Context) error {
 		return err
 	}
 	w := &watcher{run: r, ctx: ctx, pods: map[string]*watchedPod{}, since: time.Now(), stuck: map[string]time.Time{},
-		expect: shape.pods + r.trial.Config.PS, jobs: make(chan kube.Change[batchv1.Job]), changes: make(chan kube.Change[corev1.Pod]),
-		broken: make(chan error, 1)}
-	go w.watch(ctx)
+		expect: shape.pods + r.trial.Config.PS, changes: make(chan func() *Failure), broken: make(chan error, 1)}
+	go watch(ctx, w, "follow job "+r.name, kube.JobsPath(r.kube.Spec.Namespace), w.jobChanged)
+	go watch(ctx, w, "follow the pods of job "+r.name, kube.PodsPath(r.kube.Spec.Namespace), w.podChanged)
 	over, err := w.loop(ctx)
 	if ctx.Err() != nil || !over {
 		return err
@@ -70,19 +69,17 @@ func (r *kubeRun) follow(ctx context.Context) error {
 	return w.verdict(ctx, err)
 }
 
-func (w *watcher) watch(ctx context.Context) {
+// watch sends the changes of the trial's objects of one kind.
+func watch[T any](ctx context.Context, w *watcher, doing, path string, changed func(kube.Change[T]) *Failure) {
 	r := w.run
-	options := func(path string) kube.Watch {
-		return kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
-			Down: func(err error) { r.log.note("%v", err) }}
-	}
-	go func() {
-		w.fail("follow job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.JobsPath(r.kube.Spec.Namespace)), func(c kube.Change[batchv1.Job]) error {
-			return send(ctx, w.jobs, c)
-		}))
-	}()
-	w.fail("follow the pods of job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[corev1.Pod]) error {
-		return send(ctx, w.changes, c)
+	w.fail(doing, kube.Follow(ctx, r.kube.Client, kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
+		Down: func(err error) { r.log.note("%v", err) }}, func(c kube.Change[T]) error {
+		select {
+		case w.changes <- func() *Failure { return changed(c) }:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}))
 }
 
@@ -91,15 +88,6 @@ func (w *watcher) fail(doing string, err error) {
 	select {
 	case w.broken <- fmt.Errorf("%s: %w", doing, err):
 	default:
-	}
-}
-
-func send[T any](ctx context.Context, to chan<- T, v T) error {
-	select {
-	case to <- v:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -114,13 +102,10 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 			return false, ctx.Err()
 		case err := <-w.broken:
 			return false, err
-		case c := <-w.changes:
-			w.podChanged(c)
-		case c := <-w.jobs:
-			if c.Deleted {
-				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
+		case change := <-w.changes:
+			if f := change(); f != nil {
+				return true, f
 			}
-			w.job = &c.Object
 		case <-tick.C:
 			if f := w.waitedEnough(); f != nil {
 				return true, f
@@ -132,7 +117,15 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	}
 }
 
-func (w *watcher) podChanged(c kube.Change[corev1.Pod]) {
+func (w *watcher) jobChanged(c kube.Change[batchv1.Job]) *Failure {
+	if c.Deleted {
+		return &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
+	}
+	w.job = &c.Object
+	return nil
+}
+
+func (w *watcher) podChanged(c kube.Change[corev1.Pod]) *Failure {
 	name := c.Object.Name
 	p := w.pods[name]
 	if p == nil {
@@ -153,6 +146,7 @@ func (w *watcher) podChanged(c kube.Change[corev1.Pod]) {
 		p.log.end()
 	}
 	w.noticeBegin()
+	return nil
 }
 
 // noticeBegin reports when the last pod began to run, once all run.

@@ -100,12 +100,8 @@ func (w *watcher) linger(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		select {
-		case c := <-w.changes:
-			w.podChanged(c)
-		case c := <-w.jobs:
-			if !c.Deleted {
-				w.job = &c.Object
-			}
+		case change := <-w.changes:
+			_ = change() // a failure is known
 		case <-timer.C:
 			return
 		case <-ctx.Done():
