@@ -59,7 +59,7 @@ func (r *kubeRun) follow(ctx context.Context) error {
 		return err
 	}
 	w := &watcher{run: r, ctx: ctx, pods: map[string]*watchedPod{}, since: time.Now(), stuck: map[string]time.Time{},
-		expect: shape.pods + r.trial.Config.PS, changes: make(chan func() *Failure), broken: make(chan error, 1)}
+		expect: shape.Pods + r.trial.Config.PS, changes: make(chan func() *Failure), broken: make(chan error, 1)}
 	go watch(ctx, w, "follow job "+r.name, kube.JobsPath(r.kube.Spec.Namespace), w.jobChanged)
 	go watch(ctx, w, "follow the pods of job "+r.name, kube.PodsPath(r.kube.Spec.Namespace), w.podChanged)
 	over, err := w.loop(ctx)
