@@ -177,22 +177,24 @@ func (w *watcher) noticeBegin() {
 // ended reports whether the trial is over: all workers succeeded, a pod failed,
 // was disrupted or deleted, or the job has ended.
 func (w *watcher) ended() bool {
-	well := 0
+	well, failed := w.tally()
+	return failed || well || w.job != nil && jobFailure(w.job) != nil
+}
+
+// tally reports whether all workers succeeded, and whether a pod failed, was
+// disrupted or deleted.
+func (w *watcher) tally() (well, failed bool) {
+	left := w.expect - w.run.trial.Config.PS
 	for _, p := range w.pods {
 		end, ok := podEnd(&p.pod)
 		switch {
-		case disruption(&p.pod) != "", p.deleted && !ok:
-			return true
-		case ok && end.exit != 0:
-			return true
+		case disruption(&p.pod) != "", p.deleted && !ok, ok && end.exit != 0:
+			failed = true
 		case ok && p.pod.Labels[labelRole] != "ps":
-			well++
+			left--
 		}
 	}
-	if well > 0 && well == w.expect-w.run.trial.Config.PS {
-		return true
-	}
-	return w.job != nil && jobFailure(w.job) != nil
+	return left == 0, failed
 }
 
 // waitedEnough returns the failure of a trial whose pods cannot start or

@@ -86,15 +86,10 @@ func (w *watcher) lastWord(last string) error {
 	return w.run.heard.verdict(last)
 }
 
-// linger handles changes for kubeLinger after a failure.
+// linger handles changes for kubeLinger, unless all went well.
 func (w *watcher) linger(ctx context.Context) {
-	ok := true
-	for _, p := range w.pods {
-		end, ended := podEnd(&p.pod)
-		ok = ok && disruption(&p.pod) == "" && (p.pod.Labels[labelRole] == "ps" || ended && end.exit == 0)
-	}
-	if ok && len(w.pods) > 0 {
-		return // nothing failed
+	if well, failed := w.tally(); well && !failed {
+		return
 	}
 	timer := time.NewTimer(kubeLinger)
 	defer timer.Stop()
