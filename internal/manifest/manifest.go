@@ -7,6 +7,7 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -32,10 +33,15 @@ func Read(text []byte, pods ...map[string]any) (documents []*yaml.Node, err erro
 		prune(tree)
 		for _, pod := range pods {
 			var under yaml.Node
-			if err := under.Encode(pod); err != nil {
+			text, err := json.Marshal(pod) // which is YAML, and writes whole numbers as such
+			if err == nil {
+				err = yaml.Unmarshal(text, &under)
+			}
+			if err != nil {
 				return nil, err
 			}
-			fillPods(tree, &under)
+			prune(&under)
+			fillPods(tree, under.Content[0])
 		}
 		documents = append(documents, tree)
 	}
@@ -53,7 +59,7 @@ func prune(n *yaml.Node) (empty bool) {
 	}
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if !prune(n.Content[i+1]) {
+		if n.Content[i].Style = 0; !prune(n.Content[i+1]) {
 			kept = append(kept, n.Content[i], n.Content[i+1])
 		}
 	}
