@@ -126,7 +126,8 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (o kubeObj
 //go:embed kubernetes.yaml.tmpl
 var kubeText string
 
-var kubeTemplate = template.Must(template.New("").Funcs(template.FuncMap{"quote": manifest.Quote, "given": manifest.Given}).Parse(kubeText))
+var kubeTemplate = template.Must(template.New("").Funcs(template.FuncMap{"quote": manifest.Quote, "given": manifest.Given, "literal": literal,
+	"indexAnnotation": func() string { return indexAnnotation }, "masterPort": func() int { return kubeMasterPort }}).Parse(kubeText))
 
 // kubeObject is an object of a trial, as kubernetes.yaml.tmpl writes it, and its pods.
 type kubeObject struct {
@@ -206,9 +207,6 @@ func (k *Kubernetes) server(name string, t Trial, s shape, j int) kubeObject {
 func (o kubeObject) manifest(kind string) (tree, error) {
 	maps.Copy(o.Env, o.Trial.Env)
 	o.Index = slices.DeleteFunc(o.Index, func(name string) bool { _, given := o.Trial.Env[name]; return given })
-	for name, value := range o.Env {
-		o.Env[name] = literal(value)
-	}
 	var text bytes.Buffer
 	if err := kubeTemplate.ExecuteTemplate(&text, kind, o); err != nil {
 		return nil, err
@@ -228,20 +226,8 @@ func (o kubeObject) PodLabels() tree {
 	return labels
 }
 
-// Command is the trial's, escaped for the kubelet.
-func (o kubeObject) Command() (out []string) {
-	for _, a := range o.Trial.Command {
-		out = append(out, literal(a))
-	}
-	return out
-}
-
 // Deadline is in seconds.
 func (o kubeObject) Deadline() int64 { return int64(o.Spec.Deadline.Seconds()) }
-
-// IndexAnnotation and MasterPort are constants.
-func (o kubeObject) IndexAnnotation() string { return indexAnnotation }
-func (o kubeObject) MasterPort() int         { return kubeMasterPort }
 
 const (
 	// graceSeconds is how long a pod may take to terminate: a trial has nothing to save.
