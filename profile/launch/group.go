@@ -150,7 +150,7 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 	if err := cmd.Start(); err != nil {
 		g.launcher.Watchdog.release(mark)
 		r.Close()
-		return &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
+		return &Failure{Status: data.Failed, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
 	}
 	g.launcher.Watchdog.watch(mark, cmd.Process.Pid)
 	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{}), out: output{heard: g.heard, name: s.name, rank: s.rank}}

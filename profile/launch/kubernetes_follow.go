@@ -119,7 +119,7 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 
 func (w *watcher) jobChanged(c kube.Change[batchv1.Job]) *Failure {
 	if c.Deleted {
-		return &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
+		return &Failure{Status: data.Failed, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
 	}
 	w.job = &c.Object
 	return nil
@@ -213,7 +213,7 @@ func (w *watcher) waitedEnough() *Failure {
 			w.stuck[name] = time.Now()
 		}
 		if final || time.Since(w.stuck[name]) > stuckAfter {
-			return &Failure{Status: data.Failed, Exit: -1, Detail: why}
+			return &Failure{Status: data.Failed, Detail: why}
 		}
 	}
 	if limit := w.run.kube.Spec.MaxWait; limit > 0 && time.Since(w.since) > limit {
@@ -221,7 +221,7 @@ func (w *watcher) waitedEnough() *Failure {
 		if len(w.stuck) > 0 {
 			status = data.Failed // it has nodes, but an image is missing, for example
 		}
-		return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
+		return &Failure{Status: status, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
 	}
 	return nil
 }

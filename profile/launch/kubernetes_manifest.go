@@ -76,7 +76,7 @@ type shape struct {
 // shapeOf returns the shape, or an infeasible [*Failure] if pods cannot have it.
 func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	refuse := func(format string, args ...any) (shape, error) {
-		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
+		return shape{}, &Failure{Status: data.Infeasible, Detail: fmt.Sprintf(format, args...)}
 	}
 	if k.Spec.Per == data.PerNode {
 		if c.Workers != c.NodeCount()*c.WidestNode() {

@@ -27,7 +27,7 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 	last := ""
 	for _, p := range w.inOrder() {
 		if why := disruption(&p.pod); why != "" {
-			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
+			return &Failure{Status: data.Failed, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
 		}
 		end, ok := podEnd(&p.pod)
 		if p.log != nil {
@@ -74,7 +74,7 @@ func (w *watcher) inOrder() []*watchedPod {
 func (w *watcher) lastWord(last string) error {
 	for _, p := range w.byName() {
 		if _, ok := podEnd(&p.pod); p.deleted && !ok {
-			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
+			return &Failure{Status: data.Failed, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
 		}
 	}
 	if w.job != nil {

@@ -48,7 +48,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	}
 	layout := newSlurmLayout(spec, t.Config)
 	if layout.Nodes > t.Config.Workers {
-		return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf("%d workers cannot be placed on %d nodes", t.Config.Workers, layout.Nodes)}
+		return "", &Failure{Status: data.Infeasible, Detail: fmt.Sprintf("%d workers cannot be placed on %d nodes", t.Config.Workers, layout.Nodes)}
 	}
 	dir, err := filepath.Abs(t.Dir)
 	if err != nil {
