@@ -41,9 +41,6 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	if err := dec.Decode(p); err != nil {
 		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
 	}
-	for _, j := range p.Jobs {
-		wholeNumbers(j.Template.Pod)
-	}
 	if err := checkPlan(p, name); err != nil {
 		return nil, err
 	}
@@ -170,26 +167,4 @@ func emptyNotNil[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// wholeNumbers converts whole numbers of a tree to int64: as float64, 1000000
-// would be written 1e+06.
-func wholeNumbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = wholeNumbers(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = wholeNumbers(v[i])
-		}
-	case json.Number:
-		if n, err := v.Int64(); err == nil {
-			return n
-		}
-		f, _ := v.Float64() // JSON has been parsed
-		return f
-	}
-	return v
 }

@@ -81,7 +81,7 @@ func (k *KubernetesSpec) validate(o *object) {
 			}
 		}
 	}
-	if k.Image == "" && !templateHasImage(k.Template) {
+	if k.Image == "" && PodImage(k.Template) == "" {
 		o.y.fail(o.line, o.path, "no image", "image: the container image of the trials")
 	}
 }
@@ -101,6 +101,11 @@ func (o *object) tree(key string) map[string]any {
 	for _, k := range slices.Sorted(maps.Keys(v)) {
 		if hint, ok := oneOf(k, []string{"metadata", "spec"}); !ok {
 			o.y.fail(n.Line, o.sub(key)+"."+k, "an unknown key"+hint, "metadata or spec")
+		}
+	}
+	if c := firstContainer(v); c != nil {
+		if _, ok := c.(map[string]any); !ok {
+			o.y.fail(n.Line, o.sub(key)+".spec.containers[0]", quote(fmt.Sprint(c)), "a container: a mapping")
 		}
 	}
 	return v
@@ -142,15 +147,19 @@ func treeValue(y *yamlReader, n *yaml.Node, path string, depth int) any {
 	return n.Value
 }
 
-// templateHasImage reports whether the first container of a pod template
-// names an image.
-func templateHasImage(t map[string]any) bool {
-	spec, _ := t["spec"].(map[string]any)
-	list, _ := spec["containers"].([]any)
-	if len(list) == 0 {
-		return false
-	}
-	c, _ := list[0].(map[string]any)
+// PodImage returns the image of the first container of a pod template, which
+// trains; empty if it names none.
+func PodImage(pod map[string]any) string {
+	c, _ := firstContainer(pod).(map[string]any)
 	image, _ := c["image"].(string)
-	return strings.TrimSpace(image) != ""
+	return strings.TrimSpace(image)
+}
+
+// firstContainer returns the first container of a pod template, nil if it has none.
+func firstContainer(pod map[string]any) any {
+	spec, _ := pod["spec"].(map[string]any)
+	if list, _ := spec["containers"].([]any); len(list) > 0 {
+		return list[0]
+	}
+	return nil
 }

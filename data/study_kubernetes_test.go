@@ -67,6 +67,7 @@ func TestReadStudyKubernetesRefuses(t *testing.T) {
 	with := func(s string) string { return kubernetesHead + "    image: i\n    " + s + "\n" }
 	const label = "a label value: up to 63 letters, digits, '-', '_' and '.'"
 	checkFailures(t, []failure{
+		{"container", with("template: {spec: {containers: [train]}}"), `f:7:launcher.kubernetes.template.spec.containers[0]: found "train", want a container: a mapping`},
 		{"no image", kubernetesHead + "    per: node\n", "f:5:launcher.kubernetes: found no image, want image: the container image of the trials"},
 		{"key", with("imgae: x"), `f:7:launcher.kubernetes.imgae: found an unknown key (did you mean "image"?), want one of kubeconfig, context, namespace, per, image, gpu_resource, gpu_label, gpu_types, requests, limits, node_selector, labels, template, max_wait, deadline`},
 		{"per", with("per: gpu"), `f:7:launcher.kubernetes.per: found "gpu", want one of worker, node`},

@@ -312,6 +312,9 @@ func (r *Row) Cell(column string) string {
 	return r.table.given[column]
 }
 
+// Cells returns the trimmed text of all cells.
+func (r *Row) Cells() []string { return slices.Clone(r.cells) }
+
 // Fail records an error of a column unless the row has one already.
 func (r *Row) Fail(column, found, want string) {
 	if r.err == nil {

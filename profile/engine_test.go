@@ -28,8 +28,8 @@ var steady = (&fake{script: func(launch.Trial) (time.Duration, error) { return t
 // A preempted trial is launched again, up to maxPreempted times, without using
 // its retries.
 func TestPreemptionIsNoFailure(t *testing.T) {
-	preempted := &launch.Failure{Status: data.Failed, Exit: -1, Detail: "preempted", Preempted: true}
-	crashed := &launch.Failure{Status: data.Failed, Exit: 1, Detail: "crashed"}
+	preempted := &launch.Failure{Status: data.Failed, Detail: "preempted", Preempted: true}
+	crashed := &launch.Failure{Status: data.Failed, Detail: "crashed"}
 	for _, tc := range []struct {
 		name   string
 		end    func(attempt int) error

@@ -1,5 +1,11 @@
 package export
 
+import (
+	"cmp"
+
+	"knee/data"
+)
+
 // kubernetes is a target that writes a manifest for each job and apply.sh. The template
 // of the manifest is named after the target; field names and nesting follow the API.
 type kubernetes struct {
@@ -20,7 +26,7 @@ func (k kubernetes) write(manifest string, ts []task, first string) ([]File, err
 		if t.Paused() {
 			continue
 		}
-		if t.Template.Image = imageOf(t.Template); t.Template.Image == "" {
+		if t.Template.Image = cmp.Or(t.Template.Image, data.PodImage(t.Template.Pod)); t.Template.Image == "" {
 			return nil, t.refuse("template.image is empty, and a pod needs an image")
 		}
 		if err := t.expressible(k.kind, k.command, k.servers); err != nil {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"text/template"
 
 	"github.com/dustin/go-humanize/english"
+
+	"knee/internal/manifest"
 )
 
 // The scripts and manifests are templates of a [task], one file for each target. Text
@@ -21,7 +22,7 @@ var templateFiles embed.FS
 
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
-		"quote": quote, "given": given, "variables": variables, "placement": placement, "literals": literals,
+		"quote": manifest.Quote, "given": manifest.Given, "variables": variables, "placement": placement, "literals": literals,
 		"comment": comment, "shell": shell, "shellWords": shellWords, "plural": english.Plural,
 		"join":            func(words []string) string { return strings.Join(words, ",") },
 		"clock":           clock,
@@ -49,33 +50,11 @@ func script(name, template string, values any) (File, error) {
 	return File{Name: name, Mode: 0o755, Data: text}, err
 }
 
-// quote writes a text, or a list of them, as YAML in double quotes: the escapes of Go are
-// those of YAML.
-func quote(v any) string {
-	list, ok := v.([]string)
-	if !ok {
-		return strconv.QuoteToASCII(v.(string))
-	}
-	var out []string
-	for _, s := range list {
-		out = append(out, quote(s))
-	}
-	return "[" + strings.Join(out, ", ") + "]"
-}
-
-// given is quote, and nothing for no text.
-func given(v any) string {
-	if list, ok := v.([]string); v == "" || ok && len(list) == 0 {
-		return ""
-	}
-	return quote(v)
-}
-
 // variables writes environment variables of a container, escaped for the kubelet.
 func variables(of [][2]string) string {
 	var out []string
 	for _, kv := range of {
-		out = append(out, fmt.Sprintf("{name: %s, value: %s}", quote(kv[0]), quote(literal(kv[1]))))
+		out = append(out, fmt.Sprintf("{name: %s, value: %s}", manifest.Quote(kv[0]), manifest.Quote(literal(kv[1]))))
 	}
 	return "[" + strings.Join(out, ", ") + "]"
 }

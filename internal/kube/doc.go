@@ -6,7 +6,5 @@
 // while a server restarts. [Follow] reports the changes of a set of objects, also
 // those between two watches.
 //
-// The types of objects here have only the fields that knee reads; unknown fields
-// are ignored. k8s.io/api would double the build time. The server checks the
-// fields of written objects ([Client.Create]).
+// The server checks the fields of written objects ([Client.Create]).
 package kube

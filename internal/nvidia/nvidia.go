@@ -3,6 +3,7 @@
 package nvidia
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -108,41 +109,23 @@ func parseRow(row []string) (GPU, error) {
 	if err != nil || index < 0 {
 		return GPU{}, fmt.Errorf("found %.40q, want the index of a GPU", row[0])
 	}
-	g := GPU{Index: index, UUID: row[1], Name: row[2], Utilization: -1}
-	if g.Name == "" {
+	if row[2] == "" {
 		return GPU{}, errors.New("found no name of a GPU")
 	}
-	for _, f := range []struct {
-		text string
-		to   *int64
-	}{{row[3], &g.Memory}, {row[4], &g.Used}} {
-		mib, known, err := value(f.text)
-		if err != nil {
-			return GPU{}, fmt.Errorf("found %.40q, want memory in MiB", f.text)
-		}
-		if known {
-			*f.to = int64(mib) << 20
-		}
-	}
-	percent, known, err := value(row[5])
-	if err != nil || percent > 100 {
-		return GPU{}, fmt.Errorf("found %.40q, want a utilisation in per cent", row[5])
-	}
-	if known {
-		g.Utilization = percent
-	}
-	return g, nil
-}
-
-// value parses a number; known is false for "[N/A]", as of a MIG slice.
-func value(s string) (v float64, known bool, err error) {
-	if strings.HasPrefix(s, "[") {
-		return 0, false, nil
-	}
-	v, err = strconv.ParseFloat(s, 64)
 	// Memory sizes are far below 2⁴⁰ MiB; the limit keeps bytes in an int64.
-	if err == nil && !(v >= 0 && v < 1<<40) {
-		err = strconv.ErrRange
+	number := func(text, want string, most, absent float64) float64 {
+		if strings.HasPrefix(text, "[") { // "[N/A]", as of a MIG slice
+			return absent
+		}
+		v, bad := strconv.ParseFloat(text, 64)
+		if bad != nil || !(v >= 0 && v <= most) {
+			err = cmp.Or(err, fmt.Errorf("found %.40q, want %s", text, want))
+		}
+		return v
 	}
-	return v, true, err
+	g := GPU{Index: index, UUID: row[1], Name: row[2],
+		Memory:      int64(number(row[3], "memory in MiB", 1<<40, 0)) << 20,
+		Used:        int64(number(row[4], "memory in MiB", 1<<40, 0)) << 20,
+		Utilization: number(row[5], "a utilisation in per cent", 100, -1)}
+	return g, err
 }

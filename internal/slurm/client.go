@@ -101,3 +101,13 @@ func Installed() error {
 	}
 	return nil
 }
+
+// fieldsOf returns the fields KEY=VALUE of a line that scontrol --oneliner printed.
+func fieldsOf(line string) map[string]string {
+	fields := map[string]string{}
+	for f := range strings.FieldsSeq(line) {
+		key, value, _ := strings.Cut(f, "=")
+		fields[key] = value
+	}
+	return fields
+}

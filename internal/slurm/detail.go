@@ -199,31 +199,21 @@ func Reservations(ctx context.Context) ([]Reservation, error) {
 	return parseReservations(out, time.Local)
 }
 
+const reservationTime = "2006-01-02T15:04:05"
+
 func parseReservations(out string, zone *time.Location) ([]Reservation, error) {
 	var list []Reservation
 	for line := range strings.Lines(out) {
 		if !strings.HasPrefix(line, "ReservationName=") {
 			continue // "No reservations in the system"
 		}
-		var r Reservation
-		for f := range strings.FieldsSeq(line) {
-			key, value, _ := strings.Cut(f, "=")
-			var err error
-			switch key {
-			case "ReservationName":
-				r.Name = value
-			case "Nodes":
-				r.Nodes = value
-			case "StartTime":
-				r.Start, err = time.ParseInLocation("2006-01-02T15:04:05", value, zone)
-			case "EndTime":
-				r.End, err = time.ParseInLocation("2006-01-02T15:04:05", value, zone)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("scontrol show reservation: found %.80q: %w", f, err)
-			}
+		f := fieldsOf(line)
+		start, err := time.ParseInLocation(reservationTime, f["StartTime"], zone)
+		end, bad := time.ParseInLocation(reservationTime, f["EndTime"], zone)
+		if err = errors.Join(err, bad); err != nil {
+			return nil, fmt.Errorf("scontrol show reservation %s: %w", f["ReservationName"], err)
 		}
-		list = append(list, r)
+		list = append(list, Reservation{Name: f["ReservationName"], Start: start, End: end, Nodes: f["Nodes"]})
 	}
 	return list, nil
 }

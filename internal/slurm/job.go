@@ -134,20 +134,11 @@ func HowEnded(ctx context.Context, id string) (End, error) {
 }
 
 func parseShownJob(out string) (End, error) {
-	var state, exit string
-	for f := range strings.FieldsSeq(out) {
-		key, value, _ := strings.Cut(f, "=")
-		switch key {
-		case "JobState":
-			state = value
-		case "ExitCode":
-			exit = value
-		}
-	}
-	if state == "" {
+	job := fieldsOf(out)
+	if job["JobState"] == "" {
 		return End{}, fmt.Errorf("scontrol show job: found %.120q, want JobState=…", out)
 	}
-	return newEnd(state, exit)
+	return newEnd(job["JobState"], job["ExitCode"])
 }
 
 // newEnd reads a state such as "CANCELLED by 1000", and CODE:SIGNAL.

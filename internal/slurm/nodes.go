@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,34 +75,24 @@ func ParseNodes(out string) ([]Node, error) {
 }
 
 func parseNode(line string) (Node, error) {
-	var n Node
-	for f := range strings.FieldsSeq(line) {
-		key, value, _ := strings.Cut(f, "=")
-		var err error
-		switch key {
-		case "NodeName":
-			n.Name = value
-		case "CPUTot":
-			n.CPUs, err = strconv.Atoi(value)
-		case "RealMemory":
-			n.Memory, err = strconv.ParseInt(value, 10, 64)
-			if n.Memory < 0 || n.Memory > maxMiB {
-				err = strconv.ErrRange
-			}
-			n.Memory <<= 20
-		case "Gres":
-			n.GRES, err = ParseGRES(value)
-		case "State":
-			n.States = strings.Split(strings.ToUpper(value), "+")
+	f := fieldsOf(line)
+	var err error
+	whole := func(key string) int64 {
+		v, bad := strconv.ParseInt(cmp.Or(f[key], "0"), 10, 64)
+		if bad != nil || v < 0 || v > maxMiB {
+			err = fmt.Errorf("found %s=%.80s, want a whole number from 0 to %d", key, f[key], int64(maxMiB))
 		}
-		if err != nil {
-			return Node{}, fmt.Errorf("found %.80q: %w", f, err)
-		}
+		return v
 	}
-	if n.Name == "" || n.CPUs < 0 {
-		return Node{}, fmt.Errorf("found %.120q, want NodeName=… CPUTot=…", line)
+	n := Node{Name: f["NodeName"], CPUs: int(whole("CPUTot")), Memory: whole("RealMemory") << 20, States: strings.Split(strings.ToUpper(f["State"]), "+")}
+	var bad error
+	if n.GRES, bad = ParseGRES(f["Gres"]); err == nil {
+		err = bad
 	}
-	return n, nil
+	if n.Name == "" {
+		err = fmt.Errorf("found %.120q, want NodeName=…", line)
+	}
+	return n, err
 }
 
 // inParentheses matches the sockets or indices at the end of an entry.

@@ -184,11 +184,14 @@ func (in *Inputs) readCluster(content []byte, path string) error {
 // readResults reads a table as it is.
 func readResults(kind string) func(*Inputs, []byte, string) error {
 	return func(in *Inputs, content []byte, path string) error {
-		t, err := data.ReadRecords(bytes.NewReader(content), path)
+		t, err := data.NewTable(bytes.NewReader(content), path)
 		if err != nil {
 			return err
 		}
-		r := Results{File: path, Kind: kind, Columns: t.Header, Rows: t.Rows}
+		r := Results{File: path, Kind: kind, Columns: t.Header}
+		if err := t.Each(func(row *data.Row) error { r.Rows = append(r.Rows, row.Cells()); return nil }); err != nil {
+			return err
+		}
 		if kind == "jobs" {
 			r.Replayed, err = simulate.ReadOutcomes(bytes.NewReader(content), path)
 		}

@@ -56,15 +56,14 @@ func classify(ends []rankEnd) *Failure {
 		switch {
 		case e.exit == 0 || e.killed && e.oom == "":
 		case e.oom != "":
-			return &Failure{Status: data.OOM, Exit: e.exit, Detail: e.name + ": " + oneLine(e.oom)}
+			return &Failure{Status: data.OOM, Detail: e.name + ": " + oneLine(e.oom)}
 		case e.exit == exitKilled:
-			return &Failure{Status: data.OOM, Exit: e.exit,
-				Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + because(e.last)}
+			return &Failure{Status: data.OOM, Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + because(e.last)}
 		}
 	}
 	for _, e := range ends {
 		if e.exit != 0 && !e.killed {
-			return &Failure{Status: data.Failed, Exit: e.exit, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last))}
+			return &Failure{Status: data.Failed, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last))}
 		}
 	}
 	return nil

@@ -7,6 +7,5 @@
 // decides what is steady, what has hung and what to run next.
 //
 // A [Parser] reads the output of a trial: jsonl.go the lines that training
-// scripts print for knee, patterns.go the logs of known programs, regex.go any
-// other log.
+// scripts print for knee, regex.go the logs of known programs and any other.
 package launch

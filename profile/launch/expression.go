@@ -33,18 +33,17 @@ var spellings = []struct {
 // workers: the line does not tell.
 func Expression(line string) string {
 	type found struct {
-		group      string
-		at         []int // where the match and its number begin and end
-		start, end int
+		group string
+		at    []int // where the match and its number begin and end
 	}
 	var all []found
 	line = plain(line)
 	for _, s := range spellings {
 		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] || f.group == s.group }) {
-			all = append(all, found{s.group, at, at[0], at[1]})
+			all = append(all, found{s.group, at})
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int { return a.start - b.start })
+	slices.SortFunc(all, func(a, b found) int { return a.at[0] - b.at[0] })
 	var parts []string
 	timed := false
 	for _, f := range all {
@@ -53,7 +52,7 @@ func Expression(line string) string {
 		if f.group == "step" {
 			number = `[0-9]+`
 		}
-		parts = append(parts, regexp.QuoteMeta(line[f.start:f.at[2]])+"(?P<"+f.group+">"+number+")"+regexp.QuoteMeta(line[f.at[3]:f.end]))
+		parts = append(parts, regexp.QuoteMeta(line[f.at[0]:f.at[2]])+"(?P<"+f.group+">"+number+")"+regexp.QuoteMeta(line[f.at[3]:f.at[1]]))
 	}
 	if !timed {
 		return ""

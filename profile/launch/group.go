@@ -25,6 +25,8 @@ type group struct {
 	trial    Trial
 	heard    *heard
 	ended    chan *process // each process, when it has ended
+	live     []*process
+	ends     []rankEnd // of the others, in the order in which they ended
 
 	mu  sync.Mutex // guards log
 	log *bufio.Writer
@@ -45,16 +47,12 @@ type process struct {
 func (g *group) run(ctx context.Context, specs []processSpec) error {
 	garbage, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var live []*process
-	var ends []rankEnd
 	workers := 0
 	for _, s := range specs {
-		p, err := g.start(garbage, s, cancel)
-		if err != nil {
-			g.stop(live)
+		if err := g.start(garbage, s, cancel); err != nil {
+			g.stop()
 			return err
 		}
-		live = append(live, p)
 		if !s.server {
 			workers++
 		}
@@ -64,8 +62,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 	for over := workers == 0; !over; {
 		select {
 		case p := <-g.ended:
-			live = slices.DeleteFunc(live, func(l *process) bool { return l == p })
-			ends = append(ends, g.endOf(p))
+			g.gone(p)
 			if !p.spec.server {
 				workers--
 			}
@@ -74,78 +71,74 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 			over = true
 		}
 	}
-	if classify(ends) != nil && garbage.Err() == nil {
+	if classify(g.ends) != nil && garbage.Err() == nil {
 		// Others may end by themselves: one out of memory can still print that.
-		var late []rankEnd
-		late, live = g.await(live, 500*time.Millisecond)
-		ends = append(ends, late...)
+		g.await(500 * time.Millisecond)
 	}
-	ends = append(ends, g.stop(live)...)
-	return g.verdict(ctx, ends)
+	g.stop()
+	return g.verdict(ctx)
 }
 
 // verdict returns how the trial ended; the first of these counts: cancelled, a
 // failed process, an unreadable line, no observation.
-func (g *group) verdict(ctx context.Context, ends []rankEnd) error {
+func (g *group) verdict(ctx context.Context) error {
 	last := ""
-	for _, e := range ends {
+	for _, e := range g.ends {
 		last = cmp.Or(e.last, last)
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w%s", context.Cause(ctx), g.heard.instead(last))
 	}
-	if f := classify(ends); f != nil {
+	if f := classify(g.ends); f != nil {
 		return f
 	}
 	return g.heard.verdict(last)
 }
 
-// endOf returns the end of a process and updates g.resident.
-func (g *group) endOf(p *process) rankEnd {
+// gone records the end of a process.
+func (g *group) gone(p *process) {
 	if cpuOnly(g.trial.Config.GPUType) {
 		g.resident = max(g.resident, peakResident(p.cmd.ProcessState))
 	}
-	return p.end
+	g.live = slices.DeleteFunc(g.live, func(l *process) bool { return l == p })
+	g.ends = append(g.ends, p.end)
 }
 
-// await returns the ends of processes, and those left after a time.
-func (g *group) await(live []*process, limit time.Duration) (ends []rankEnd, left []*process) {
+// await waits until all processes have ended, or a time has passed.
+func (g *group) await(limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for len(live) > 0 {
+	for len(g.live) > 0 {
 		select {
 		case p := <-g.ended:
-			live = slices.DeleteFunc(live, func(l *process) bool { return l == p })
-			ends = append(ends, g.endOf(p))
+			g.gone(p)
 		case <-timer.C:
-			return ends, live
+			return
 		}
 	}
-	return ends, nil
 }
 
-// stop asks processes to end, kills those that do not, and returns their ends.
-func (g *group) stop(live []*process) []rankEnd {
-	for _, p := range live {
+// stop asks the processes to end, and kills those that do not.
+func (g *group) stop() {
+	before := len(g.ends)
+	for _, p := range g.live {
 		terminateGroup(p.cmd.Process.Pid)
 	}
-	ends, left := g.await(live, cmp.Or(g.launcher.Grace, defaultGrace))
-	for _, p := range left {
+	g.await(cmp.Or(g.launcher.Grace, defaultGrace))
+	for _, p := range g.live {
 		killGroup(p.cmd.Process.Pid)
 	}
-	killed, _ := g.await(left, math.MaxInt64)
-	ends = append(ends, killed...)
-	for i := range ends {
-		ends[i].killed = true
+	g.await(math.MaxInt64)
+	for i := before; i < len(g.ends); i++ {
+		g.ends[i].killed = true
 	}
-	return ends
 }
 
 // start starts a process and the goroutines that read its output and wait for it.
-func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelCauseFunc) (*process, error) {
+func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelCauseFunc) error {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", s.name, err)
+		return fmt.Errorf("start %s: %w", s.name, err)
 	}
 	defer w.Close()
 	cmd := exec.Command(g.trial.Command[0], g.trial.Command[1:]...)
@@ -157,7 +150,7 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 	if err := cmd.Start(); err != nil {
 		g.launcher.Watchdog.release(mark)
 		r.Close()
-		return nil, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
+		return &Failure{Status: data.Failed, Detail: fmt.Sprintf("start %s: %v", s.name, err)}
 	}
 	g.launcher.Watchdog.watch(mark, cmd.Process.Pid)
 	p := &process{spec: s, cmd: cmd, mark: mark, pipe: r, read: make(chan struct{}), out: output{heard: g.heard, name: s.name, rank: s.rank}}
@@ -166,7 +159,8 @@ func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelC
 		g.readOutput(ctx, p, cancel)
 	}()
 	go g.see(p)
-	return p, nil
+	g.live = append(g.live, p)
+	return nil
 }
 
 // see waits for a process, kills what it left running, and sends it to ended.

@@ -151,7 +151,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 	case kube.IsNotFound(err):
 		// Knee ended before it created the job, or somebody removed it: the
 		// configuration is not at fault.
-		return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s is not there any more", name)}
+		return &Failure{Status: data.Failed, Preempted: true, Detail: fmt.Sprintf("job %s is not there any more", name)}
 	case err != nil:
 		return fmt.Errorf("find job %s again: %w", name, err)
 	}

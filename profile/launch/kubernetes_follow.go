@@ -41,9 +41,8 @@ type watcher struct {
 	stuck  map[string]time.Time
 	expect int // pods of the trial, servers included
 
-	jobs    chan kube.Change[batchv1.Job]
-	changes chan kube.Change[corev1.Pod]
-	broken  chan error // why a watch ended, or output cannot be read
+	changes chan func() *Failure // handle a change, in order
+	broken  chan error           // why a watch ended, or output cannot be read
 }
 
 type watchedPod struct {
@@ -60,9 +59,9 @@ func (r *kubeRun) follow(ctx context.Context) error {
 		return err
 	}
 	w := &watcher{run: r, ctx: ctx, pods: map[string]*watchedPod{}, since: time.Now(), stuck: map[string]time.Time{},
-		expect: shape.pods + r.trial.Config.PS, jobs: make(chan kube.Change[batchv1.Job]), changes: make(chan kube.Change[corev1.Pod]),
-		broken: make(chan error, 1)}
-	go w.watch(ctx)
+		expect: shape.Pods + r.trial.Config.PS, changes: make(chan func() *Failure), broken: make(chan error, 1)}
+	go watch(ctx, w, "follow job "+r.name, kube.JobsPath(r.kube.Spec.Namespace), w.jobChanged)
+	go watch(ctx, w, "follow the pods of job "+r.name, kube.PodsPath(r.kube.Spec.Namespace), w.podChanged)
 	over, err := w.loop(ctx)
 	if ctx.Err() != nil || !over {
 		return err
@@ -70,19 +69,17 @@ func (r *kubeRun) follow(ctx context.Context) error {
 	return w.verdict(ctx, err)
 }
 
-func (w *watcher) watch(ctx context.Context) {
+// watch sends the changes of the trial's objects of one kind.
+func watch[T any](ctx context.Context, w *watcher, doing, path string, changed func(kube.Change[T]) *Failure) {
 	r := w.run
-	options := func(path string) kube.Watch {
-		return kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
-			Down: func(err error) { r.log.note("%v", err) }}
-	}
-	go func() {
-		w.fail("follow job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.JobsPath(r.kube.Spec.Namespace)), func(c kube.Change[batchv1.Job]) error {
-			return send(ctx, w.jobs, c)
-		}))
-	}()
-	w.fail("follow the pods of job "+r.name, kube.Follow(ctx, r.kube.Client, options(kube.PodsPath(r.kube.Spec.Namespace)), func(c kube.Change[corev1.Pod]) error {
-		return send(ctx, w.changes, c)
+	w.fail(doing, kube.Follow(ctx, r.kube.Client, kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
+		Down: func(err error) { r.log.note("%v", err) }}, func(c kube.Change[T]) error {
+		select {
+		case w.changes <- func() *Failure { return changed(c) }:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}))
 }
 
@@ -91,15 +88,6 @@ func (w *watcher) fail(doing string, err error) {
 	select {
 	case w.broken <- fmt.Errorf("%s: %w", doing, err):
 	default:
-	}
-}
-
-func send[T any](ctx context.Context, to chan<- T, v T) error {
-	select {
-	case to <- v:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -114,13 +102,10 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 			return false, ctx.Err()
 		case err := <-w.broken:
 			return false, err
-		case c := <-w.changes:
-			w.podChanged(c)
-		case c := <-w.jobs:
-			if c.Deleted {
-				return true, &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
+		case change := <-w.changes:
+			if f := change(); f != nil {
+				return true, f
 			}
-			w.job = &c.Object
 		case <-tick.C:
 			if f := w.waitedEnough(); f != nil {
 				return true, f
@@ -132,7 +117,15 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	}
 }
 
-func (w *watcher) podChanged(c kube.Change[corev1.Pod]) {
+func (w *watcher) jobChanged(c kube.Change[batchv1.Job]) *Failure {
+	if c.Deleted {
+		return &Failure{Status: data.Failed, Detail: fmt.Sprintf("job %s was deleted by somebody else", w.run.name)}
+	}
+	w.job = &c.Object
+	return nil
+}
+
+func (w *watcher) podChanged(c kube.Change[corev1.Pod]) *Failure {
 	name := c.Object.Name
 	p := w.pods[name]
 	if p == nil {
@@ -153,6 +146,7 @@ func (w *watcher) podChanged(c kube.Change[corev1.Pod]) {
 		p.log.end()
 	}
 	w.noticeBegin()
+	return nil
 }
 
 // noticeBegin reports when the last pod began to run, once all run.
@@ -183,22 +177,24 @@ func (w *watcher) noticeBegin() {
 // ended reports whether the trial is over: all workers succeeded, a pod failed,
 // was disrupted or deleted, or the job has ended.
 func (w *watcher) ended() bool {
-	well := 0
+	well, failed := w.tally()
+	return failed || well || w.job != nil && jobFailure(w.job) != nil
+}
+
+// tally reports whether all workers succeeded, and whether a pod failed, was
+// disrupted or deleted.
+func (w *watcher) tally() (well, failed bool) {
+	left := w.expect - w.run.trial.Config.PS
 	for _, p := range w.pods {
 		end, ok := podEnd(&p.pod)
 		switch {
-		case disruption(&p.pod) != "", p.deleted && !ok:
-			return true
-		case ok && end.exit != 0:
-			return true
+		case disruption(&p.pod) != "", p.deleted && !ok, ok && end.exit != 0:
+			failed = true
 		case ok && p.pod.Labels[labelRole] != "ps":
-			well++
+			left--
 		}
 	}
-	if well > 0 && well == w.expect-w.run.trial.Config.PS {
-		return true
-	}
-	return w.job != nil && jobFailure(w.job) != nil
+	return left == 0, failed
 }
 
 // waitedEnough returns the failure of a trial whose pods cannot start or
@@ -217,7 +213,7 @@ func (w *watcher) waitedEnough() *Failure {
 			w.stuck[name] = time.Now()
 		}
 		if final || time.Since(w.stuck[name]) > stuckAfter {
-			return &Failure{Status: data.Failed, Exit: -1, Detail: why}
+			return &Failure{Status: data.Failed, Detail: why}
 		}
 	}
 	if limit := w.run.kube.Spec.MaxWait; limit > 0 && time.Since(w.since) > limit {
@@ -225,7 +221,7 @@ func (w *watcher) waitedEnough() *Failure {
 		if len(w.stuck) > 0 {
 			status = data.Failed // it has nodes, but an image is missing, for example
 		}
-		return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
+		return &Failure{Status: status, Detail: fmt.Sprintf("waited %s for its pods to run: %s", data.FormatDuration(limit), w.whyWaiting())}
 	}
 	return nil
 }

@@ -1,34 +1,29 @@
 package launch
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
-	"encoding/json"
+	_ "embed"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
+	"text/template"
 
 	"knee/data"
+	"knee/internal/manifest"
 )
 
 // Labels of the objects of a trial.
 const (
-	labelRun     = "knee/run"     // name of the main object, on all objects of one attempt
-	labelStudy   = "knee/study"   // the job that is trained
-	labelTrial   = "knee/trial"   // number of the trial
-	labelAttempt = "knee/attempt" // 1 for the first try
-	labelRole    = "knee/role"    // worker or ps, on pods
+	labelRun  = "knee/run"  // name of the main object, on all objects of one attempt
+	labelRole = "knee/role" // worker or ps, on pods
 
-	labelManagedBy = "app.kubernetes.io/managed-by"
 	// Index of a pod, set by the job controller.
 	indexAnnotation = "batch.kubernetes.io/job-completion-index"
-
-	hostnameLabel = "kubernetes.io/hostname"
 )
 
 // Ports of rank 0 and of the parameter servers. They differ for pods that use
@@ -37,6 +32,9 @@ const (
 	kubeMasterPort = 29500
 	kubePSPort     = 29501
 )
+
+// tree is an object of JSON.
+type tree = map[string]any
 
 type kubeObjects struct {
 	service tree // gives pods their DNS names; nil for a single pod
@@ -70,60 +68,53 @@ func slug(s string, n int) string {
 
 // shape is the division of workers into pods.
 type shape struct {
-	pods    int  // of workers
+	Pods    int  // of workers
 	gpus    int  // of each
 	perNode bool // a pod holds all workers of a node
-
-	values []string // of the GPU label, one of which a node must have; nil for any node
 }
 
 // shapeOf returns the shape, or an infeasible [*Failure] if pods cannot have it.
 func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	refuse := func(format string, args ...any) (shape, error) {
-		return shape{}, &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf(format, args...)}
+		return shape{}, &Failure{Status: data.Infeasible, Detail: fmt.Sprintf(format, args...)}
 	}
 	if k.Spec.Per == data.PerNode {
 		if c.Workers != c.NodeCount()*c.WidestNode() {
 			return refuse("%d workers on %d nodes are unevenly placed, but the pods of a job are all alike", c.Workers, c.NodeCount())
 		}
-		return shape{pods: c.NodeCount(), gpus: c.WidestNode(), perNode: true}, nil
+		return shape{Pods: c.NodeCount(), gpus: c.WidestNode(), perNode: true}, nil
 	}
 	known := len(c.Placement) > 0 || c.Nodes > 0
 	if n := c.NodeCount(); known && n != 1 && n != c.Workers {
 		return refuse("%d workers on %d nodes: pods of one worker can be placed all together or all apart only; use per: node", c.Workers, n)
 	}
-	return shape{pods: c.Workers, gpus: 1}, nil
+	return shape{Pods: c.Workers, gpus: 1}, nil
 }
 
 // manifests builds the objects of a trial. Its workers go to nodes whose GPU
 // label has one of the values, or to any if there are none.
-func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjects, error) {
+func (k *Kubernetes) manifests(name string, t Trial, values []string) (o kubeObjects, err error) {
 	s, err := k.shapeOf(t.Config)
-	if err != nil {
-		return kubeObjects{}, err
-	}
-	s.values = values
-	var o kubeObjects
-	workers, err := k.podTemplate(name, t, s, "worker", s.pods, k.workerEnv(name, t, s))
 	if err != nil {
 		return o, err
 	}
-	o.main = k.object("batch/v1", "Job", name, t)
-	o.main["spec"] = tree{
-		"completionMode": "Indexed", "completions": s.pods, "parallelism": s.pods,
-		"backoffLimit":          0, // knee retries itself, with new pods for all workers
-		"activeDeadlineSeconds": int64(k.Spec.Deadline.Seconds()), "ttlSecondsAfterFinished": ttlSeconds,
-		"template": workers,
-		// Training stops without one of its ranks. The rule also records a reason in
-		// the job that remains after the pod is deleted.
-		"podFailurePolicy": tree{"rules": []any{tree{
-			"action": "FailJob", "onPodConditions": []any{tree{"type": string(corev1.DisruptionTarget), "status": "True"}}}}},
+	workers := k.workers(name, t, s)
+	if len(values) == 1 {
+		workers.NodeSelector[k.Spec.GPULabel] = values[0]
 	}
-	if s.pods+t.Config.PS > 1 {
-		o.service = k.service(name, t)
+	if o.main, err = workers.manifest("job"); err != nil {
+		return o, err
+	}
+	if len(values) > 1 {
+		k.choose(child(child(child(o.main, "spec"), "template"), "spec"), values)
+	}
+	if s.Pods+t.Config.PS > 1 {
+		if o.service, err = workers.manifest("service"); err != nil {
+			return o, err
+		}
 	}
 	for j := range t.Config.PS {
-		pod, err := k.serverPod(name, t, s, j)
+		pod, err := k.server(name, t, s, j).manifest("server")
 		if err != nil {
 			return o, err
 		}
@@ -132,131 +123,169 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (kubeObjec
 	return o, nil
 }
 
-// ttlSeconds is how long finished objects stay if knee does not remove them:
-// knee can be stopped overnight and still read them.
-const ttlSeconds = 24 * 60 * 60
+//go:embed kubernetes.yaml.tmpl
+var kubeText string
 
-func (k *Kubernetes) object(version, kind, name string, t Trial) tree {
-	return tree{"apiVersion": version, "kind": kind, "metadata": tree{
-		"name": name, "namespace": k.Spec.Namespace, "labels": anyMap(k.labels(name, t)),
-		"annotations": tree{"knee/configuration": t.Config.String()},
-	}}
+var kubeTemplate = template.Must(template.New("").Funcs(template.FuncMap{"quote": manifest.Quote, "given": manifest.Given, "literal": literal,
+	"indexAnnotation": func() string { return indexAnnotation }, "masterPort": func() int { return kubeMasterPort }}).Parse(kubeText))
+
+// kubeObject is an object of a trial, as kubernetes.yaml.tmpl writes it, and its pods.
+type kubeObject struct {
+	Spec   data.KubernetesSpec
+	Trial  Trial
+	Shape  shape
+	Name   string
+	Run    string // the main object
+	Labels tree
+
+	Role                           string // worker or ps
+	Affinity                       string // to the workers' pods; empty for none
+	Env                            map[string]string
+	Index                          []string // variables with the index of a pod in the job
+	NodeSelector, Requests, Limits tree
+	gpus                           bool
 }
 
-func (k *Kubernetes) labels(name string, t Trial) map[string]string {
-	l := maps.Clone(k.Spec.Labels)
-	if l == nil {
-		l = map[string]string{}
+func (k *Kubernetes) object(name, run string, t Trial, s shape) kubeObject {
+	c, env, labels := t.Config, sharedEnv(t), treeOf(k.Spec.Labels)
+	maps.Copy(labels, tree{"app.kubernetes.io/managed-by": "knee", labelRun: run, "knee/study": slug(c.Job, 63),
+		"knee/trial": strconv.Itoa(t.ID), "knee/attempt": strconv.Itoa(t.Attempt)})
+	hosts := make([]string, c.PS)
+	for j := range hosts {
+		hosts[j] = net.JoinHostPort(fmt.Sprintf("%s-ps%d.%s", run, j, run), strconv.Itoa(kubePSPort+j))
 	}
-	maps.Copy(l, map[string]string{labelManagedBy: "knee", labelRun: name, labelStudy: slug(t.Config.Job, 63),
-		labelTrial: strconv.Itoa(t.ID), labelAttempt: strconv.Itoa(t.Attempt)})
-	return l
-}
-
-// service is headless, without load balancing: it gives every pod a DNS name,
-// before it is ready, since the pods wait for one another.
-func (k *Kubernetes) service(name string, t Trial) tree {
-	o := k.object("v1", "Service", name, t)
-	o["spec"] = tree{"clusterIP": "None", "publishNotReadyAddresses": true, "selector": tree{labelRun: name},
-		"ports": []any{tree{"name": "master", "port": kubeMasterPort}}}
-	return o
-}
-
-func host(name, service string) string { return name + "." + service }
-
-// serverPod is the pod of parameter server j. It is not part of the Job,
-// because it has no GPU and its rank follows those of all workers.
-func (k *Kubernetes) serverPod(name string, t Trial, s shape, j int) (tree, error) {
-	env := k.jobEnv(name, t)
-	maps.Copy(env, anyMap(rankEnv("ps", t.Config.Workers+j, j)))
-	env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"] = "0", "1"
-	template, err := k.podTemplate(name, t, s, "ps", 0, env)
-	if err != nil {
-		return nil, err
-	}
-	pod := k.object("v1", "Pod", fmt.Sprintf("%s-ps%d", name, j), t)
-	inner := template["metadata"].(tree)
-	pod["metadata"].(tree)["labels"] = inner["labels"]
-	if a, ok := inner["annotations"]; ok {
-		pod["metadata"].(tree)["annotations"] = a
-	}
-	spec := template["spec"].(tree)
-	spec["hostname"] = fmt.Sprintf("%s-ps%d", name, j)
-	spec["activeDeadlineSeconds"] = int64(k.Spec.Deadline.Seconds())
-	pod["spec"] = spec
-	return pod, nil
-}
-
-func (k *Kubernetes) jobEnv(name string, t Trial) tree {
-	env := anyMap(sharedEnv(t))
-	c := t.Config
-	env["MASTER_ADDR"] = host(name+"-0", name)
+	env["KNEE_PS_HOSTS"] = strings.Join(hosts, ",")
+	env["MASTER_ADDR"], env["MASTER_PORT"] = run+"-0."+run, strconv.Itoa(kubeMasterPort)
 	if c.PS == 0 && c.Workers == 1 {
 		env["MASTER_ADDR"] = loopback // a single pod has no service
 	}
-	env["MASTER_PORT"] = strconv.Itoa(kubeMasterPort)
-	env["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
-	hosts := make([]string, c.PS)
-	for j := range hosts {
-		hosts[j] = net.JoinHostPort(host(fmt.Sprintf("%s-ps%d", name, j), name), strconv.Itoa(kubePSPort+j))
-	}
-	env["KNEE_PS_HOSTS"] = strings.Join(hosts, ",")
-	return env
+	env["WORLD_SIZE"], env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers+c.PS), "0", "1"
+	return kubeObject{Spec: k.Spec, Trial: t, Shape: s, Name: name, Run: run, Labels: labels, Env: env,
+		NodeSelector: treeOf(k.Spec.NodeSelector), Requests: treeOf(k.Spec.Requests), Limits: treeOf(k.Spec.Limits)}
 }
 
-// workerEnv is the environment of the workers' pods. They share one template,
-// so the index is read from the pod's annotation.
-func (k *Kubernetes) workerEnv(name string, t Trial, s shape) tree {
-	env := k.jobEnv(name, t)
-	index := tree{"fieldRef": tree{"fieldPath": "metadata.annotations['" + indexAnnotation + "']"}}
-	env["KNEE_ROLE"] = "worker"
+// workers is the main object. Its pods share one template, so that a pod's
+// index is read from its annotation.
+func (k *Kubernetes) workers(name string, t Trial, s shape) kubeObject {
+	o := k.object(name, name, t, s)
+	o.Role, o.Env["KNEE_ROLE"] = "worker", "worker"
+	if gpu := k.Spec.GPUResource; gpu != "" && !cpuOnly(t.Config.GPUType) {
+		o.Requests[gpu], o.Limits[gpu], o.gpus = s.gpus, s.gpus, true
+	}
+	if s.Pods > 1 && (len(t.Config.Placement) > 0 || t.Config.Nodes > 0) {
+		o.Affinity = "podAntiAffinity"
+		if !s.perNode && t.Config.NodeCount() == 1 {
+			o.Affinity = "podAffinity"
+		}
+	}
 	if !s.perNode {
-		env["RANK"] = index
-		env["LOCAL_RANK"], env["LOCAL_WORLD_SIZE"] = "0", "1"
-		return env
+		o.Index = []string{"RANK"}
+		return o
 	}
-	delete(env, "WORLD_SIZE") // torchrun counts its processes itself
-	env["NODE_RANK"], env["PET_NODE_RANK"] = index, index
-	env["PET_NNODES"], env["PET_NPROC_PER_NODE"] = strconv.Itoa(s.pods), strconv.Itoa(s.gpus)
-	if s.pods == 1 {
-		env["MASTER_ADDR"] = loopback
+	// torchrun counts its processes itself.
+	maps.DeleteFunc(o.Env, func(name, _ string) bool { return strings.HasSuffix(name, "WORLD_SIZE") || name == "LOCAL_RANK" })
+	o.Index = []string{"NODE_RANK", "PET_NODE_RANK"}
+	if s.Pods == 1 {
+		o.Env["MASTER_ADDR"] = loopback
 	}
-	env["PET_MASTER_ADDR"], env["PET_MASTER_PORT"] = env["MASTER_ADDR"], env["MASTER_PORT"]
-	return env
+	maps.Copy(o.Env, map[string]string{"PET_NNODES": strconv.Itoa(s.Pods), "PET_NPROC_PER_NODE": strconv.Itoa(s.gpus),
+		"PET_MASTER_ADDR": o.Env["MASTER_ADDR"], "PET_MASTER_PORT": o.Env["MASTER_PORT"]})
+	return o
 }
 
-func anyMap(m map[string]string) tree {
-	out := make(tree, len(m))
+// server is the pod of parameter server j.
+func (k *Kubernetes) server(name string, t Trial, s shape, j int) kubeObject {
+	o := k.object(fmt.Sprintf("%s-ps%d", name, j), name, t, s)
+	o.Role, o.Labels[labelRole] = "ps", "ps"
+	maps.Copy(o.Env, rankEnv("ps", t.Config.Workers+j, j))
+	o.Env["LOCAL_RANK"] = "0"
+	return o
+}
+
+// manifest is the object of a kind of the template, with the user's pod template
+// merged in. The command and the variables of ranks are the trial's.
+func (o kubeObject) manifest(kind string) (tree, error) {
+	maps.Copy(o.Env, o.Trial.Env)
+	o.Index = slices.DeleteFunc(o.Index, func(name string) bool { _, given := o.Trial.Env[name]; return given })
+	var text bytes.Buffer
+	if err := kubeTemplate.ExecuteTemplate(&text, kind, o); err != nil {
+		return nil, err
+	}
+	documents, err := manifest.Read(text.Bytes(), o.Spec.Template, o.defaults())
+	if err != nil {
+		return nil, fmt.Errorf("launcher.kubernetes.template: %w", err)
+	}
+	out := tree{}
+	return out, documents[0].Decode(&out)
+}
+
+// PodLabels are those of the workers' pods.
+func (o kubeObject) PodLabels() tree {
+	labels := maps.Clone(o.Labels)
+	labels[labelRole] = o.Role
+	return labels
+}
+
+// Deadline is in seconds.
+func (o kubeObject) Deadline() int64 { return int64(o.Spec.Deadline.Seconds()) }
+
+const (
+	// graceSeconds is how long a pod may take to terminate: a trial has nothing to save.
+	graceSeconds = 5
+	// lostAfterSeconds is how long a pod stays bound to a node that does not answer.
+	// In Kubernetes' five minutes the other workers would hold idle GPUs.
+	lostAfterSeconds = 30
+)
+
+// defaults are what a pod has unless the user's template says otherwise.
+func (o kubeObject) defaults() tree {
+	var tolerations []any
+	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
+		tolerations = append(tolerations, tree{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": lostAfterSeconds})
+	}
+	if o.gpus {
+		tolerations = append(tolerations, tree{"key": o.Spec.GPUResource, "operator": "Exists", "effect": "NoSchedule"})
+	}
+	return tree{"spec": tree{"terminationGracePeriodSeconds": graceSeconds, "tolerations": tolerations, "containers": []any{tree{"name": "trial"}}}}
+}
+
+func cpuOnly(gpuType string) bool { return gpuType == "" || gpuType == "cpu" }
+
+// choose keeps pods to the nodes whose GPU label has one of several values.
+func (k *Kubernetes) choose(spec tree, values []string) {
+	required := child(child(child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
+	terms, _ := required["nodeSelectorTerms"].([]any)
+	if len(terms) == 0 {
+		terms = []any{tree{}}
+	}
+	// Terms are alternatives: each has to name the type.
+	for _, term := range terms {
+		if m, ok := term.(tree); ok {
+			list, _ := m["matchExpressions"].([]any)
+			m["matchExpressions"] = append(list, tree{"key": k.Spec.GPULabel, "operator": "In", "values": values})
+		}
+	}
+	required["nodeSelectorTerms"] = terms
+}
+
+// child returns the mapping under a key, which it creates if missing. Any other
+// value is replaced: the server would refuse it.
+func child(m tree, key string) tree {
+	sub, ok := m[key].(tree)
+	if !ok {
+		sub = tree{}
+		m[key] = sub
+	}
+	return sub
+}
+
+func treeOf(m map[string]string) tree {
+	out := tree{}
 	for k, v := range m {
 		out[k] = v
 	}
 	return out
 }
 
-// envList returns a container's env list sorted by name. Values are text or a
-// valueFrom object. Kubernetes expands $(NAME) in text, and reads $$ as $.
-func envList(all tree) []any {
-	var out []any
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		v := tree{"name": name}
-		if text, ok := all[name].(string); ok {
-			v["value"] = literal(text)
-		} else {
-			v["valueFrom"] = all[name]
-		}
-		out = append(out, v)
-	}
-	return out
-}
-
+// literal escapes text for the kubelet, which expands $(NAME), and reads $$ as $.
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
-
-// clone copies a tree of JSON values, so that the study's is not changed.
-func clone(v tree) (tree, error) {
-	out := tree{}
-	b, err := json.Marshal(v)
-	if err != nil || v == nil {
-		return out, err
-	}
-	return out, json.Unmarshal(b, &out)
-}

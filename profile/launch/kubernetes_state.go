@@ -136,7 +136,7 @@ func jobFailure(j *batchv1.Job) *Failure {
 	if c == nil {
 		return nil
 	}
-	f := &Failure{Status: data.Failed, Exit: -1, Detail: "the job failed: " + c.Reason + because(c.Message)}
+	f := &Failure{Status: data.Failed, Detail: "the job failed: " + c.Reason + because(c.Message)}
 	switch {
 	case c.Reason == "DeadlineExceeded":
 		f.Status = data.Timeout

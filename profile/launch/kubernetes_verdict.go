@@ -27,7 +27,7 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 	last := ""
 	for _, p := range w.inOrder() {
 		if why := disruption(&p.pod); why != "" {
-			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
+			return &Failure{Status: data.Failed, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
 		}
 		end, ok := podEnd(&p.pod)
 		if p.log != nil {
@@ -74,7 +74,7 @@ func (w *watcher) inOrder() []*watchedPod {
 func (w *watcher) lastWord(last string) error {
 	for _, p := range w.byName() {
 		if _, ok := podEnd(&p.pod); p.deleted && !ok {
-			return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
+			return &Failure{Status: data.Failed, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
 		}
 	}
 	if w.job != nil {
@@ -86,26 +86,17 @@ func (w *watcher) lastWord(last string) error {
 	return w.run.heard.verdict(last)
 }
 
-// linger handles changes for kubeLinger after a failure.
+// linger handles changes for kubeLinger, unless all went well.
 func (w *watcher) linger(ctx context.Context) {
-	ok := true
-	for _, p := range w.pods {
-		end, ended := podEnd(&p.pod)
-		ok = ok && disruption(&p.pod) == "" && (p.pod.Labels[labelRole] == "ps" || ended && end.exit == 0)
-	}
-	if ok && len(w.pods) > 0 {
-		return // nothing failed
+	if well, failed := w.tally(); well && !failed {
+		return
 	}
 	timer := time.NewTimer(kubeLinger)
 	defer timer.Stop()
 	for {
 		select {
-		case c := <-w.changes:
-			w.podChanged(c)
-		case c := <-w.jobs:
-			if !c.Deleted {
-				w.job = &c.Object
-			}
+		case change := <-w.changes:
+			_ = change() // a failure is known
 		case <-timer.C:
 			return
 		case <-ctx.Done():

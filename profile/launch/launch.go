@@ -116,7 +116,6 @@ func New(s *data.Study, dog *Watchdog) (Launcher, error) {
 // Failure is the error of a failed trial.
 type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
-	Exit   int         // exit code, −1 if there was none
 	Detail string      // one line
 
 	// Preempted says that the engine took the nodes away (preemption, a drained or

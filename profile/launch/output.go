@@ -39,9 +39,9 @@ func (h *heard) verdict(last string) error {
 	defer h.mu.Unlock()
 	switch {
 	case h.bad != nil:
-		return &Failure{Status: data.Failed, Exit: -1, Detail: h.bad.Error()}
+		return &Failure{Status: data.Failed, Detail: h.bad.Error()}
 	case !h.seen:
-		return &Failure{Status: data.Failed, Exit: 0, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + lastWords(last)}
+		return &Failure{Status: data.Failed, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + lastWords(last)}
 	}
 	return nil
 }

@@ -38,10 +38,10 @@ func NewReplay(ms []data.Measurement) (*Replay, error) {
 func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	m, ok := r.rows[t.Config.Key()]
 	if !ok {
-		return &Failure{Status: data.Failed, Exit: -1, Detail: fmt.Sprintf("the replayed table has no row for %s", t.Config)}
+		return &Failure{Status: data.Failed, Detail: fmt.Sprintf("the replayed table has no row for %s", t.Config)}
 	}
 	if m.Status != data.OK {
-		return &Failure{Status: m.Status, Exit: -1, Detail: m.Error}
+		return &Failure{Status: m.Status, Detail: m.Error}
 	}
 	at := time.Now()
 	for i := range replaySteps {

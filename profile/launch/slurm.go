@@ -128,7 +128,7 @@ func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error)
 		case err == nil:
 			return id, nil
 		case slurm.Impossible(err):
-			return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: oneLine(err.Error())}
+			return "", &Failure{Status: data.Infeasible, Detail: oneLine(err.Error())}
 		case !slurm.Unreachable(err):
 			return "", fmt.Errorf("submit %s: %w", script, err)
 		case time.Since(start) > s.OutageTimeout:

@@ -75,7 +75,7 @@ func (j *slurmJob) read(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return &Failure{Status: data.Failed, Exit: -1, Detail: err.Error()}
+		return &Failure{Status: data.Failed, Detail: err.Error()}
 	case j.out.begun > 1:
 		return j.preempted(errBegunTwice.Error())
 	}
@@ -112,7 +112,7 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 }
 
 func (j *slurmJob) preempted(why string) error {
-	return &Failure{Status: data.Failed, Exit: -1, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
+	return &Failure{Status: data.Failed, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }
 
 // stuckTimeout is how long a job may wait for a permanent reason before it is
@@ -123,7 +123,7 @@ const stuckTimeout = 30 * time.Second
 // permanent reason (`man squeue`, JOB REASON CODES).
 func (j *slurmJob) waiting(q slurm.Job) error {
 	if limit := j.launcher.Spec.MaxWait; limit > 0 && time.Since(j.since) > limit {
-		return &Failure{Status: data.Queued, Exit: -1, Detail: fmt.Sprintf("job %s waited for nodes for %s, as long as max_wait allows; Slurm says: %s",
+		return &Failure{Status: data.Queued, Detail: fmt.Sprintf("job %s waited for nodes for %s, as long as max_wait allows; Slurm says: %s",
 			j.id, data.FormatDuration(limit), q.Reason)}
 	}
 	status := data.Failed
@@ -142,7 +142,7 @@ func (j *slurmJob) waiting(q slurm.Job) error {
 	if time.Since(j.stuck) < min(stuckTimeout, 10*j.launcher.Poll) {
 		return nil
 	}
-	return &Failure{Status: status, Exit: -1, Detail: fmt.Sprintf("job %s can never run, says Slurm: %s", j.id, q.Reason)}
+	return &Failure{Status: status, Detail: fmt.Sprintf("job %s can never run, says Slurm: %s", j.id, q.Reason)}
 }
 
 func (j *slurmJob) abort(ctx context.Context, why error) error {
@@ -182,7 +182,7 @@ func (j *slurmJob) verdict(end slurm.End) error {
 		end.Exit = j.out.exit // Slurm's may be that of the epilogue
 	}
 	failed := func(status data.Status, detail string) error {
-		return &Failure{Status: status, Exit: end.Exit, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.out.last))}
+		return &Failure{Status: status, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.out.last))}
 	}
 	switch {
 	case (slurm.Job{State: end.State}).Preempted():

@@ -47,24 +47,21 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 		return "", fmt.Errorf("the study has no command to launch")
 	}
 	layout := newSlurmLayout(spec, t.Config)
-	if layout.nodes > t.Config.Workers {
-		return "", &Failure{Status: data.Infeasible, Exit: -1, Detail: fmt.Sprintf("%d workers cannot be placed on %d nodes", t.Config.Workers, layout.nodes)}
+	if layout.Nodes > t.Config.Workers {
+		return "", &Failure{Status: data.Infeasible, Detail: fmt.Sprintf("%d workers cannot be placed on %d nodes", t.Config.Workers, layout.Nodes)}
 	}
 	dir, err := filepath.Abs(t.Dir)
 	if err != nil {
 		return "", fmt.Errorf("name the folder of the trial: %w", err)
 	}
-	var command []string
-	for _, w := range t.Command {
-		command = append(command, shellQuote(w))
-	}
 	env := sharedEnv(t)
 	maps.Copy(env, layout.env(t.Config))
 	var b strings.Builder
 	err = slurmTemplate.Execute(&b, map[string]any{
-		"Trial": t, "About": printable(t.Config.Job) + ": " + printable(t.Config.String()), "Directives": slurmDirectives(spec, t, name, layout),
-		"Begin": markBegin, "End": markEnd, "Env": assignments(env), "StudyEnv": assignments(t.Env), "LowestPort": lowestPort, "PortRange": portRange,
-		"Dir": dir, "Layout": layout, "Command": strings.Join(command, " "),
+		"Trial": t, "Spec": spec, "About": printable(t.Config.Job) + ": " + printable(t.Config.String()), "Name": name,
+		"Output": quoteDirective(strings.ReplaceAll(t.Log, "%", "%%")), // in Slurm's file names % begins a field
+		"Time":   slurmTime(spec.Time), "GRES": slurmGRES(spec, t.Config), "Begin": markBegin, "End": markEnd, "Env": env,
+		"LowestPort": lowestPort, "PortRange": portRange, "Dir": dir, "Layout": layout,
 	})
 	return b.String(), err
 }
@@ -73,30 +70,6 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 var slurmText string
 
 var slurmTemplate = template.Must(template.New("sbatch").Funcs(template.FuncMap{"quote": shellQuote}).Parse(slurmText))
-
-// assignments are shell words NAME=value, by name.
-func assignments(env map[string]string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(env)) {
-		out = append(out, k+"="+shellQuote(env[k]))
-	}
-	return out
-}
-
-func slurmDirectives(spec data.SlurmSpec, t Trial, name string, l slurmLayout) []string {
-	// In Slurm's file names % begins a field.
-	out := []string{"--job-name=" + name, "--output=" + quoteDirective(strings.ReplaceAll(t.Log, "%", "%%")), "--open-mode=append", "--no-requeue"}
-	for _, o := range [][2]string{{"partition", spec.Partition}, {"account", spec.Account}, {"time", slurmTime(spec.Time)}} {
-		if o[1] != "" {
-			out = append(out, "--"+o[0]+"="+o[1])
-		}
-	}
-	out = append(out, fmt.Sprintf("--nodes=%d", l.nodes), fmt.Sprintf("--ntasks=%d", l.PerNode.Workers()), fmt.Sprintf("--ntasks-per-node=%d", slices.Max(l.PerNode)))
-	if gres := slurmGRES(spec, t.Config); gres != "" {
-		out = append(out, "--gres="+gres)
-	}
-	return append(out, spec.Directives...)
-}
 
 // slurmGRES returns the GPUs requested per node: one for each worker of the
 // node with the most. Empty for training on processors.
@@ -128,7 +101,7 @@ func slurmTime(d time.Duration) string {
 
 type slurmLayout struct {
 	Spec    data.SlurmSpec
-	nodes   int
+	Nodes   int
 	workers data.Placement
 	PerNode data.Placement // tasks, parameter servers included
 }
@@ -136,26 +109,30 @@ type slurmLayout struct {
 // newSlurmLayout places the workers as the configuration says, and the
 // parameter servers round-robin on the same nodes.
 func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
-	l := slurmLayout{Spec: spec, nodes: c.NodeCount(), workers: c.Placement}
+	l := slurmLayout{Spec: spec, Nodes: c.NodeCount(), workers: c.Placement}
 	if len(l.workers) == 0 {
-		l.workers = data.EvenPlacement(c.Workers, l.nodes)
+		l.workers = data.EvenPlacement(c.Workers, l.Nodes)
 	}
-	l.PerNode = slices.Repeat(data.Placement{1}, l.nodes)
+	l.PerNode = slices.Repeat(data.Placement{1}, l.Nodes)
 	if spec.PerNode || len(l.workers) == 0 {
 		return l
 	}
 	copy(l.PerNode, l.workers)
 	for j := range c.PS {
-		l.PerNode[j%l.nodes]++
+		l.PerNode[j%l.Nodes]++
 	}
 	return l
 }
+
+// Tasks and Widest are the tasks of the job, and those of the node with the most.
+func (l slurmLayout) Tasks() int  { return l.PerNode.Workers() }
+func (l slurmLayout) Widest() int { return slices.Max(l.PerNode) }
 
 // Ordered reports whether Slurm's default task order, node after node, is the
 // order of ranks: workers first, then servers.
 func (l slurmLayout) Ordered() bool {
 	servers := l.PerNode.Workers() != l.workers.Workers()
-	return l.Spec.PerNode || !servers && slices.Min(l.PerNode) == slices.Max(l.PerNode) || l.nodes == 1
+	return l.Spec.PerNode || !servers && slices.Min(l.PerNode) == slices.Max(l.PerNode) || l.Nodes == 1
 }
 
 // env is the environment of every task that depends on the layout.
@@ -174,7 +151,7 @@ func (l slurmLayout) RankNodes() string {
 		b.WriteString(strings.Repeat(fmt.Sprintf(" %d", node), k))
 	}
 	for j := range l.PerNode.Workers() - l.workers.Workers() {
-		fmt.Fprintf(&b, " %d", j%l.nodes)
+		fmt.Fprintf(&b, " %d", j%l.Nodes)
 	}
 	return b.String()
 }

@@ -1,16 +1,12 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"gorm.io/gorm"
-
-	"knee/data"
 )
 
 // heartbeat renews the lease of this profiler's trials until Close.
@@ -62,11 +58,9 @@ func (d *Database) Adopt() (*Unfinished, error) {
 			return res.Error // another profiler took it, or its own sent a heartbeat
 		}
 		u = &Unfinished{Trial: row.Number, Attempt: attempt, Handle: row.Handle, Losses: row.Losses + 1}
-		if err := json.Unmarshal([]byte(row.Config), &u.Config); err != nil {
-			return &data.InputError{Source: data.Source{File: fmt.Sprintf("%s: trial %d", d.address.label, row.Number)},
-				Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
+		if u.Config, _, err = d.read(*row); err != nil {
+			return err
 		}
-		foldGPUType(&u.Config)
 		id = row.TrialID
 		d.own[u.Trial] = id
 		return d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))

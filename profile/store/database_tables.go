@@ -50,6 +50,16 @@ type trialRow struct {
 
 func (trialRow) TableName() string { return "knee_trials" }
 
+// read returns the configuration of a trial, and its place for errors.
+func (d *Database) read(row trialRow) (c data.Config, at data.Source, err error) {
+	at.File = fmt.Sprintf("%s: trial %d", d.address.label, row.Number)
+	if err := json.Unmarshal([]byte(row.Config), &c); err != nil {
+		return c, at, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
+	}
+	foldGPUType(&c)
+	return c, at, nil
+}
+
 // The states of a trialRow.
 const (
 	stateRunning = "running"

@@ -205,12 +205,11 @@ func (d *Database) change(row trialRow) (*Change, error) {
 	if _, running := d.own[row.Number]; row.Owner == d.owner && (running || d.mine[row.Number]) {
 		return nil, nil
 	}
-	at := data.Source{File: fmt.Sprintf("%s: trial %d", d.address.label, row.Number)}
-	c := Change{Trial: row.Number}
-	if err := json.Unmarshal([]byte(row.Config), &c.Config); err != nil {
-		return nil, &data.InputError{Source: at, Found: fmt.Sprintf("%.60q", row.Config), Want: fmt.Sprintf("a configuration (%v)", err)}
+	config, at, err := d.read(row)
+	if err != nil {
+		return nil, err
 	}
-	foldGPUType(&c.Config)
+	c := Change{Trial: row.Number, Config: config}
 	if row.State == stateEnded {
 		e, err := unseal([]byte(row.Record))
 		if err != nil || e.Measurement == nil {

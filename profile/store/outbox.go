@@ -31,14 +31,11 @@ func (s *outbox) path() string {
 
 func (s *outbox) keep(e entry) error {
 	if s.file == nil {
-		f, err := os.OpenFile(s.path(), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o644)
+		f, err := openLocked(s.path())
 		if err != nil {
 			return fmt.Errorf("keep results for the database: %w", err)
 		}
 		s.file = &Journal{file: f, path: s.path()}
-		if err := filelock.Lock(f); err != nil {
-			return fmt.Errorf("lock %s: %w", s.path(), err)
-		}
 	}
 	if err := s.file.append(e); err != nil {
 		return err
