@@ -8,11 +8,7 @@
 // to the prediction. It measures the cheapest candidate first, then a few
 // distant ones within the cheapest third, and then maximises the logarithm of
 // the expected improvement until no candidate is likely to be noticeably
-// better.
-//
-// Package knee/bayesopt/sampler has a goptuna sampler with the same model and
-// acquisition, and a search as a goptuna study; knee/bayesopt/baseline has the
-// methods that guided is compared with.
+// better. Package sampler offers it to goptuna; baseline has its rivals.
 //
 // Every strategy is a pure function of its options and the [History]: the same
 // seed and history give the same suggestion, also after a restart. Random draws

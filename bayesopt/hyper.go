@@ -59,8 +59,8 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 
 // FitGP conditions a Gaussian process on the observations with the
 // hyperparameters of largest posterior density, σ² integrated out: the best of
-// draws from the prior, improved by the Nelder-Mead simplex method. It fails for observations
-// that are not finite.
+// draws from the prior, improved by the Nelder-Mead simplex method. x has at
+// least one row; numbers that are not finite are an error.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	d, level := len(x[0]), stat.Mean(y, nil)
 	loss := func(theta []float64) float64 {

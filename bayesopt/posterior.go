@@ -37,8 +37,7 @@ type Posterior struct {
 
 // AverageGP averages over hyperparameters: draws of ln ℓ and ln ν from the
 // prior, the same for the same seed, weighted by the marginal likelihood with
-// σ² integrated out. At most keep members remain. It fails for
-// observations that are not finite.
+// σ² integrated out. At most keep members remain. Errors are those of [FitGP].
 func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Posterior, error) {
 	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
 }

@@ -143,8 +143,7 @@ func (p *Problem) place() {
 	for _, c := range p.History.Running {
 		p.Trials++
 		if i, ok := p.index[c.Key()]; ok {
-			// counts as measured, to avoid a second repetition for the same
-			// reason
+			// counts as measured, to avoid a second repetition for the same reason
 			p.looks[i]++
 			if p.standing[i] == open {
 				p.standing[i] = inFlight

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"knee/data"
@@ -98,11 +99,8 @@ func (s *Score) average(budget int) {
 	share := 1 / float64(s.Seeds)
 	for _, tr := range s.Traces {
 		evals := float64(budget + 1)
-		for n, b := range tr.Best {
-			if b <= within*tr.Optimum {
-				evals = float64(n + 1)
-				break
-			}
+		if n := slices.IndexFunc(tr.Best, func(b float64) bool { return b <= within*tr.Optimum }); n >= 0 {
+			evals = float64(n + 1)
 		}
 		s.Evals += share * evals
 		if n := min(int(evals), len(tr.Spent)); n > 0 {
@@ -152,8 +150,7 @@ func ByKind(scores []Score) []Score {
 
 // figures returns the averages.
 func (s *Score) figures() []*float64 {
-	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20,
-		&s.StopEvals, &s.StopWithin5, &s.Failed, &s.Worse}
+	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed, &s.Worse}
 }
 
 // regret returns the best value after n evaluations ÷ best of the table − 1; 9

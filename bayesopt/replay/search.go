@@ -66,8 +66,8 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		hourly[c.Key()] = t.Outcomes[i].Hourly
 		priced = priced && t.Outcomes[i].Hourly > 0
 	}
-	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0, Constants: g.Constants}
-	o.Forms, o.Memory = t.Forms, t.Memory
+	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0,
+		Constants: g.Constants, Forms: t.Forms, Memory: t.Memory}
 	if t.steps != nil {
 		t.steps(&o)
 	}

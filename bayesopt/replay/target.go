@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"math"
 
 	"knee/bayesopt"
 	"knee/bayesopt/baseline"
@@ -30,11 +31,22 @@ func (t *Table) Reaches(r Reach) bool {
 }
 
 // Reach returns the throughput of the choice after the trials of a method, as a
-// share (0..1) of the best at its size; 0 if it does not fit.
+// share (0..1) of the best at its size; 0 if it does not fit. The method scaled
+// searches the largest size for trials and adds replicas to its best layout.
 func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
-	h := bayesopt.History{Candidates: t.Candidates}
-	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory, Target: &bayesopt.Target{
-		Model: r.Model, At: func(c data.Config) bool { return c.Workers == r.At }, Measure: func(c data.Config) bool { return c.Workers <= r.Measure }}}
+	h, at, scaled := bayesopt.History{Candidates: t.Candidates}, r.At, method == "scaled"
+	small := func(c data.Config) bool { return c.Workers <= r.Measure }
+	if scaled {
+		at = 0
+		for _, c := range t.Candidates {
+			if small(c) {
+				at = max(at, c.Workers)
+			}
+		}
+		method, small = baseline.Guided, func(c data.Config) bool { return c.Workers == at }
+	}
+	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory,
+		Target: &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == at }, Measure: small}}
 	s, err := baseline.NewStrategy(method, o)
 	if err != nil {
 		return 0, err
@@ -59,7 +71,22 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", t.Name, err)
 	}
+	if scaled {
+		last.Choice = t.replicated(last.Choice, r.At)
+	}
 	return t.share(last.Choice, r.At), nil
+}
+
+// replicated returns the configuration at a size with the layout of another and the
+// nearest batch; none if the layout does not exist there.
+func (t *Table) replicated(of data.Config, at int) (pick data.Config) {
+	nearest := math.Inf(1)
+	for _, c := range t.Candidates {
+		if gap := math.Abs(math.Log(c.LocalBatch / of.LocalBatch)); c.Workers == at && c.Layout == of.Layout && gap < nearest {
+			pick, nearest = c, gap
+		}
+	}
+	return pick
 }
 
 // share returns the throughput of a configuration as a share of the best at a

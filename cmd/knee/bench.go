@@ -143,8 +143,9 @@ func newBenchTarget(a *app) *cobra.Command {
 		Long: `target asks for the fastest training plan on --at GPUs after --budget trials on
 at most --measure GPUs, for every job of the measurements that has plans at both
 (columns job, workers, step_time_s, status), and for synthetic layouts. It
-prints the throughput of the choice as a share of the best, by one model after
-the most informative trials (guided) and after random ones (random).`,
+prints the throughput of the choice as a share of the best: by one model after
+the most informative trials (guided) and random ones (random), and by searching
+the largest size measured and adding replicas (scaled).`,
 		Example: `  knee bench target --layouts 8 --at 256 --measure 32
   knee bench target plans.csv --at 8 --measure 4`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -182,7 +183,7 @@ the most informative trials (guided) and after random ones (random).`,
 
 // reach runs every method on every table, once per seed.
 func reach(a *app, tables []*replay.Table, r replay.Reach, seeds int) ([]reached, error) {
-	methods := []string{baseline.Guided, "random"}
+	methods := []string{baseline.Guided, "random", "scaled"}
 	shares := make([]float64, len(tables)*len(methods)*seeds)
 	for _, t := range tables {
 		t.Forms = profile.LayoutForms(t.Architecture)
