@@ -12,7 +12,6 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
 import knee_report
@@ -22,21 +21,22 @@ STATISTICS_EVERY = 5  # steps; the norms cost time that the training does not ne
 
 
 class LocalNorm:
-    """Sums the squared norm of this worker's own gradient on its way into the
-    all-reduce, the only moment at which it exists."""
+    """Sums the squared norm of this worker's own gradient before the
+    all-reduce makes it everybody's."""
 
-    def __init__(self):
+    def __init__(self, parameters):
         self.wanted = False
-        self.sqr = None
+        self.sqr = 0
+        for parameter in parameters:
+            parameter.register_hook(lambda grad, parameter=parameter: self.add(parameter, grad))
 
-    def hook(self, group, bucket):
+    def add(self, parameter, grad):
         if self.wanted:
-            sqr = bucket.buffer().double().pow(2).sum()
-            self.sqr = sqr if self.sqr is None else self.sqr + sqr
-        return allreduce_hook(group, bucket)
+            own = grad if parameter.grad is None else parameter.grad + grad  # earlier micro-steps
+            self.sqr += own.double().pow(2).sum()
 
     def take(self):
-        sqr, self.sqr = self.sqr, None
+        sqr, self.sqr = self.sqr, 0
         return sqr
 
 
@@ -75,8 +75,7 @@ def main():
     if device.type == "cuda":
         torch.cuda.set_device(device)
     model = DistributedDataParallel(workload.MODELS[args.model]().to(device), device_ids=[device.index] if device.type == "cuda" else None)
-    norm = LocalNorm()
-    model.register_comm_hook(None, norm.hook)
+    norm = LocalNorm(model.parameters())
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
     pictures = workload.Pictures(args.batch, args.seed, rank, device)
     samples = workers * args.batch * (args.accum_steps + 1)
@@ -91,15 +90,16 @@ def main():
 
     for step in range(args.steps):
         phase = step % STATISTICS_EVERY
-        norm.wanted = workers > 1 and phase == 0
         optimizer.zero_grad(set_to_none=True)
         loss = 0
         with model.no_sync():  # gradients are exchanged once per update
             for _ in range(args.accum_steps):
                 loss += micro_step()
+        norm.wanted = workers > 1 and phase == 0
         loss += micro_step()
         if norm.wanted:
             statistics(stats, model, norm, None, workers, samples)
+            norm.wanted = False
         elif workers == 1 and phase < 2:
             previous = statistics(stats, model, norm, previous if phase == 1 else None, workers, samples)
         optimizer.step()
