@@ -50,6 +50,8 @@ type Speed struct {
 	// from, which may then limit them; that the workers of a node do is twice
 	// as likely.
 	Shared float64 `json:"shared"`
+	// Disturbed is the prior odds that a measurement is a gross error.
+	Disturbed float64 `json:"disturbed"`
 	// Tail is the number of degrees of freedom of a new run's t distribution.
 	Tail float64 `json:"tail"`
 }

@@ -3,6 +3,7 @@ package speed
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"knee/data"
@@ -18,10 +19,14 @@ type assumption struct {
 	// The network of GPU types that were not measured on several nodes is
 	// unknown; else it is that of a type that was.
 	Separate bool `json:"separate_networks,omitempty"`
+	// Workers from which on a slower tier of the network is used; 0: none.
+	Tier float64 `json:"tier,omitempty"`
+	// The row of this number, from 1, is a gross error; 0: none.
+	Disturbed int `json:"disturbed,omitempty"`
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.separate}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.separate, g.tier, g.disturbed}
 }
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
@@ -89,7 +94,12 @@ func (g *group) begin(ctx context.Context) error {
 // assumption, without parts of the form.
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
-	m.scale.Fixed, m.scale.PerNode, m.scale.Shared, m.separate, m.absent, m.members = a.Fixed, a.PerNode, a.Shared, a.Separate, absent, nil
+	m.scale.Fixed, m.scale.PerNode, m.scale.Shared = a.Fixed, a.PerNode, a.Shared
+	m.separate, m.tier, m.disturbed, m.absent, m.members = a.Separate, a.Tier, a.Disturbed, absent, nil
+	if a.Disturbed > 0 {
+		m.rows = slices.Clone(g.rows)
+		m.rows[a.Disturbed-1].inflated = sq(math.Log(outlierFactor))
+	}
 	return &m, m.prepare()
 }
 
@@ -107,8 +117,9 @@ type variant struct {
 // of the form gives them little probability, which few measurements do not
 // correct; together they are as likely as the form. Or workers share what their
 // input comes from. The limit of a layout measured alone is that of a large model,
-// whose launches, gradients, optimizer and constant vanish beside its work. More
-// than two measurements per coordinate suffice without variants.
+// whose launches, gradients, optimizer and constant vanish beside its work. Each
+// comes with all assumptions on the largest size. More than two measurements per
+// coordinate suffice without variants.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
@@ -119,25 +130,56 @@ func (g *group) others() ([]member, error) {
 		variants = append(variants,
 			variant{absent: []string{"fixed_share"}, odds: 1. / 3}, variant{absent: []string{"intra"}, odds: 1. / 3},
 			variant{absent: []string{"fixed_share", "intra"}, odds: 1. / 3})
-		if g.numbersOfWorkers() >= 3 { // with two, it looks like communication
+		if len(g.numbersOfWorkers()) >= 3 { // with two, it looks like communication
 			variants = append(variants, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
 		}
+	}
+	largest := []assumption{{}}
+	odds := []float64{1}
+	if few {
+		largest, odds = g.ofLargest()
 	}
 	var out []member
 	for i, a := range g.assumptions() {
 		for j, v := range variants {
-			if i == 0 && j == 0 {
-				continue
+			for k, l := range largest {
+				if i+j+k == 0 || k > 0 && v.shared != "" { // not two rare things at once
+					continue
+				}
+				a.Shared, a.Tier, a.Disturbed = v.shared, l.Tier, l.Disturbed
+				m, err := g.like(a, v.absent)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, member{m, v.odds * odds[k]})
 			}
-			a.Shared = v.shared
-			m, err := g.like(a, v.absent)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, member{m, v.odds})
 		}
 	}
 	return out, nil
+}
+
+// ofLargest returns assumptions on the largest size, on which predictions of
+// larger ones rely, with their odds: it is as the others; or on a slower tier of
+// the network; or its row that the others predict worst is a gross error (Box and
+// Tiao, "A Bayesian approach to some outlier problems", 1968).
+func (g *group) ofLargest() (all []assumption, odds []float64) {
+	all, odds = []assumption{{}}, []float64{1}
+	sizes := g.numbersOfWorkers()
+	if n := len(sizes); n >= 3 && g.family == form.CollectiveFamily {
+		halvings := sq(g.prior.Kernel.Tiers / math.Ln2) // expected tiers, each half as fast, per factor of e
+		all, odds = append(all, assumption{Tier: sizes[n-1]}), append(odds, halvings*math.Log(sizes[n-1]/sizes[n-2]))
+	}
+	misses, _, err := g.leaveOneOut()
+	if err != nil || len(g.rows) < 3 {
+		return all, odds
+	}
+	worst := -1
+	for i := range misses {
+		if g.pts[i].Workers == sizes[len(sizes)-1] && (worst < 0 || math.Abs(misses[i]) > math.Abs(misses[worst])) {
+			worst = i
+		}
+	}
+	return append(all, assumption{Disturbed: 1 + worst}), append(odds, g.prior.Disturbed)
 }
 
 // oneLayout reports whether only the number of workers and batches differ.
@@ -145,12 +187,12 @@ func (g *group) oneLayout() bool {
 	return !slices.ContainsFunc(g.rows, func(r row) bool { return r.Layout != g.rows[0].Layout })
 }
 
-func (g *group) numbersOfWorkers() int {
+func (g *group) numbersOfWorkers() []float64 {
 	of := map[float64]bool{}
 	for i := range g.pts {
 		of[g.pts[i].Workers] = true
 	}
-	return len(of)
+	return sortedKeys(of)
 }
 
 // share returns the posterior probability of the models of the average that
@@ -169,12 +211,17 @@ func (g *group) share(is func(assumption) bool) (p float64) {
 	return p
 }
 
-// unknowns warns of measurements without batches and nodes.
+// unknowns warns of measurements without batches and nodes, and of a largest size
+// that may be disturbed.
 func (g *group) unknowns(where string) (w []string) {
 	if g.without > 0 {
 		fixed := g.share(func(a assumption) bool { return a.Fixed })
 		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch, so it is inferred from the step times which one stayed the same: the global batch with a probability of %.0f %%, else the local one; add a column local_batch or global_batch",
 			where, g.without, len(g.rows), 100*fixed))
+	}
+	const tails = .1 // of an interval, together
+	if p := g.share(func(a assumption) bool { return a.Disturbed > 0 }); p > tails && len(g.outliers) == 0 {
+		w = append(w, fmt.Sprintf("%sthe largest size took longer than the others let expect, a disturbed run with a probability of %.0f %%: measure it again", where, 100*p))
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))

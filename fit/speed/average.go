@@ -28,21 +28,32 @@ func (g *group) average(ctx context.Context, seed int64) error {
 		}
 		g.members = others
 	}
+	each := func(of []*group, f func(i int, m *group) error) error {
+		return parallel.Each(len(of), 1, func() func(i int) error {
+			return func(i int) error { return f(i, of[i]) }
+		})
+	}
+	if err := each(g.all()[1:], func(_ int, m *group) error { return m.settle(ctx) }); err != nil {
+		return err
+	}
+	// Evidence at the mode, with the form linearised, spares most of the work for
+	// members that would hardly get a draw.
+	odds := map[*group]float64{}
+	for _, m := range g.members {
+		odds[m.group] = m.share
+	}
+	g.weigh()
+	g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.share < 1./many })
+	for i, m := range g.members {
+		g.members[i].share = odds[m.group]
+	}
 	all := g.all()
 	found := make([][]float64, len(all))
-	err := parallel.Each(len(all), 1, func() func(i int) error {
-		return func(i int) (err error) {
-			if i > 0 {
-				err = all[i].settle(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			if all[i].post, err = newPosterior(all[i], g.seed(seed)); err == nil {
-				found[i], all[i].evidence = all[i].post.weigh(g.seed(seed))
-			}
-			return err
+	err := each(all, func(i int, m *group) (err error) {
+		if m.post, err = newPosterior(m, g.seed(seed)); err == nil {
+			found[i], m.evidence = m.post.weigh(g.seed(seed))
 		}
+		return err
 	})
 	if err != nil {
 		return err

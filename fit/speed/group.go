@@ -45,6 +45,8 @@ type group struct {
 	post      *posterior
 	absent    []string // coordinates of parts of the form that take no time
 	separate  bool     // see [assumption.Separate]
+	tier      float64  // see [assumption.Tier]
+	disturbed int      // see [assumption.Disturbed]
 	members   []member // further models in the average
 }
 
@@ -272,8 +274,19 @@ func (g *group) features() []form.Feature {
 	if len(g.types) > 1 {
 		fs = append(fs, form.Feature{Name: typeFactor, At: func(*form.Point) float64 { return 1 }})
 	}
+	if from := g.tier; from > 0 {
+		fs = append(fs, form.Feature{Name: slowerTier, Links: true, At: func(p *form.Point) float64 {
+			if p.Workers >= from {
+				return 1
+			}
+			return 0
+		}})
+	}
 	return fs
 }
+
+// slowerTier names the slope of a slower tier of the network.
+const slowerTier = "tier"
 
 // typeFactor names the slope for the speed of a GPU type.
 const typeFactor = "gpu_type"
@@ -428,4 +441,4 @@ func (g *group) likeLayouts(where string) []string {
 	return []string{fmt.Sprintf("%s%s looks like a degree of parallelism, but is used as a plain knob: every worker counts as a replica; to model parallelism, name the columns tp, pp, cp or ep (knee read --columns)", where, strings.Join(names, ", "))}
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -133,7 +133,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 // of the network's size differ from the one value measured: each has a slope from
 // the prior.
 func (g *group) resized(c data.Config) (mean, variance float64, why []string) {
-	if g.family == form.LayoutFamily && g.arch.Known() {
+	if c.Architecture == g.arch || g.family == form.LayoutFamily && g.arch.Known() {
 		return 0, 0, nil
 	}
 	for _, name := range data.ArchitectureNames() {

@@ -132,6 +132,7 @@ func numbers() []number {
 		{"tiers", all, func(p *prior.Speed) *float64 { return &p.Kernel.Tiers }},
 		{"own", types, func(p *prior.Speed) *float64 { return &p.Own }},
 		{"shared", all, func(p *prior.Speed) *float64 { return &p.Shared }},
+		{"disturbed", all, func(p *prior.Speed) *float64 { return &p.Disturbed }},
 		{"scatter", all, func(p *prior.Speed) *float64 { return &p.Scatter }},
 		{"tail", all, func(p *prior.Speed) *float64 { return &p.Tail }},
 	}

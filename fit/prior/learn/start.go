@@ -74,6 +74,7 @@ func start() *prior.Speed {
 				"third_order": about(0, 1/math.Sqrt(210)),
 				"level":       about(0, .5), // words differ by a factor of e^½
 				"links":       about(0, within),
+				"tier":        about(math.Ln2, within), // half as fast
 				// Operations of a sample grow with the parameters and, of a
 				// transformer, with the layers, the square of the hidden size and
 				// the tokens; launches lower that, attention over long samples
@@ -92,7 +93,9 @@ func start() *prior.Speed {
 		// a tier with every ten times the workers, of which one in four is half
 		// as fast: (ln 2)²/4 over ln 10, the square of .2, for a factor of e.
 		// Storage of all workers limits one job in ten.
-		Kernel:  prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Tiers: .2, Noise: .03},
-		Scatter: within, Own: .5, Shared: .1, Tail: 5,
+		Kernel: prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Tiers: .2, Noise: .03},
+		// Of routine data 1 to 10 % are gross errors (Hampel, Ronchetti,
+		// Rousseeuw and Stahel, "Robust Statistics", 1986, section 1.2c).
+		Scatter: within, Own: .5, Shared: .1, Disturbed: .05, Tail: 5,
 	}
 }
