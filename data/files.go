@@ -146,6 +146,9 @@ func notGzip(path string) error {
 // and renamed. If the name ends in .gz the data is compressed. A device or pipe
 // is written to directly. Errors name the path.
 func WriteFile(path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return &InputError{Source: Source{File: path}, Found: "standard output", Want: "the name of a file"}
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
 	}
@@ -164,14 +167,26 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	switch {
 	case err != nil:
 	case !mode.IsRegular():
-		err = os.WriteFile(path, text.Bytes(), 0)
+		err = cause(os.WriteFile(path, text.Bytes(), 0))
 	default:
-		err = replace(path, mode, text.Bytes())
+		err = cause(replace(path, mode, text.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// cause returns what an error of the file system says without the name of the file,
+// which is that of the temporary one.
+func cause(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return of.Err
+	}
+	if of, ok := errors.AsType[*os.LinkError](err); ok {
+		return of.Err
+	}
+	return err
 }
 
 // replace writes a temporary file and renames it to path.

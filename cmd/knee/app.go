@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,9 +45,10 @@ func newRoot(a *app) *cobra.Command {
   cluster.yaml + jobs.yaml ──────────── allocate ◀─────────┘ ──▶ plan.json ── export ──▶ schedulers
 
 Every arrow is a file you can open. Start with 'knee quickstart'.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return distinct(cmd, args) },
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -88,13 +93,20 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	return root
 }
 
-// complete gives a command and those below it the number of arguments that their
-// use shows, unless they have their own rule, and writes defaults of lists and maps
-// plainly, which pflag shows as [] and [1.000000].
+// complete gives a command and those below it the number of arguments that their use
+// shows, unless they have their own rule, lets the shell complete these by their
+// extension, and writes defaults of lists and maps plainly, which pflag shows as [] and
+// [1.000000].
 func complete(cmd *cobra.Command) {
 	if cmd.Args == nil && cmd.HasParent() {
 		cmd.Args = argsOf(cmd.Use)
 	}
+	_, rest, _ := strings.Cut(cmd.Use, " ")
+	argument, _, _ := strings.Cut(rest, " ")
+	if of := strings.Trim(filepath.Ext(strings.TrimRight(argument, ".]")), "."); of != "" {
+		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{of, "gz"}, cobra.ShellCompDirectiveFilterFileExt)
+	}
+	_ = cmd.MarkFlagDirname("dir") // an error where there is none
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if kind := f.Value.Type(); kind == "float64Slice" || kind == "stringToString" {
 			f.DefValue = strings.TrimSuffix(strings.Trim(f.DefValue, "[]"), ".000000")
@@ -122,6 +134,34 @@ func argsOf(use string) cobra.PositionalArgs {
 		return cobra.MaximumNArgs(1)
 	}
 	return cobra.ExactArgs(1)
+}
+
+// distinct refuses a command line that names a file twice: its rows would count twice,
+// or an output would replace an input.
+func distinct(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash] // a training command follows
+	}
+	named := slices.Clone(args)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			named = append(named, list.GetSlice()...)
+		} else if f.Name != "job" && f.Name != "beside" { // a study may run beside itself
+			named = append(named, f.Value.String())
+		}
+	})
+	var files []fs.FileInfo
+	for _, path := range named {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
+			return badFile(path, "the same file twice", "each input once, and an output of another name")
+		}
+		files = append(files, info)
+	}
+	return nil
 }
 
 func (a *app) warn(warnings ...string) {

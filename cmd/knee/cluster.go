@@ -65,9 +65,10 @@ func (a *app) printCluster(c *data.Cluster, out format) error {
 	if out == "yaml" {
 		return data.WriteCluster(a.stdout, c)
 	}
-	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
+	t := newTable("name,gpu_type,gpus,cpus,memory_bytes,price_per_hour,drained", "name,gpu_type,gpus,cpus,memory,price_per_hour,drained")
 	for _, n := range c.Nodes {
-		t.add(n.Name, n.GPUType, n.GPUs, n.CPUs, data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+		t.add(n.Name, n.GPUType, n.GPUs, orEmpty(n.CPUs), orEmpty(float64(n.Memory)), n.PricePerHour, n.Drained)
+		t.people.add(n.Name, n.GPUType, n.GPUs, orEmpty(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
 	}
 	return out.print(a.stdout, c, t)
 }

@@ -51,14 +51,13 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	return rows
 }
 
-// printAnswers prints v, the rows of answers, as JSON, or a table of the answers: in
-// CSV every figure in its own column, else estimates with their intervals. It warns of
-// those that may run out of memory.
-func (a *app) printAnswers(v any, answers []predict.Answer, f predictFlags, out format) error {
+// printAnswers prints answers: in CSV every figure in its own column, in tables
+// estimates with their intervals. It warns of those that may run out of memory.
+func (a *app) printAnswers(answers []predict.Answer, f predictFlags, out format) error {
 	a.warnUnfit(answers)
 	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
-	return out.print(a.stdout, v, t)
+	return out.print(a.stdout, rowsOf(answers), t)
 }
 
 func (a *app) warnUnfit(answers []predict.Answer) {

@@ -79,7 +79,12 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 			}
-			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
+			if out == "csv" {
+				err = data.WriteMeasurements(a.stdout, res.Measurements)
+			} else {
+				err = out.print(a.stdout, res.Measurements, measurementTable(res.Measurements))
+			}
+			if err != nil {
 				return err
 			}
 			return anySuccess(res.Measurements, files.Logs)
@@ -165,15 +170,12 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 }
 
 func measurementTable(ms []data.Measurement) *table {
-	t := newTable("config,status,step_time_s,step_time_se_s,step_time_sd_s,steps,samples_per_s,start_seconds,wall_s,error",
-		"config,status,step_time ± 2 se,samples/s,start,took,error")
+	t := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, m.StepTime, m.StepTimeSE, m.StepTimeSD, m.Steps, m.Throughput(), m.StartSeconds, m.Wall, m.Error)
-			t.people.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
-			t.add(m.Config, m.Status, "", "", "", "", "", "", m.Wall, m.Error)
-			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t
@@ -331,8 +333,8 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			return printSuggestions(a, out, unit(study), next)
 		},
 	}
-	cmd.Flags().StringVar(&history, "history", "", "measurements so far (CSV)")
-	cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
+	fileFlag(cmd, &history, "history", "measurements so far (CSV)", "csv", "gz")
+	fileFlag(cmd, &curve, "curve", "training curves, for the objective goodput", "csv", "gz")
 	how.add(cmd)
 	cmd.Flags().VarP(numberFlag[int]{&n, atLeast(1)}, "number", "n", "how many to suggest")
 	formatFlag(cmd, &out)

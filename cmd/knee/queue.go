@@ -53,7 +53,7 @@ type queueFlags struct {
 
 // add adds the flags; that of the scheduler is called name.
 func (f *queueFlags) add(cmd *cobra.Command, name string) {
-	named(cmd, &f.scheduler, name, "", "scheduler", schedulers)
+	choose(cmd, &f.scheduler, name, "scheduler: "+strings.Join(schedulers, ", "), schedulers...)
 	fileFlag(cmd, &f.config, "config", "operate.yaml with rules, allow-list and limits", "yaml", "yml")
 	cmd.Flags().StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
 	required(cmd, name)
