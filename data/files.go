@@ -89,7 +89,7 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 // maxDocument bounds YAML and JSON files, in bytes: they are held in memory.
 const maxDocument = 64 << 20
 
-// Load opens the file at path and calls read; see [Open].
+// Load opens the file at path and calls read, such as [ReadPlan]; see [Open].
 func Load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
 	f, err := Open(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func Load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err
 	return read(f, path)
 }
 
-// LoadTable is [Load] for readers with warnings.
+// LoadTable is [Load] for readers with warnings, such as [ReadCurve].
 func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
 	f, err := Open(path)
 	if err != nil {

@@ -161,7 +161,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 		if im.Given[column] == "" || column == "job" && t.Has(column) {
 			continue // not given, or the file has the column
 		}
-		if err := t.Give(column, im.Given[column]); err != nil {
+		if err := t.give(column, im.Given[column]); err != nil {
 			return mr, err
 		}
 	}

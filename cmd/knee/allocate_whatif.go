@@ -116,7 +116,7 @@ func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 }
 
 func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
-	more, err := data.LoadJobs(file)
+	more, err := data.Load(file, data.ReadJobs)
 	if err != nil {
 		return pr, err
 	}
@@ -128,7 +128,7 @@ func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 }
 
 func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
-	more, err := data.LoadCluster(file)
+	more, err := data.Load(file, data.ReadCluster)
 	if err != nil {
 		return pr, err
 	}

@@ -241,7 +241,7 @@ func (a *app) curves(file string) ([]data.CurvePoint, error) {
 	if file == "" {
 		return nil, nil
 	}
-	points, warnings, err := data.LoadCurve(file)
+	points, warnings, err := data.LoadTable(file, data.ReadCurve)
 	a.warn(warnings...)
 	return points, err
 }

@@ -29,7 +29,7 @@ of the current context, or the Slurm cluster whose login node this is.`,
   knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check != "" {
-				c, err := data.LoadCluster(check)
+				c, err := data.Load(check, data.ReadCluster)
 				if err != nil {
 					return err
 				}

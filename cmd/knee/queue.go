@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,17 +31,14 @@ var schedulers = []string{"kubernetes", "slurm"}
 // openQueue returns the queue of a scheduler, which calls audit with every command
 // that changes a job.
 func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
-	switch name {
-	case "slurm":
+	if name == "slurm" {
 		return slurmqueue.New(audit), nil
-	case "kubernetes":
-		client, err := kube.Load(kube.Settings{})
-		if err != nil {
-			return nil, err
-		}
-		return kubequeue.New(client, namespaces, audit), nil
 	}
-	return nil, badFile("scheduler", strconv.Quote(name), strings.Join(schedulers, " or "))
+	client, err := kube.Load(kube.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	return kubequeue.New(client, namespaces, audit), nil
 }
 
 // queueFlags name a queue and how its jobs are treated.

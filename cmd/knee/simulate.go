@@ -191,7 +191,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 	if in.StopFree = in.scaling == stopFree; !in.StopFree {
 		in.Rescale = 0
 	}
-	cluster, err := data.LoadCluster(in.cluster)
+	cluster, err := data.Load(in.cluster, data.ReadCluster)
 	if err != nil {
 		return err
 	}
