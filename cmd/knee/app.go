@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,10 +46,12 @@ func newRoot(a *app) *cobra.Command {
   cluster.yaml + jobs.yaml ──────────── allocate ◀─────────┘ ──▶ plan.json ── export ──▶ schedulers
 
 Every arrow is a file you can open. Start with 'knee quickstart'.`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return distinct(cmd, args) },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(misused(cmd, cmd.ValidateRequiredFlags()), misused(cmd, cmd.ValidateFlagGroups()), distinct(cmd, args))
+		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -70,7 +73,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 			}
 			return usageError("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 		}
-		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
+		return misused(cmd, err)
 	})
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "To start:"},
@@ -89,6 +92,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a), newPairs(a))
 	root.AddCommand(newDocs(), newVersion(a), newTrain(a), newGuard())
+	root.InitDefaultCompletionCmd()
 	complete(root)
 	return root
 }
@@ -98,9 +102,11 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 // extension, and writes defaults of lists and maps plainly, which pflag shows as [] and
 // [1.000000].
 func complete(cmd *cobra.Command) {
-	if cmd.Args == nil && cmd.HasParent() {
-		cmd.Args = argsOf(cmd.Use)
+	rule := cmd.Args
+	if rule == nil {
+		rule = argsOf(cmd.Use)
 	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return misused(cmd, rule(cmd, args)) }
 	_, rest, _ := strings.Cut(cmd.Use, " ")
 	argument, _, _ := strings.Cut(rest, " ")
 	if of := strings.Trim(filepath.Ext(strings.TrimRight(argument, ".]")), "."); of != "" {
@@ -134,6 +140,14 @@ func argsOf(use string) cobra.PositionalArgs {
 		return cobra.MaximumNArgs(1)
 	}
 	return cobra.ExactArgs(1)
+}
+
+// misused makes an error of cobra about a command line a [usageError].
+func misused(cmd *cobra.Command, err error) error {
+	if err == nil || is[exitError](err) {
+		return err
+	}
+	return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
 }
 
 // distinct refuses a command line that names a file twice: its rows would count twice,
@@ -205,11 +219,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 	if job == "" || len(ms) == 0 {
 		return ms, nil
 	}
-	jobs, of := grouped.By(ms, func(m data.Measurement) string { return m.Job })
-	if of[job] == nil {
-		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "one of "+strings.Join(jobs, ", "))
-	}
-	return of[job], nil
+	return one(ms, func(m data.Measurement) string { return m.Job }, "job", job, strings.Join(files, ", "))
 }
 
 // one returns the elements of a file with the name that was given, by default those

@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -230,8 +229,7 @@ func lineOf(e profile.Event, width int) (name, line string) {
 	trial := fmt.Sprintf("trial %d, %s: ", e.Trial.ID, e.Trial.Config)
 	switch e.Kind {
 	case profile.TrialStarted:
-		config := e.Trial.Config.String() + ": "
-		return "trial started", config + strings.TrimPrefix(e.Suggestion.Reason, config)
+		return "trial started", e.Trial.Config.String() + ": " + e.Suggestion.Reason
 	case profile.TrialStepped:
 		return "measuring", trial + fmt.Sprintf("%d steps", e.Steps)
 	case profile.TrialRetried:
