@@ -188,15 +188,9 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	if err != nil {
 		return err
 	}
-	solved := func(v *float64) any {
-		if v == nil {
-			return nil
-		}
-		return *v
-	}
 	t := newTable("kind,name,price,one_more,one_less,worth,place_costs,surplus")
 	for _, p := range made.Prices {
-		t.add("gpu", p.GPUType, p.PerGPU, solved(p.OneMore), solved(p.OneLess), "", "", "")
+		t.add("gpu", p.GPUType, p.PerGPU, orNil(p.OneMore), orNil(p.OneLess), "", "", "")
 	}
 	jobs := slices.DeleteFunc(slices.Clone(made.Jobs), func(j data.PlannedJob) bool { return j.Worth == nil })
 	slices.SortStableFunc(jobs, func(x, y data.PlannedJob) int { return cmp.Compare(x.Worth.Surplus, y.Worth.Surplus) })

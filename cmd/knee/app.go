@@ -91,7 +91,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("measure", newProfile(a), newRead(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a), newPairs(a))
-	root.AddCommand(newDocs(), newVersion(a), newTrain(a), newGuard())
+	root.AddCommand(newMan(), newVersion(a), newTrain(a), newGuard())
 	root.InitDefaultCompletionCmd()
 	complete(root)
 	return root

@@ -51,14 +51,6 @@ func named(cmd *cobra.Command, to *string, flag, byDefault, usage string, names 
 	completes(cmd, flag, names)
 }
 
-// modeNames are the values of --mode.
-func modeNames() (names []string) {
-	for _, m := range data.Modes() {
-		names = append(names, string(m))
-	}
-	return names
-}
-
 // completes lets the shell complete the value of a flag from names.
 func completes(cmd *cobra.Command, flag string, names []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))

@@ -83,6 +83,14 @@ func orEmpty(v float64) any {
 	return v
 }
 
+// orNil is the cell of a figure that may not be known.
+func orNil(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
 // print writes a result in the wanted format: v for JSON, t for the others.
 func (f format) print(w io.Writer, v any, t *table) error {
 	figure := exact

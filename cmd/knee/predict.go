@@ -118,7 +118,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 	fl.StringVar(&f.ps, "ps", "", "parameter servers (default: those measured)")
 	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: all measured)")
-	choose(cmd, &f.mode, "mode", "allreduce, ps-sync or ps-async (default: all measured)", modeNames()...)
+	choose(cmd, &f.mode, "mode", "allreduce, ps-sync or ps-async (default: all measured)", string(data.AllReduce), string(data.PSSync), string(data.PSAsync))
 	bounded(cmd, &f.localBatch, "local-batch", "samples per worker (default: the best)", positive("samples per worker"))
 	bounded(cmd, &f.initial, "initial-batch", "global batch at efficiency 1 (default: the model's)", positive("samples"))
 	bounded(cmd, &f.maxBatch, "max-batch", "largest global batch allowed (default: the model's)", positive("samples"))

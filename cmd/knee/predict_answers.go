@@ -12,7 +12,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/memory"
 	"knee/predict"
 )
 
@@ -149,24 +148,12 @@ func answerCSV(answers []predict.Answer) *table {
 			p.Throughput.Lo, p.Throughput.Hi, p.Goodput.Lo, p.Goodput.Hi)
 		configs = append(configs, c)
 	}
-	ofMemory := func(name string, of func(m *memory.Prediction, fits *float64) any) {
-		t.addColumn(name, func(i int) any {
-			if answers[i].Memory == nil {
-				return nil
-			}
-			return of(answers[i].Memory, answers[i].Fits())
-		})
-	}
+	rows := rowsOf(answers)
 	t.addColumn("p_reach", func(i int) any { return orEmpty(answers[i].Chance) })
-	ofMemory("peak_memory_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Mean) })
-	ofMemory("peak_memory_lo_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Lo) })
-	ofMemory("peak_memory_hi_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Hi) })
-	ofMemory("p_fits", func(_ *memory.Prediction, fits *float64) any {
-		if fits == nil {
-			return ""
-		}
-		return *fits
-	})
+	t.addColumn("peak_memory_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Mean)) })
+	t.addColumn("peak_memory_lo_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Lo)) })
+	t.addColumn("peak_memory_hi_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Hi)) })
+	t.addColumn("p_fits", func(i int) any { return orNil(rows[i].Fits) })
 	t.addKnobs(configs)
 	return t
 }
