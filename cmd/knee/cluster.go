@@ -58,6 +58,7 @@ of the current context, or the Slurm cluster whose login node this is.`,
 	priced(cmd, &prices)
 	formatFlag(cmd, &out, "yaml")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
+	cmd.MarkFlagsMutuallyExclusive("check", "price")
 	return cmd
 }
 

@@ -80,7 +80,7 @@ whose it is, and whether it may be stopped and started again.
 The rules of an operate.yaml (--config) say which model belongs to which jobs
 and how much work they have; progress is read from their logs. Jobs with a rule
 and on the allow-list can be planned. Any other running job stays as it is in
-jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.`,
+jobs.yaml; waiting jobs without a model are listed by the other formats only.`,
 		Example: `  knee jobs --from slurm -o table
   knee jobs --from slurm --config operate.yaml > jobs.yaml
   knee jobs --from kubernetes --namespace team-a,team-b -o json`,
@@ -166,7 +166,7 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 				return err
 			}
 			changes, err := f.run(cmd.Context(), a, p)
-			if changes != nil {
+			if changes != nil || err == nil {
 				err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
 			}
 			return cmp.Or(err, unmade(changes))
