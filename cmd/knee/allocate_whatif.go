@@ -13,6 +13,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/hostlist"
 	"knee/plots"
 )
@@ -145,10 +146,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 	for _, name := range names {
 		at := slices.IndexFunc(made.Jobs, func(j data.PlannedJob) bool { return j.Name == name })
 		if at < 0 {
-			var known []string
-			for _, j := range made.Jobs[:min(len(made.Jobs), 20)] {
-				known = append(known, j.Name)
-			}
+			known, _ := grouped.By(made.Jobs[:min(len(made.Jobs), 20)], func(j data.PlannedJob) string { return j.Name })
 			return &data.UnknownError{What: "job", Name: name, Known: known}
 		}
 		j := made.Jobs[at]

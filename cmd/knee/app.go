@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -160,7 +159,7 @@ func distinct(cmd *cobra.Command, args []string) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			named = append(named, list.GetSlice()...)
-		} else if f.Name != "job" && f.Name != "beside" { // a study may run beside itself
+		} else if f.Name != "job" {
 			named = append(named, f.Value.String())
 		}
 	})
@@ -191,15 +190,7 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
-// logger writes log lines, in place of a progress bar, where stderr is no terminal.
-func (a *app) logger() *slog.Logger {
-	if a.quiet {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(slog.NewTextHandler(a.stderr, nil))
-}
-
-func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), a.quiet) }
+func (a *app) progress() *term.Progress { return term.New(a.stderr, a.quiet) }
 
 // rows loads the measurements of several files, of one job or, without a name,
 // of all.
@@ -209,7 +200,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 		if strings.HasSuffix(file, ".json") {
 			return nil, badFile(file, "a JSON file", "a CSV of measurements")
 		}
-		more, warnings, err := how.Load(file)
+		more, warnings, err := data.LoadTable(file, how.Read)
 		if err != nil {
 			return nil, err
 		}

@@ -172,17 +172,12 @@ func measurementTable(ms []data.Measurement) *table {
 	t := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
 			t.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t
-}
-
-// stepTime is a measured step time with two standard errors.
-func stepTime(m data.Measurement) string {
-	return seconds(m.StepTime) + " ± " + seconds(2*m.StepTimeSE)
 }
 
 // trialProgress shows a running profile: on a terminal a bar with the ended

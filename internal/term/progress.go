@@ -29,13 +29,13 @@ type Progress struct {
 }
 
 // New returns a Progress that shows nothing yet, or nil if quiet is set.
-func New(w io.Writer, log *slog.Logger, quiet bool) *Progress {
+func New(w io.Writer, quiet bool) *Progress {
 	if quiet {
 		return nil
 	}
 	p := &Progress{w: w, begun: time.Now(), told: time.Now()}
 	if !isTerminal(w) {
-		p.Log = log
+		p.Log = slog.New(slog.NewTextHandler(w, nil))
 	}
 	return p
 }
