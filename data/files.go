@@ -62,11 +62,6 @@ func (d *decompressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type stream struct {
-	io.Reader
-	io.Closer
-}
-
 // decompress returns a reader of r that decompresses gzip data.
 func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	b := bufio.NewReader(r)
@@ -83,7 +78,10 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	case strings.HasSuffix(path, ".gz"):
 		return nil, notGzip(path)
 	}
-	return stream{b, c}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{b, c}, nil
 }
 
 // maxDocument bounds YAML and JSON files, in bytes: they are held in memory.

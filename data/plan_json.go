@@ -58,10 +58,11 @@ func WritePlan(w io.Writer, p *Plan) error {
 	if err := checkPlan(&out, "plan"); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
-	out.Inputs, out.Warnings = emptyNotNil(p.Inputs), emptyNotNil(p.Warnings)
-	out.Jobs = slices.Clone(emptyNotNil(p.Jobs))
+	// Appending to an empty list gives a list, not null.
+	out.Inputs, out.Warnings = append([]Input{}, p.Inputs...), append([]string{}, p.Warnings...)
+	out.Jobs = append([]PlannedJob{}, p.Jobs...)
 	for i := range out.Jobs {
-		out.Jobs[i].Placement = emptyNotNil(out.Jobs[i].Placement)
+		out.Jobs[i].Placement = append([]NodeShare{}, out.Jobs[i].Placement...)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -160,11 +161,4 @@ func JSONError(src Source, text []byte, at int, err error, want string) error {
 
 func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n"))
-}
-
-func emptyNotNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

@@ -109,10 +109,7 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 
 // kindWords names what the configurations of a curve share.
 func kindWords(c data.Config) string {
-	words := string(c.ModeOrDefault())
-	if c.GPUType != "" {
-		words = c.GPUType + ", " + words
-	}
+	words := c.Kind()
 	if c.PS > 0 {
 		words += fmt.Sprintf(", %d ps", c.PS)
 	}

@@ -183,10 +183,8 @@ func simulationTable(rows []compare.Row) *table {
 }
 
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
-	for _, v := range in.loads {
-		if !(v > 0) || v > 1e6 {
-			return usageError("--load %v: want factors > 0", in.loads)
-		}
+	if slices.ContainsFunc(in.loads, func(v float64) bool { return !(v > 0) || v > 1e6 }) {
+		return usageError("--load %v: want factors > 0", in.loads)
 	}
 	if in.StopFree = in.scaling == stopFree; !in.StopFree {
 		in.Rescale = 0
