@@ -23,10 +23,14 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // byte order mark
 	// The version first: other errors in a newer file would mislead.
 	var head struct {
-		Version *int `json:"version"`
+		Version *int            `json:"version"`
+		Speed   json.RawMessage `json:"speed"` // a model has it
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
+	}
+	if head.Speed != nil {
+		return nil, &InputError{Source: Source{File: name}, Found: "a model", Want: "a plan, which knee allocate --plan writes"}
 	}
 	if head.Version == nil {
 		return nil, &InputError{Source: Source{File: name, Column: "version"}, Found: "nothing", Want: fmt.Sprintf("the version of the plan, from 1 to %d", PlanVersion)}
