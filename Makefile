@@ -44,7 +44,7 @@ golden: ## write the golden files anew; look at the difference before you commit
 # revision. It needs GNU tar.
 release: ## archives for linux, darwin and windows with manual and completions, and their checksums, in dist/
 	rm -rf dist && mkdir -p dist/manual/man1 dist/manual/completions
-	$(GO) run ./cmd/knee docs man dist/manual/man1 -q
+	$(GO) run ./cmd/knee man dist/manual/man1 -q
 	@for shell in bash zsh fish powershell; do $(GO) run ./cmd/knee completion $$shell > dist/manual/completions/knee.$$shell || exit 1; done
 	@for p in $(PLATFORMS); do \
 		name=knee_$$(echo $$p | tr / _); mkdir dist/$$name && cp -r dist/manual/* LICENSE README.md CHANGELOG.md dist/$$name/ && \

@@ -162,7 +162,7 @@ func TestRemeasurement(t *testing.T) {
 		for _, s := range all {
 			if s.Remeasure {
 				again++
-				if !strings.Contains(s.Reason, ": again") {
+				if !strings.HasPrefix(s.Reason, "again") {
 					t.Errorf("reason %q does not say that it is measured again", s.Reason)
 				}
 			}

@@ -94,9 +94,8 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 	return s
 }
 
-// reason returns one sentence on a suggestion with its numbers, such as "4 ×
-// a100, allreduce, batch 256: expected throughput +12 % against the best so far
-// (−3 % to +30 %), costs $0.80".
+// reason returns one sentence on a suggestion with its numbers, such as "expected
+// throughput +12 % against the best so far (−3 % to +30 %), costs $0.80".
 func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) string {
 	var parts []string
 	if why != "" {
@@ -121,7 +120,7 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 	} else {
 		parts = append(parts, "uses "+english.Plural(p.cands[i].Workers, "worker", ""))
 	}
-	return p.cands[i].String() + ": " + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // percent formats a ratio as a signed change.

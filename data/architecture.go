@@ -3,7 +3,6 @@ package data
 import (
 	"cmp"
 	"io"
-	"reflect"
 	"strconv"
 )
 
@@ -79,7 +78,7 @@ func (a Architecture) Or(other Architecture) Architecture {
 func (a Architecture) Known() bool { return a.Layers > 0 && a.Hidden > 0 && a.SeqLen > 0 }
 
 // Zero reports whether nothing is known.
-func (a Architecture) Zero() bool { return reflect.ValueOf(a).IsZero() }
+func (a Architecture) Zero() bool { return a == Architecture{} }
 
 // Count returns the parameters: those given, else those of a transformer with
 // feed-forward layers of four times the hidden size, 12·l·h² + 13·l·h + v·h

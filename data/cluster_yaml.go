@@ -68,10 +68,6 @@ func (e *nodeEntry) validate(o *object) {
 	}
 }
 
-// LoadCluster reads the cluster file at path, as [ReadCluster] does; see
-// [Open] for "-" and compressed files.
-func LoadCluster(path string) (*Cluster, error) { return Load(path, ReadCluster) }
-
 // WriteCluster writes cluster.yaml. Consecutive nodes that differ only in their
 // names become one entry with a host list. A cluster that [ReadCluster] would
 // refuse is an error.

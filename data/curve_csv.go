@@ -38,12 +38,6 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	return points, t.Unknown(known), nil
 }
 
-// LoadCurve reads the training curve at path, as [ReadCurve] does; see
-// [Open] for "-" and compressed files.
-func LoadCurve(path string) ([]CurvePoint, []string, error) {
-	return LoadTable(path, ReadCurve)
-}
-
 // WriteCurve writes curve.csv with the columns that hold a value, all of
 // them if there are no points. NaN is an empty cell. A point that
 // [ReadCurve] would refuse is an error.

@@ -62,11 +62,6 @@ func (d *decompressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type stream struct {
-	io.Reader
-	io.Closer
-}
-
 // decompress returns a reader of r that decompresses gzip data.
 func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	b := bufio.NewReader(r)
@@ -83,13 +78,16 @@ func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	case strings.HasSuffix(path, ".gz"):
 		return nil, notGzip(path)
 	}
-	return stream{b, c}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{b, c}, nil
 }
 
 // maxDocument bounds YAML and JSON files, in bytes: they are held in memory.
 const maxDocument = 64 << 20
 
-// Load opens the file at path and calls read; see [Open].
+// Load opens the file at path and calls read, such as [ReadPlan]; see [Open].
 func Load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err error) {
 	f, err := Open(path)
 	if err != nil {
@@ -99,7 +97,7 @@ func Load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err
 	return read(f, path)
 }
 
-// LoadTable is [Load] for readers with warnings.
+// LoadTable is [Load] for readers with warnings, such as [ReadCurve].
 func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
 	f, err := Open(path)
 	if err != nil {
@@ -146,6 +144,9 @@ func notGzip(path string) error {
 // and renamed. If the name ends in .gz the data is compressed. A device or pipe
 // is written to directly. Errors name the path.
 func WriteFile(path string, write func(io.Writer) error) error {
+	if path == "-" {
+		return &InputError{Source: Source{File: path}, Found: "standard output", Want: "the name of a file"}
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // replace what a link points to, not the link
 	}
@@ -164,14 +165,26 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	switch {
 	case err != nil:
 	case !mode.IsRegular():
-		err = os.WriteFile(path, text.Bytes(), 0)
+		err = cause(os.WriteFile(path, text.Bytes(), 0))
 	default:
-		err = replace(path, mode, text.Bytes())
+		err = cause(replace(path, mode, text.Bytes()))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// cause returns what an error of the file system says without the name of the file,
+// which is that of the temporary one.
+func cause(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return of.Err
+	}
+	if of, ok := errors.AsType[*os.LinkError](err); ok {
+		return of.Err
+	}
+	return err
 }
 
 // replace writes a temporary file and renames it to path.

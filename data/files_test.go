@@ -113,8 +113,13 @@ func TestOpenErrors(t *testing.T) {
 	if _, _, err := data.LoadMeasurements(cut); err == nil || !strings.Contains(err.Error(), cut) {
 		t.Errorf("damaged gzip: %v", err)
 	}
-	if err := data.WriteFile(filepath.Join(dir, "no", "x"), func(io.Writer) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("missing folder: %v", err)
+	missing = filepath.Join(dir, "no", "x")
+	err := data.WriteFile(missing, func(io.Writer) error { return nil })
+	if !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), ".x.") || !strings.Contains(err.Error(), missing) {
+		t.Errorf("write to a folder that is not there: %v", err) // the temporary file has another name
+	}
+	if err := data.WriteFile("-", func(io.Writer) error { return nil }); err == nil {
+		t.Error(`"-" became a file`)
 	}
 }
 

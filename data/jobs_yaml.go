@@ -11,10 +11,6 @@ func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
 	return readYAML(r, name, &JobsFile{})
 }
 
-// LoadJobs reads the jobs file at path, as [ReadJobs] does; see [Open] for
-// "-" and compressed files.
-func LoadJobs(path string) (*JobsFile, error) { return Load(path, ReadJobs) }
-
 // WriteJobs writes jobs.yaml. Jobs that [ReadJobs] would refuse are an error.
 func WriteJobs(w io.Writer, f *JobsFile) error {
 	return writeYAML(w, "jobs", f, ReadJobs)

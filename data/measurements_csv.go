@@ -69,13 +69,7 @@ func ReadMeasurements(r io.Reader, name string) (ms []Measurement, warnings []st
 // LoadMeasurements reads the measurements file at path, as
 // [ReadMeasurements] does; see [Open] for "-" and compressed files.
 func LoadMeasurements(path string) (ms []Measurement, warnings []string, err error) {
-	return Import{}.Load(path)
-}
-
-// Load reads the measurements file at path, as [Import.Read] does; see [Open]
-// for "-" and compressed files.
-func (im Import) Load(path string) (ms []Measurement, warnings []string, err error) {
-	return LoadTable(path, im.Read)
+	return LoadTable(path, ReadMeasurements)
 }
 
 // Read reads measurements.
@@ -161,7 +155,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 		if im.Given[column] == "" || column == "job" && t.Has(column) {
 			continue // not given, or the file has the column
 		}
-		if err := t.Give(column, im.Given[column]); err != nil {
+		if err := t.give(column, im.Given[column]); err != nil {
 			return mr, err
 		}
 	}

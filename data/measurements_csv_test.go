@@ -394,7 +394,7 @@ func TestBenchTables(t *testing.T) {
 		}
 	}
 	for _, path := range curves {
-		points, warnings, err := data.LoadCurve(path)
+		points, warnings, err := data.LoadTable(path, data.ReadCurve)
 		if err != nil || len(warnings) > 0 || len(points) == 0 {
 			problems = append(problems, fmt.Errorf("%s: %d points, warnings %q, %w", path, len(points), warnings, err))
 		}

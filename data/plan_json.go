@@ -23,10 +23,14 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // byte order mark
 	// The version first: other errors in a newer file would mislead.
 	var head struct {
-		Version *int `json:"version"`
+		Version *int            `json:"version"`
+		Speed   json.RawMessage `json:"speed"` // a model has it
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, JSONError(Source{File: name}, text, 0, err, wantPlan)
+	}
+	if head.Speed != nil {
+		return nil, &InputError{Source: Source{File: name}, Found: "a model", Want: "a plan, which knee allocate --plan writes"}
 	}
 	if head.Version == nil {
 		return nil, &InputError{Source: Source{File: name, Column: "version"}, Found: "nothing", Want: fmt.Sprintf("the version of the plan, from 1 to %d", PlanVersion)}
@@ -58,10 +62,11 @@ func WritePlan(w io.Writer, p *Plan) error {
 	if err := checkPlan(&out, "plan"); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
-	out.Inputs, out.Warnings = emptyNotNil(p.Inputs), emptyNotNil(p.Warnings)
-	out.Jobs = slices.Clone(emptyNotNil(p.Jobs))
+	// Appending to an empty list gives a list, not null.
+	out.Inputs, out.Warnings = append([]Input{}, p.Inputs...), append([]string{}, p.Warnings...)
+	out.Jobs = append([]PlannedJob{}, p.Jobs...)
 	for i := range out.Jobs {
-		out.Jobs[i].Placement = emptyNotNil(out.Jobs[i].Placement)
+		out.Jobs[i].Placement = append([]NodeShare{}, out.Jobs[i].Placement...)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -160,11 +165,4 @@ func JSONError(src Source, text []byte, at int, err error, want string) error {
 
 func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte("\n"))
-}
-
-func emptyNotNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

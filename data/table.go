@@ -128,8 +128,8 @@ func (t *Table) Rename(names map[string]string) error {
 	return nil
 }
 
-// Give sets the cell of all rows in a column that the file lacks.
-func (t *Table) Give(column, cell string) error {
+// give sets the cell of all rows in a column that the file lacks.
+func (t *Table) give(column, cell string) error {
 	if t.Has(column) {
 		return t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
 	}

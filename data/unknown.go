@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,4 +18,59 @@ type UnknownError struct {
 // Error implements error: `policy "best" is unknown; want one of even, fifo`.
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s %q is unknown%s; want one of %s%s", e.What, e.Name, didYouMean(e.Name, e.Known), strings.Join(e.Known, ", "), e.Hint)
+}
+
+// didYouMean returns ` (did you mean "…"?)` with the known name closest to
+// a mistyped one, or the first that begins with it, or nothing if none is close.
+func didYouMean(name string, known []string) string {
+	best, bestDist := "", 1+max(1, len(name)/3)
+	for _, k := range known {
+		if d := editDistance(name, k); d < bestDist {
+			best, bestDist = k, d
+		}
+	}
+	if i := slices.IndexFunc(known, func(k string) bool { return len(name) > 2 && strings.HasPrefix(k, name) }); best == "" && i >= 0 {
+		best = known[i]
+	}
+	if best == "" {
+		return ""
+	}
+	return ` (did you mean "` + best + `"?)`
+}
+
+// editDistance returns the number of insertions, deletions, substitutions
+// and swaps of neighbours that turn a into b: the optimal string alignment
+// distance, since swapped letters are the most common typing error.
+func editDistance(a, b string) int {
+	const tooLong = 64 // longer than any known name; bounds the time
+	if len(a) > tooLong || len(b) > tooLong {
+		return max(len(a), len(b))
+	}
+	prev2, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		cur[0] = i
+		for j := 1; j <= len(b); j++ {
+			subst := prev[j-1]
+			if a[i-1] != b[j-1] {
+				subst++
+			}
+			cur[j] = min(subst, prev[j]+1, cur[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				cur[j] = min(cur[j], prev2[j-2]+1)
+			}
+		}
+		prev2, prev, cur = prev, cur, prev2
+	}
+	return prev[len(b)]
+}
+
+// oneOf reports whether name is among known, with a hint if it is not.
+func oneOf(name string, known []string) (hint string, ok bool) {
+	if slices.Contains(known, name) {
+		return "", true
+	}
+	return didYouMean(name, known), false
 }

@@ -16,11 +16,11 @@ import (
 // Auto is the family setting that chooses the family by mode.
 const Auto = speed.Auto
 
-// Settings controls [Fit]; Prediction is the step time of a configuration.
-type (
-	Settings   = speed.Settings
-	Prediction = speed.Prediction
-)
+// Settings controls [Fit].
+type Settings = speed.Settings
+
+// Prediction is the step time of a configuration.
+type Prediction = speed.Prediction
 
 // Model is the model of one job, the contents of model.json. Make it with [Fit]
 // or [ReadModel]. It is safe for concurrent use except with [Model.AddCurve]

@@ -36,7 +36,7 @@ func TestTurnLearns(t *testing.T) {
 		b.now = b.now.Add(5 * time.Minute)
 		b.fake.Logs["1"] += log
 		out, _ := b.turn(t)
-		jobs, err := data.LoadJobs(filepath.Join(out.Folder, "jobs.yaml"))
+		jobs, err := data.Load(filepath.Join(out.Folder, "jobs.yaml"), data.ReadJobs)
 		if err != nil {
 			t.Fatal(err)
 		}

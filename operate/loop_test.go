@@ -62,7 +62,7 @@ func (b *setup) open(t testing.TB) {
 }
 
 func (b *setup) plan(_ context.Context, _, jobs string) (*data.Plan, error) {
-	f, err := data.LoadJobs(jobs)
+	f, err := data.Load(jobs, data.ReadJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func TestTurn(t *testing.T) {
 	if len(b.fake.Calls) > 0 {
 		t.Errorf("a dry run asked for %q", b.fake.Calls)
 	}
-	jobs, err := data.LoadJobs(filepath.Join(out.Folder, "jobs.yaml"))
+	jobs, err := data.Load(filepath.Join(out.Folder, "jobs.yaml"), data.ReadJobs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestTurn(t *testing.T) {
 	if out, _ = b.turn(t); out.Planned != 1 {
 		t.Errorf("%d jobs to plan", out.Planned)
 	}
-	if again, err := data.LoadJobs(filepath.Join(out.Folder, "jobs.yaml")); err != nil || again.Jobs[0].Remaining.Steps != 600 {
+	if again, err := data.Load(filepath.Join(out.Folder, "jobs.yaml"), data.ReadJobs); err != nil || again.Jobs[0].Remaining.Steps != 600 {
 		t.Errorf("a job whose log is empty again: %v, %+v", err, again.Jobs[0].Remaining)
 	}
 	if two := jobs.Jobs[1]; two.Model != "" || two.Current == nil {
@@ -219,7 +219,7 @@ func TestReservedNodesTakeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := data.LoadCluster(filepath.Join(out.Folder, "cluster.yaml"))
+	c, err := data.Load(filepath.Join(out.Folder, "cluster.yaml"), data.ReadCluster)
 	if err != nil || !c.Nodes[1].Drained || c.Nodes[0].Drained {
 		t.Errorf("cluster.yaml: %v: %+v", err, c)
 	}

@@ -110,7 +110,7 @@ func TestRunnerMeasures(t *testing.T) {
 	if err != nil || len(back) != 3 {
 		t.Errorf("read back %d measurements: %v", len(back), err)
 	}
-	if curve, _, err := data.LoadCurve(files.Curves); err != nil || len(curve) == 0 {
+	if curve, _, err := data.LoadTable(files.Curves, data.ReadCurve); err != nil || len(curve) == 0 {
 		t.Errorf("read back %d curve points: %v", len(curve), err)
 	}
 }

@@ -174,7 +174,7 @@ func (p *placing) givesBack(i int, o *allocate.Option) bool {
 // choice places job i on its choice, if its nodes are free.
 func (p *placing) choice(i, c int) bool {
 	o := &p.state.Jobs[i].Options[c]
-	find := p.placer.PlaceShape
+	find := p.placer.placeShape
 	if len(o.Config.Placement) == 0 {
 		find = p.placer.Place
 	}
@@ -206,7 +206,7 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 		return o, nil, false
 	}
 	c := o.Config
-	c.Placement = ShapeOf(nodes)
+	c.Placement = Sorted(data.PlacementOf(nodes))
 	c.Nodes = len(c.Placement)
 	alt := o
 	alt.Config, alt.Keeps = c, false
@@ -257,7 +257,7 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	}
 	p.placer.Release(now.Nodes, p.standing[i].Resources)
 	for _, n := range better {
-		if nodes, ok := p.placer.PlaceShape(p.request(i, j.Options[n].Config)); ok {
+		if nodes, ok := p.placer.placeShape(p.request(i, j.Options[n].Config)); ok {
 			p.give(i, Placed{Choice: n, Option: j.Options[n], Nodes: nodes})
 			return true
 		}

@@ -79,8 +79,8 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 	}
 	p.placer.Release(mine.Nodes, p.standing[i].Resources)
 	p.placer.Release(other.Nodes, p.standing[w.job].Resources)
-	if nodes, ok := p.placer.PlaceShape(p.request(i, want.Config)); ok {
-		if second, ok := p.placer.PlaceShape(p.request(w.job, less.Config)); ok {
+	if nodes, ok := p.placer.placeShape(p.request(i, want.Config)); ok {
+		if second, ok := p.placer.placeShape(p.request(w.job, less.Config)); ok {
 			p.give(i, Placed{Choice: choice, Option: want, Nodes: nodes})
 			p.give(w.job, Placed{Choice: w.choice, Option: less, Nodes: second})
 			p.short[i] = false

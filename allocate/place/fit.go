@@ -18,7 +18,7 @@ func FitOf(c *data.Cluster, gpuType string, need data.Need) (f Fit) {
 		if n.GPUType != gpuType || n.Drained {
 			continue
 		}
-		if s := Slots(n.GPUs, allocate.Unlimited(n.CPUs), allocate.Unlimited(float64(n.Memory)), need); s > 0 {
+		if s := slotsFor(n.GPUs, allocate.Unlimited(n.CPUs), allocate.Unlimited(float64(n.Memory)), need); s > 0 {
 			f = append(f, s)
 		}
 	}
@@ -69,7 +69,7 @@ func (f Fit) Even(w int) (data.Placement, bool) {
 	var room int
 	for n, s := range f {
 		if room += s; room >= w {
-			return Spread(w, f[:n+1]), true
+			return spreadOver(w, f[:n+1]), true
 		}
 	}
 	return nil, false
@@ -99,8 +99,8 @@ func (f Fit) Holds(p data.Placement) bool {
 	return true
 }
 
-// Slots is how many workers fit into free GPUs, cores and memory (bytes).
-func Slots(gpus int, cpus, memory float64, need data.Need) int {
+// slotsFor is how many workers fit into free GPUs, cores and memory (bytes).
+func slotsFor(gpus int, cpus, memory float64, need data.Need) int {
 	n := float64(gpus)
 	if need.CPUs > 0 {
 		n = math.Min(n, math.Floor(cpus/need.CPUs+allocate.Slack))
@@ -111,10 +111,10 @@ func Slots(gpus int, cpus, memory float64, need data.Need) int {
 	return int(math.Max(n, 0))
 }
 
-// Spread divides w workers over nodes as equally as room, the most workers of each
+// spreadOver divides w workers over nodes as equally as room, the most workers of each
 // node, allows. The counts are parallel to room, which must suffice in all. Of
 // equal nodes the first gets the odd worker.
-func Spread(w int, room []int) data.Placement {
+func spreadOver(w int, room []int) data.Placement {
 	order := make([]int, len(room))
 	for i := range order {
 		order[i] = len(room) - 1 - i

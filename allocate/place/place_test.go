@@ -29,7 +29,7 @@ func TestPlacerPrefersAndFallsBack(t *testing.T) {
 		t.Errorf("equal parts of workers and ps: %s", got)
 	}
 	four := data.Config{GPUType: "t4", Workers: 4, Placement: data.Placement{4}}
-	if _, ok := p.PlaceShape(Request{Config: four}); ok {
+	if _, ok := p.placeShape(Request{Config: four}); ok {
 		t.Error("4 workers on one node, where no node has 4 free")
 	}
 	if p.Fragmentation() != 1 {

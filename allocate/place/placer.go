@@ -113,15 +113,15 @@ func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	if r.Config.Workers < 1 {
 		return nil, false
 	}
-	if shares, ok := p.PlaceShape(r); ok {
+	if shares, ok := p.placeShape(r); ok {
 		return shares, true
 	}
 	return p.commit(r, p.loose(r))
 }
 
-// PlaceShape is Place without uneven shapes: it reports false if the wanted shape
+// placeShape is Place without uneven shapes: it reports false if the wanted shape
 // is not free.
-func (p *Placer) PlaceShape(r Request) ([]data.NodeShare, bool) {
+func (p *Placer) placeShape(r Request) ([]data.NodeShare, bool) {
 	return p.commit(r, p.exact(r))
 }
 
@@ -255,7 +255,7 @@ func (p *Placer) loose(r Request) []part {
 		p.unhold(parts)
 		return nil
 	}
-	for n, w := range Spread(r.Config.Workers, room) {
+	for n, w := range spreadOver(r.Config.Workers, room) {
 		parts[n].workers = w
 	}
 	return parts
@@ -267,7 +267,7 @@ func (p *Placer) slots(i int, r Request) int {
 	if n.drained || n.gpuType != r.Config.GPUType {
 		return 0
 	}
-	return Slots(n.gpus, n.cpus, n.memory, r.Resources.Worker)
+	return slotsFor(n.gpus, n.cpus, n.memory, r.Resources.Worker)
 }
 
 // Take books the nodes of a job, by name.
@@ -341,7 +341,3 @@ func (p *Placer) Fragmentation() float64 {
 	}
 	return broken / math.Max(free, 1)
 }
-
-// ShapeOf returns the workers per node of a placement, most first, without nodes that
-// have only parameter servers.
-func ShapeOf(shares []data.NodeShare) data.Placement { return Sorted(data.PlacementOf(shares)) }

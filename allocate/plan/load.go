@@ -21,10 +21,10 @@ func Load(clusterFile, jobsFile string) (Problem, error) {
 		return func(i int) error {
 			var err error
 			if i == 0 {
-				pr.Cluster, err = data.LoadCluster(clusterFile)
+				pr.Cluster, err = data.Load(clusterFile, data.ReadCluster)
 				return err
 			}
-			f, err := data.LoadJobs(jobsFile)
+			f, err := data.Load(jobsFile, data.ReadJobs)
 			if err == nil {
 				pr.Jobs, pr.Tenants = f.Jobs, f.Tenants
 			}

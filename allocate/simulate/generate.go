@@ -60,8 +60,8 @@ type Generator struct {
 // GPU clusters show (Jeon et al., USENIX ATC 2019, section 2).
 func (g Generator) Jobs() ([]Job, error) {
 	switch {
-	case g.Count < 1 || g.Count > 10_000_000 || !(g.Hours > 0) || !(g.MedianSeconds >= 1):
-		return nil, errors.New("a workload wants at least one job, and hours and a median of at least a second")
+	case g.Count < 1 || g.Count > 10_000_000 || !(g.Hours > 0 && g.Hours <= 1e6) || !(g.MedianSeconds > 0 && g.MedianSeconds <= 1e9):
+		return nil, errors.New("a workload wants at least one job, at most a million hours, and a median of up to 32 years")
 	case !(g.Diurnal >= 0 && g.Diurnal <= 1) || !(g.TailShare >= 0 && g.TailShare <= 1) || !(g.Sigma >= 0 && g.Sigma <= 10):
 		return nil, errors.New("swing and tail want a share from 0 to 1, and sigma a number from 0 to 10")
 	case !(g.Failing >= 0 && g.Unconverged >= 0 && g.Failing+g.Unconverged <= 1) || g.Tenants < 0:

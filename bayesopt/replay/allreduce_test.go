@@ -63,7 +63,7 @@ func efficiency(tb testing.TB, dir, job string) func(float64) float64 {
 		for _, r := range name[strings.LastIndex(name, "h")+1:] {
 			batch = 10*batch + float64(r-'0')
 		}
-		curve, _, err := data.LoadCurve(f)
+		curve, _, err := data.LoadTable(f, data.ReadCurve)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -13,18 +13,13 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-func newDocs() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:    "docs",
-		Hidden: true, // for who releases knee
-		Short:  "Write the manual",
-		RunE:   func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(&cobra.Command{
+func newMan() *cobra.Command {
+	return &cobra.Command{
 		Use:     "man DIR",
+		Hidden:  true, // for who releases knee
 		Short:   "Write man pages, one for every command",
 		Long:    `man writes the texts of --help as man pages. The same build writes the same bytes.`,
-		Example: "  knee docs man ~/.local/share/man/man1",
+		Example: "  knee man ~/.local/share/man/man1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
@@ -33,8 +28,7 @@ func newDocs() *cobra.Command {
 			cmd.Root().DisableAutoGenTag = true // it holds the date
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
 		},
-	})
-	return cmd
+	}
 }
 
 type build struct {

@@ -87,7 +87,7 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	f.addShared(cmd)
 	bounded(cmd, &f.hysteresis, "hysteresis", "least gain of changing a running job, in seconds beyond its restart", data.Seconds())
 	bounded(cmd, &f.restart, "restart-seconds", "cost of a restart (default: as in jobs.yaml)", data.Seconds())
-	named(cmd, &f.sizes, "sizes", "all", "numbers of workers (nodes: powers of two, then whole nodes)", plan.SizeSets())
+	oneOf(cmd, &f.sizes, "sizes", "numbers of workers (nodes: powers of two, then whole nodes)", plan.SizeSets()...)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.apart, "apart", false, "no node is shared by two jobs that span nodes")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned")

@@ -13,6 +13,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/hostlist"
 	"knee/plots"
 )
@@ -116,7 +117,7 @@ func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 }
 
 func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
-	more, err := data.LoadJobs(file)
+	more, err := data.Load(file, data.ReadJobs)
 	if err != nil {
 		return pr, err
 	}
@@ -128,7 +129,7 @@ func moreJobs(pr plan.Problem, file string) (plan.Problem, error) {
 }
 
 func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
-	more, err := data.LoadCluster(file)
+	more, err := data.Load(file, data.ReadCluster)
 	if err != nil {
 		return pr, err
 	}
@@ -145,10 +146,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 	for _, name := range names {
 		at := slices.IndexFunc(made.Jobs, func(j data.PlannedJob) bool { return j.Name == name })
 		if at < 0 {
-			var known []string
-			for _, j := range made.Jobs[:min(len(made.Jobs), 20)] {
-				known = append(known, j.Name)
-			}
+			known, _ := grouped.By(made.Jobs[:min(len(made.Jobs), 20)], func(j data.PlannedJob) string { return j.Name })
 			return &data.UnknownError{What: "job", Name: name, Known: known}
 		}
 		j := made.Jobs[at]
@@ -188,15 +186,9 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	if err != nil {
 		return err
 	}
-	solved := func(v *float64) any {
-		if v == nil {
-			return nil
-		}
-		return *v
-	}
 	t := newTable("kind,name,price,one_more,one_less,worth,place_costs,surplus")
 	for _, p := range made.Prices {
-		t.add("gpu", p.GPUType, p.PerGPU, solved(p.OneMore), solved(p.OneLess), "", "", "")
+		t.add("gpu", p.GPUType, p.PerGPU, orNil(p.OneMore), orNil(p.OneLess), "", "", "")
 	}
 	jobs := slices.DeleteFunc(slices.Clone(made.Jobs), func(j data.PlannedJob) bool { return j.Worth == nil })
 	slices.SortStableFunc(jobs, func(x, y data.PlannedJob) int { return cmp.Compare(x.Worth.Surplus, y.Worth.Surplus) })

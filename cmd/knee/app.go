@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +48,9 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(misused(cmd, cmd.ValidateRequiredFlags()), misused(cmd, cmd.ValidateFlagGroups()), distinct(cmd, args))
+		},
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -65,7 +72,7 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 			}
 			return usageError("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 		}
-		return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
+		return misused(cmd, err)
 	})
 	root.AddGroup(
 		&cobra.Group{ID: "start", Title: "To start:"},
@@ -83,18 +90,28 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	add("measure", newProfile(a), newRead(a), newSuggest(a), newBench(a))
 	add("model", newFit(a), newValidate(a), newPredict(a), newPlot(a), newReport(a))
 	add("share", newCluster(a), newJobs(a), newAllocate(a), newExport(a), newApply(a), newOperate(a), newShard(a), newCheck(a), newSimulate(a), newPairs(a))
-	root.AddCommand(newDocs(), newVersion(a), newTrain(a), newGuard())
+	root.AddCommand(newMan(), newVersion(a), newTrain(a), newGuard())
+	root.InitDefaultCompletionCmd()
 	complete(root)
 	return root
 }
 
-// complete gives a command and those below it the number of arguments that their
-// use shows, unless they have their own rule, and writes defaults of lists and maps
-// plainly, which pflag shows as [] and [1.000000].
+// complete gives a command and those below it the number of arguments that their use
+// shows, unless they have their own rule, lets the shell complete these by their
+// extension, and writes defaults of lists and maps plainly, which pflag shows as [] and
+// [1.000000].
 func complete(cmd *cobra.Command) {
-	if cmd.Args == nil && cmd.HasParent() {
-		cmd.Args = argsOf(cmd.Use)
+	rule := cmd.Args
+	if rule == nil {
+		rule = argsOf(cmd.Use)
 	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error { return misused(cmd, rule(cmd, args)) }
+	_, rest, _ := strings.Cut(cmd.Use, " ")
+	argument, _, _ := strings.Cut(rest, " ")
+	if of := strings.Trim(filepath.Ext(strings.TrimRight(argument, ".]")), "."); of != "" {
+		cmd.ValidArgsFunction = cobra.FixedCompletions([]string{of, "gz"}, cobra.ShellCompDirectiveFilterFileExt)
+	}
+	_ = cmd.MarkFlagDirname("dir") // an error where there is none
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if kind := f.Value.Type(); kind == "float64Slice" || kind == "stringToString" {
 			f.DefValue = strings.TrimSuffix(strings.Trim(f.DefValue, "[]"), ".000000")
@@ -124,6 +141,42 @@ func argsOf(use string) cobra.PositionalArgs {
 	return cobra.ExactArgs(1)
 }
 
+// misused makes an error of cobra about a command line a [usageError].
+func misused(cmd *cobra.Command, err error) error {
+	if err == nil || is[exitError](err) {
+		return err
+	}
+	return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
+}
+
+// distinct refuses a command line that names a file twice: its rows would count twice,
+// or an output would replace an input.
+func distinct(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		args = args[:dash] // a training command follows
+	}
+	named := slices.Clone(args)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			named = append(named, list.GetSlice()...)
+		} else if f.Name != "job" && f.Name != "beside" { // whose own error says more
+			named = append(named, f.Value.String())
+		}
+	})
+	var files []fs.FileInfo
+	for _, path := range named {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return os.SameFile(f, info) }) {
+			return badFile(path, "the same file twice", "each input once, and an output of another name")
+		}
+		files = append(files, info)
+	}
+	return nil
+}
+
 func (a *app) warn(warnings ...string) {
 	for _, w := range warnings {
 		fmt.Fprintln(a.stderr, term.Hanging(a.stderr, "warning: "+data.Visible(strings.ReplaceAll(w, "\n", "; "), 4000)))
@@ -137,15 +190,7 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
-// logger writes log lines, in place of a progress bar, where stderr is no terminal.
-func (a *app) logger() *slog.Logger {
-	if a.quiet {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(slog.NewTextHandler(a.stderr, nil))
-}
-
-func (a *app) progress() *term.Progress { return term.New(a.stderr, a.logger(), a.quiet) }
+func (a *app) progress() *term.Progress { return term.New(a.stderr, a.quiet) }
 
 // rows loads the measurements of several files, of one job or, without a name,
 // of all.
@@ -155,7 +200,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 		if strings.HasSuffix(file, ".json") {
 			return nil, badFile(file, "a JSON file", "a CSV of measurements")
 		}
-		more, warnings, err := how.Load(file)
+		more, warnings, err := data.LoadTable(file, how.Read)
 		if err != nil {
 			return nil, err
 		}
@@ -165,11 +210,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 	if job == "" || len(ms) == 0 {
 		return ms, nil
 	}
-	jobs, of := grouped.By(ms, func(m data.Measurement) string { return m.Job })
-	if of[job] == nil {
-		return nil, badFile(strings.Join(files, ", "), "no measurement of "+job, "one of "+strings.Join(jobs, ", "))
-	}
-	return of[job], nil
+	return one(ms, func(m data.Measurement) string { return m.Job }, "job", job, strings.Join(files, ", "))
 }
 
 // one returns the elements of a file with the name that was given, by default those
@@ -201,7 +242,7 @@ func (a *app) curves(file string) ([]data.CurvePoint, error) {
 	if file == "" {
 		return nil, nil
 	}
-	points, warnings, err := data.LoadCurve(file)
+	points, warnings, err := data.LoadTable(file, data.ReadCurve)
 	a.warn(warnings...)
 	return points, err
 }

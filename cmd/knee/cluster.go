@@ -29,7 +29,7 @@ of the current context, or the Slurm cluster whose login node this is.`,
   knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check != "" {
-				c, err := data.LoadCluster(check)
+				c, err := data.Load(check, data.ReadCluster)
 				if err != nil {
 					return err
 				}
@@ -58,6 +58,7 @@ of the current context, or the Slurm cluster whose login node this is.`,
 	priced(cmd, &prices)
 	formatFlag(cmd, &out, "yaml")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
+	cmd.MarkFlagsMutuallyExclusive("check", "price")
 	return cmd
 }
 
@@ -65,9 +66,10 @@ func (a *app) printCluster(c *data.Cluster, out format) error {
 	if out == "yaml" {
 		return data.WriteCluster(a.stdout, c)
 	}
-	t := newTable("node,gpu_type,gpus,cpus,memory,price_per_hour,drained")
+	t := newTable("name,gpu_type,gpus,cpus,memory_bytes,price_per_hour,drained", "name,gpu_type,gpus,cpus,memory,price_per_hour,drained")
 	for _, n := range c.Nodes {
-		t.add(n.Name, n.GPUType, n.GPUs, n.CPUs, data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
+		t.add(n.Name, n.GPUType, n.GPUs, orEmpty(n.CPUs), orEmpty(float64(n.Memory)), n.PricePerHour, n.Drained)
+		t.people.add(n.Name, n.GPUType, n.GPUs, orEmpty(n.CPUs), data.FormatQuantity(n.Memory), dollars(n.PricePerHour), n.Drained)
 	}
 	return out.print(a.stdout, c, t)
 }

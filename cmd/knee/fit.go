@@ -34,8 +34,8 @@ its convergence and statistical efficiency. model.json holds all that knee
 predict, plot and allocate need.
 
 It prints the parameters with 90 % intervals; how well every family predicts
-each measurement from the others, and large configurations from small ones; and
-which measurement would narrow the predictions most.
+each measurement from the others, and large configurations from small ones, in
+percent; and which measurement would narrow the predictions most.
 
 Measurements on one node say nothing of the network between nodes. Give what you
 know: --cluster, models of other jobs on the same machines, or --interconnect,
@@ -79,7 +79,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			if err != nil {
 				return err
 			}
-			if err := curve.add(a, m, points); err != nil {
+			if err := curve.add(cmd, a, m, points); err != nil {
 				return err
 			}
 			bar.Busy("holding measurements out of every family")
@@ -128,15 +128,15 @@ const mostRepeats = 100
 
 // curveFlags name training curves and describe their run.
 type curveFlags struct {
-	file, family, reach            string
+	file, family                   string
+	reach                          convergence.Reach
 	initialBatch, planned, dataset float64
 	milestones                     []float64
 	finished                       []string
 }
 
 func (f *curveFlags) register(cmd *cobra.Command) {
-	fl := cmd.Flags()
-	fl.StringVar(&f.file, "curve", "", "training curves, for convergence and efficiency")
+	fileFlag(cmd, &f.file, "curve", "training curves, for convergence and efficiency", "csv", "gz")
 	bounded(cmd, &f.initialBatch, "initial-batch", "global batch at efficiency 1 (default: the smallest in the curves)", positive("samples"))
 	bounded(cmd, &f.dataset, "dataset", "samples of an epoch, for curves without steps", positive("samples"))
 	f.registerRun(cmd)
@@ -148,15 +148,17 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
 	bounded(cmd, &f.planned, "planned-epochs", "planned length of the run", positive("epochs"))
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs with a cut of the learning rate, such as 30,60")
-	fl.StringVar(&f.reach, "reach", "", "what meets a target: first or smooth (default: by the data)")
+	choose(cmd, &f.reach, "reach", "what meets a target: first or smooth (default: by the data)", string(convergence.First), string(convergence.Smooth))
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")
 }
 
-// add fits the convergence of a model, if there is a curve.
-func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
+// add fits the convergence of a model to the curves of its job, if there are any.
+func (f *curveFlags) add(cmd *cobra.Command, a *app, m *fit.Model, points []data.CurvePoint) error {
 	if f.file == "" {
-		if len(f.finished) > 0 || f.planned != 0 || f.dataset != 0 || len(f.milestones) > 0 {
-			return usageError("--finished-run, --planned-epochs, --dataset and --milestones: want --curve with them")
+		for _, flag := range []string{"initial-batch", "dataset", "curve-family", "planned-epochs", "milestones", "reach", "finished-run"} {
+			if cmd.Flags().Changed(flag) {
+				return usageError("--%s: want --curve with it", flag)
+			}
 		}
 		return nil
 	}
@@ -164,11 +166,21 @@ func (f *curveFlags) add(a *app, m *fit.Model, points []data.CurvePoint) error {
 	if err != nil {
 		return err
 	}
-	return m.AddCurve(points, data.Batch{Initial: f.initialBatch}, s)
+	other := func(p data.CurvePoint) bool { return p.Job != "" && p.Job != m.Job() }
+	if kept := slices.DeleteFunc(slices.Clone(points), other); len(kept) > 0 {
+		points = kept
+	}
+	if err := m.AddCurve(points, data.Batch{Initial: f.initialBatch}, s); err != nil {
+		return fmt.Errorf("%s: %w", f.file, err)
+	}
+	return nil
 }
 
 func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
-	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Dataset: f.dataset, Milestones: f.milestones, Reach: convergence.Reach(f.reach)}
+	s := convergence.Settings{Family: f.family, PlannedEpochs: f.planned, Dataset: f.dataset, Milestones: f.milestones, Reach: f.reach}
+	if i := slices.IndexFunc(f.milestones, func(m float64) bool { return !(m > 0) }); i >= 0 {
+		return s, badFile("--milestones", fmt.Sprint(f.milestones[i]), "epochs above 0")
+	}
 	for _, path := range f.finished {
 		run, err := a.curves(path)
 		if err != nil {

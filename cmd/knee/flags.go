@@ -36,7 +36,12 @@ func (c choice[S]) Set(s string) error {
 // oneOf adds a flag that takes one of names, by default the first.
 func oneOf[S ~string](cmd *cobra.Command, to *S, flag, usage string, names ...string) {
 	*to = S(names[0])
-	cmd.Flags().Var(choice[S]{to, names, "string"}, flag, usage+": "+strings.Join(names, ", "))
+	choose(cmd, to, flag, usage+": "+strings.Join(names, ", "), names...)
+}
+
+// choose adds a flag that takes one of names, by default what it is now.
+func choose[S ~string](cmd *cobra.Command, to *S, flag, usage string, names ...string) {
+	cmd.Flags().Var(choice[S]{to, names, "string"}, flag, usage)
 	completes(cmd, flag, names)
 }
 
@@ -203,7 +208,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.Once, "once", false, "never repeat a measurement")
 	f.TargetRegret = 0.05
 	bounded(cmd, &f.TargetRegret, "target-regret", "stop when a result better by this share is improbable", data.Bounds{Max: .999, Want: "a share from 0 to less than 1"})
-	cmd.Flags().StringVar(&f.warm, "warm-start", "", "model.json of a similar job")
+	fileFlag(cmd, &f.warm, "warm-start", "model.json of a similar job", "json", "gz")
 }
 
 // load loads the model of --warm-start.

@@ -227,6 +227,7 @@ of them is the straggler.`,
 			if err != nil {
 				return err
 			}
+			res.Workers, res.Drift = append([]check.Worker{}, res.Workers...), append([]driftOf{}, res.Drift...) // [], not null
 			if err := out.print(a.stdout, res, res.table()); err != nil {
 				return err
 			}
@@ -247,8 +248,8 @@ of them is the straggler.`,
 
 // checkResult is the JSON that check prints.
 type checkResult struct {
-	Workers []check.Worker `json:"workers,omitempty"`
-	Drift   []driftOf      `json:"drift,omitempty"`
+	Workers []check.Worker `json:"workers"`
+	Drift   []driftOf      `json:"drift"`
 }
 
 // driftOf is the drift of one configuration.
@@ -323,6 +324,9 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 			return res, fmt.Errorf("%s: %w", row.Source, err)
 		}
 	}
+	if len(res.Drift) == 0 {
+		return res, badFile(file, "no measurement with status ok", "one to compare with the model")
+	}
 	return res, nil
 }
 
@@ -381,7 +385,7 @@ func (f checkFlags) config(workers int) (data.Config, error) {
 
 func (r checkResult) table() *table {
 	if len(r.Workers) == 0 && len(r.Drift) > 0 {
-		t := newTable("config,measured_s,predicted_s,lo,hi,change,refit")
+		t := newTable("config,measured_s,predicted_s,predicted_lo_s,predicted_hi_s,change,refit")
 		for _, d := range r.Drift {
 			t.add(d.Config, d.Measured, d.Predicted.Mean, d.Predicted.Lo, d.Predicted.Hi, d.Change, d.Refit)
 		}

@@ -93,7 +93,7 @@ func exitCode(stderr io.Writer, err error) int {
 	case is[*plan.Infeasible](err), is[*predict.NoneFitsError](err), is[*predict.NoLayoutError](err):
 		return exitInfeasible
 	case is[*data.InputError](err), is[*data.UnknownError](err), errors.Is(err, fit.ErrNoCurve), errors.Is(err, fit.ErrEpochs),
-		errors.Is(err, fs.ErrNotExist), isCobraUsage(err):
+		errors.Is(err, fs.ErrNotExist):
 		return exitBadInput
 	}
 	return exitFailed
@@ -103,18 +103,6 @@ func exitCode(stderr io.Writer, err error) int {
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
-}
-
-// isCobraUsage recognises cobra's own errors about a wrong command line by their
-// text, as they have no type.
-func isCobraUsage(err error) bool {
-	for _, start := range []string{"unknown command", "accepts ", "requires at least", "required flag",
-		"if any flags in the group", "at least one of the flags"} {
-		if strings.HasPrefix(err.Error(), start) {
-			return true
-		}
-	}
-	return false
 }
 
 // interrupts ends a command on signals. A command that can be drained finishes

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +83,14 @@ func orEmpty(v float64) any {
 	return v
 }
 
+// orNil is the cell of a figure that may not be known.
+func orNil(v *float64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
+
 // print writes a result in the wanted format: v for JSON, t for the others.
 func (f format) print(w io.Writer, v any, t *table) error {
 	figure := exact
@@ -94,6 +103,9 @@ func (f format) print(w io.Writer, v any, t *table) error {
 	}
 	switch {
 	case f == "json":
+		if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+			v = []any{} // not null
+		}
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		e.SetEscapeHTML(false)

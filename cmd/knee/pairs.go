@@ -38,7 +38,7 @@ measures a pair, knee simulate --packed takes the table.`,
 					c.Rows, 100*c.Error, 100*c.Rival, 100*c.Covered)
 			}
 			res := predictPairs(rows)
-			t := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,fits", "application,beside,gpu_type,share,90 %,fits")
+			t := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,p_fits", "application,beside,gpu_type,share,90 %,fits")
 			for _, p := range res {
 				t.add(p.Application, p.Beside, p.GPUType, p.Workers, p.Share.Mean, p.Share.Lo, p.Share.Hi, p.Fits)
 				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), part(p.Fits))
@@ -57,7 +57,7 @@ type predictedPair struct {
 	GPUType     string        `json:"gpu_type"`
 	Workers     int           `json:"workers,omitempty"`
 	Share       data.Estimate `json:"share"`
-	Fits        float64       `json:"fits"`
+	Fits        float64       `json:"p_fits"`
 }
 
 // predictPairs predicts the pairs of the jobs of a table that were not measured.

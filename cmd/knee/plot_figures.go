@@ -288,7 +288,7 @@ func (a *app) allocationPlot() *cobra.Command {
 		"  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
 		func(files []string) (*data.Plan, error) { return data.Load(files[0], data.ReadPlan) },
 		func(plan *data.Plan) (*plots.Chart, error) {
-			c, err := data.LoadCluster(cluster)
+			c, err := data.Load(cluster, data.ReadCluster)
 			if err != nil {
 				return nil, err
 			}

@@ -15,17 +15,18 @@ import (
 )
 
 type predictFlags struct {
-	at, workers, ps, gpuType, mode string
-	localBatch, initial, maxBatch  float64
-	steps, target, delta, budget   float64
-	deadline                       string
-	confident, accumulation        bool
-	price                          priceFlag
-	knobs                          knobFlag
-	whatIf, size                   string
-	best                           bool
-	top, perNode                   int
-	globalBatch                    float64
+	at, workers, ps, gpuType      string
+	mode                          data.Mode
+	localBatch, initial, maxBatch float64
+	steps, target, delta, budget  float64
+	deadline                      string
+	confident, accumulation       bool
+	price                         priceFlag
+	knobs                         knobFlag
+	whatIf, size                  string
+	best                          bool
+	top, perNode                  int
+	globalBatch                   float64
 }
 
 func newPredict(a *app) *cobra.Command {
@@ -43,9 +44,10 @@ to reach it. Predictions outside the measured range are marked.
   --deadline, --budget   the best configuration within them, or the nearest
   --best                 the fastest layouts (tp × pp × dp, micro-batch, sharding,
                          recomputation) that fit in memory, and why others lose
-  --what-if              the speedup of a change: a link twice as fast
-                         (inter_node=0.5x), perfect overlap (overlap=max), reduction
-                         inside nodes first (hierarchical), a faster GPU (compute=0.5x)
+  --what-if              the speedup of changes, all of them together: a link twice
+                         as fast (inter_node=0.5x), perfect overlap (overlap=max),
+                         reduction inside nodes first (hierarchical), a faster GPU
+                         (compute=0.5x)
   --model                the size of a transformer: with MODEL.json of other sizes for
                          its speed, without for its memory alone
 
@@ -112,11 +114,11 @@ given. A knob of the study has the value measured most unless --knob lists other
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.at, "at", "", "CSV of configurations, columns as in measurements.csv")
+	fileFlag(cmd, &f.at, "at", "CSV of configurations, columns as in measurements.csv", "csv", "gz")
 	fl.StringVar(&f.workers, "workers", "", workersUsage)
 	fl.StringVar(&f.ps, "ps", "", "parameter servers (default: those measured)")
 	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: all measured)")
-	fl.StringVar(&f.mode, "mode", "", "allreduce, ps-sync or ps-async (default: all measured)")
+	choose(cmd, &f.mode, "mode", "allreduce, ps-sync or ps-async (default: all measured)", string(data.AllReduce), string(data.PSSync), string(data.PSAsync))
 	bounded(cmd, &f.localBatch, "local-batch", "samples per worker (default: the best)", positive("samples per worker"))
 	bounded(cmd, &f.initial, "initial-batch", "global batch at efficiency 1 (default: the model's)", positive("samples"))
 	bounded(cmd, &f.maxBatch, "max-batch", "largest global batch allowed (default: the model's)", positive("samples"))
@@ -128,7 +130,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	bounded(cmd, &f.budget, "budget", "US$ to reach the goal with", positive("US$"))
 	fl.BoolVar(&f.confident, "confident", false, "meet deadline and budget at the bad end of the interval")
 	fl.Func("knob", "`values` of a knob (default: measured most); may be repeated", f.knobs.set)
-	fl.StringVar(&f.whatIf, "what-if", "", "changes: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
+	fl.StringVar(&f.whatIf, "what-if", "", "joint changes: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
 	f.top = 5
 	bounded(cmd, &f.top, "top", "layouts to list", atLeast(1))
@@ -138,7 +140,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
 	for _, exclusive := range []string{
-		"at workers", "at local-batch global-batch", "at knob best", "at what-if deadline", "at accumulation local-batch",
+		"at workers", "at gpu-type", "at mode", "at ps", "at local-batch global-batch", "at knob best", "at what-if deadline", "at accumulation local-batch",
 		"best what-if", "best local-batch", "best deadline", "best budget", "best accumulation",
 		"what-if budget", "what-if global-batch", "steps target-loss delta",
 	} {
@@ -148,11 +150,6 @@ given. A knob of the study has the value measured most unless --knob lists other
 }
 
 func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
-	if f.mode != "" {
-		if _, err := data.ParseMode(f.mode); err != nil {
-			return nil, usageError("%w", err)
-		}
-	}
 	if err := f.knobs.check(m); err != nil {
 		return nil, err
 	}
@@ -167,7 +164,7 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 	var all []data.Config
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
-			if f.gpuType != "" && f.gpuType != gpu || f.mode != "" && f.mode != string(mode) {
+			if f.gpuType != "" && f.gpuType != gpu || f.mode != "" && f.mode != mode {
 				continue
 			}
 			workers, servers := predict.Sizes(m, gpu, mode)
@@ -190,7 +187,7 @@ func (f predictFlags) configs(m *fit.Model) ([]data.Config, error) {
 		return nil, usageError("--ps %s: want a mode with parameter servers, ps-sync or ps-async; the prediction is for %s", f.ps, all[0].Kind())
 	}
 	if len(all) == 0 {
-		return nil, usageError("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+f.mode), measuredKinds(m))
+		return nil, usageError("the model has no measurement of %s; it has %s", strings.TrimSpace(f.gpuType+" "+string(f.mode)), measuredKinds(m))
 	}
 	return all, nil
 }
@@ -199,10 +196,10 @@ func measuredKinds(m *fit.Model) string {
 	var kinds []string
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
-			kinds = append(kinds, gpu+" "+string(mode))
+			kinds = append(kinds, data.Config{GPUType: gpu, Mode: mode}.Kind())
 		}
 	}
-	return strings.Join(kinds, ", ")
+	return strings.Join(kinds, "; ")
 }
 
 func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error {
@@ -213,10 +210,12 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	a.warn(warnings...)
 	cs := make([]data.Config, len(configs))
 	for i, c := range configs {
-		cs[i] = c.Config
-		if cs[i].Job == "" {
+		if cs[i] = c.Config; cs[i].Job == "" {
 			cs[i].Job = p.Model.Job()
 		}
+	}
+	if i := slices.IndexFunc(cs, func(c data.Config) bool { return c.Job != p.Model.Job() }); i >= 0 {
+		a.warn(fmt.Sprintf("%s: job %q is predicted by the model of job %q", configs[i].Source, cs[i].Job, p.Model.Job()))
 	}
 	answers, err := p.AtAll(cs)
 	if row, ok := errors.AsType[*predict.RowError](err); ok {
@@ -225,7 +224,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	if err != nil {
 		return err
 	}
-	return a.printAnswers(rowsOf(answers), answers, f, out)
+	return a.printAnswers(answers, f, out)
 }
 
 // predictSweep predicts every configuration and names the knee of each curve.
@@ -235,7 +234,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 		return err
 	}
 	all := slices.Concat(curves...)
-	if err := a.printAnswers(rowsOf(all), all, f, out); err != nil {
+	if err := a.printAnswers(all, f, out); err != nil {
 		return err
 	}
 	for _, curve := range curves {
@@ -275,8 +274,7 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	all := []predict.Answer{best}
-	if err := a.printAnswers(rowsOf(all)[0], all, f, out); err != nil {
+	if err := a.printAnswers([]predict.Answer{best}, f, out); err != nil {
 		return err
 	}
 	a.adviseRate(p.Model, best)

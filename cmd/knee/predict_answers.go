@@ -12,7 +12,6 @@ import (
 
 	"knee/data"
 	"knee/fit"
-	"knee/fit/memory"
 	"knee/predict"
 )
 
@@ -51,14 +50,13 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	return rows
 }
 
-// printAnswers prints v, the rows of answers, as JSON, or a table of the answers: in
-// CSV every figure in its own column, else estimates with their intervals. It warns of
-// those that may run out of memory.
-func (a *app) printAnswers(v any, answers []predict.Answer, f predictFlags, out format) error {
+// printAnswers prints answers: in CSV every figure in its own column, in tables
+// estimates with their intervals. It warns of those that may run out of memory.
+func (a *app) printAnswers(answers []predict.Answer, f predictFlags, out format) error {
 	a.warnUnfit(answers)
 	t := answerCSV(answers)
 	t.people = answersForPeople(answers, f)
-	return out.print(a.stdout, v, t)
+	return out.print(a.stdout, rowsOf(answers), t)
 }
 
 func (a *app) warnUnfit(answers []predict.Answer) {
@@ -111,10 +109,7 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 
 // kindWords names what the configurations of a curve share.
 func kindWords(c data.Config) string {
-	words := string(c.ModeOrDefault())
-	if c.GPUType != "" {
-		words = c.GPUType + ", " + words
-	}
+	words := c.Kind()
 	if c.PS > 0 {
 		words += fmt.Sprintf(", %d ps", c.PS)
 	}
@@ -150,24 +145,12 @@ func answerCSV(answers []predict.Answer) *table {
 			p.Throughput.Lo, p.Throughput.Hi, p.Goodput.Lo, p.Goodput.Hi)
 		configs = append(configs, c)
 	}
-	ofMemory := func(name string, of func(m *memory.Prediction, fits *float64) any) {
-		t.addColumn(name, func(i int) any {
-			if answers[i].Memory == nil {
-				return nil
-			}
-			return of(answers[i].Memory, answers[i].Fits())
-		})
-	}
+	rows := rowsOf(answers)
 	t.addColumn("p_reach", func(i int) any { return orEmpty(answers[i].Chance) })
-	ofMemory("peak_memory_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Mean) })
-	ofMemory("peak_memory_lo_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Lo) })
-	ofMemory("peak_memory_hi_bytes", func(m *memory.Prediction, _ *float64) any { return math.Round(m.Peak.Hi) })
-	ofMemory("p_fits", func(_ *memory.Prediction, fits *float64) any {
-		if fits == nil {
-			return ""
-		}
-		return *fits
-	})
+	t.addColumn("peak_memory_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Mean)) })
+	t.addColumn("peak_memory_lo_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Lo)) })
+	t.addColumn("peak_memory_hi_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Hi)) })
+	t.addColumn("p_fits", func(i int) any { return orNil(rows[i].Fits) })
 	t.addKnobs(configs)
 	return t
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -79,7 +78,12 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
 			}
-			if err := out.print(a.stdout, res.Measurements, measurementTable(res.Measurements)); err != nil {
+			if out == "csv" {
+				err = data.WriteMeasurements(a.stdout, res.Measurements)
+			} else {
+				err = out.print(a.stdout, res.Measurements, measurementTable(res.Measurements))
+			}
+			if err != nil {
 				return err
 			}
 			return anySuccess(res.Measurements, files.Logs)
@@ -165,23 +169,15 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 }
 
 func measurementTable(ms []data.Measurement) *table {
-	t := newTable("config,status,step_time_s,step_time_se_s,step_time_sd_s,steps,samples_per_s,start_seconds,wall_s,error",
-		"config,status,step_time ± 2 se,samples/s,start,took,error")
+	t := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, m.StepTime, m.StepTimeSE, m.StepTimeSD, m.Steps, m.Throughput(), m.StartSeconds, m.Wall, m.Error)
-			t.people.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
-			t.add(m.Config, m.Status, "", "", "", "", "", "", m.Wall, m.Error)
-			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}
 	}
 	return t
-}
-
-// stepTime is a measured step time with two standard errors.
-func stepTime(m data.Measurement) string {
-	return seconds(m.StepTime) + " ± " + seconds(2*m.StepTimeSE)
 }
 
 // trialProgress shows a running profile: on a terminal a bar with the ended
@@ -228,8 +224,7 @@ func lineOf(e profile.Event, width int) (name, line string) {
 	trial := fmt.Sprintf("trial %d, %s: ", e.Trial.ID, e.Trial.Config)
 	switch e.Kind {
 	case profile.TrialStarted:
-		config := e.Trial.Config.String() + ": "
-		return "trial started", config + strings.TrimPrefix(e.Suggestion.Reason, config)
+		return "trial started", e.Trial.Config.String() + ": " + e.Suggestion.Reason
 	case profile.TrialStepped:
 		return "measuring", trial + fmt.Sprintf("%d steps", e.Steps)
 	case profile.TrialRetried:
@@ -331,8 +326,8 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			return printSuggestions(a, out, unit(study), next)
 		},
 	}
-	cmd.Flags().StringVar(&history, "history", "", "measurements so far (CSV)")
-	cmd.Flags().StringVar(&curve, "curve", "", "training curves, for the objective goodput")
+	fileFlag(cmd, &history, "history", "measurements so far (CSV)", "csv", "gz")
+	fileFlag(cmd, &curve, "curve", "training curves, for the objective goodput", "csv", "gz")
 	how.add(cmd)
 	cmd.Flags().VarP(numberFlag[int]{&n, atLeast(1)}, "number", "n", "how many to suggest")
 	formatFlag(cmd, &out)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,17 +31,14 @@ var schedulers = []string{"kubernetes", "slurm"}
 // openQueue returns the queue of a scheduler, which calls audit with every command
 // that changes a job.
 func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
-	switch name {
-	case "slurm":
+	if name == "slurm" {
 		return slurmqueue.New(audit), nil
-	case "kubernetes":
-		client, err := kube.Load(kube.Settings{})
-		if err != nil {
-			return nil, err
-		}
-		return kubequeue.New(client, namespaces, audit), nil
 	}
-	return nil, badFile("scheduler", strconv.Quote(name), strings.Join(schedulers, " or "))
+	client, err := kube.Load(kube.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	return kubequeue.New(client, namespaces, audit), nil
 }
 
 // queueFlags name a queue and how its jobs are treated.
@@ -53,7 +49,7 @@ type queueFlags struct {
 
 // add adds the flags; that of the scheduler is called name.
 func (f *queueFlags) add(cmd *cobra.Command, name string) {
-	named(cmd, &f.scheduler, name, "", "scheduler", schedulers)
+	choose(cmd, &f.scheduler, name, "scheduler: "+strings.Join(schedulers, ", "), schedulers...)
 	fileFlag(cmd, &f.config, "config", "operate.yaml with rules, allow-list and limits", "yaml", "yml")
 	cmd.Flags().StringSliceVar(&f.namespaces, "namespace", nil, "Kubernetes namespaces, '*' for all (default: the context's)")
 	required(cmd, name)
@@ -84,7 +80,7 @@ whose it is, and whether it may be stopped and started again.
 The rules of an operate.yaml (--config) say which model belongs to which jobs
 and how much work they have; progress is read from their logs. Jobs with a rule
 and on the allow-list can be planned. Any other running job stays as it is in
-jobs.yaml; waiting jobs without a model are listed by -o table and -o json only.`,
+jobs.yaml; waiting jobs without a model are listed by the other formats only.`,
 		Example: `  knee jobs --from slurm -o table
   knee jobs --from slurm --config operate.yaml > jobs.yaml
   knee jobs --from kubernetes --namespace team-a,team-b -o json`,
@@ -170,7 +166,7 @@ The exit code is 0 if the queue is as the plan wants it, or would be.`,
 				return err
 			}
 			changes, err := f.run(cmd.Context(), a, p)
-			if changes != nil {
+			if changes != nil || err == nil {
 				err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
 			}
 			return cmp.Or(err, unmade(changes))

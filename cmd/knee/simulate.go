@@ -96,8 +96,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&in.workloads, "workload", nil, "workloads to replay (CSV)")
 	f.StringVar(&in.profiles, "profiles", "", "folder of measured profiles (allreduce/, training/)")
 	f.StringVar(&in.models, "models", "", "folder of models, one per application")
-	f.StringVar(&in.measurements, "measurements", "", "measurements of all applications (CSV)")
-	f.StringVar(&in.packed, "packed", "", "speeds of pairs of jobs on a GPU (CSV, native); others are predicted")
+	fileFlag(cmd, &in.measurements, "measurements", "measurements of all applications (CSV)", "csv", "gz")
+	fileFlag(cmd, &in.packed, "packed", "speeds of pairs of jobs on a GPU (CSV, native); others are predicted", "csv", "gz")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds")
 	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the application")
@@ -109,7 +109,8 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV of tenants to write")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
-	f.IntVar(&in.Parallel, "parallel", runtime.NumCPU(), "replays at a time")
+	in.Parallel = runtime.NumCPU()
+	bounded(cmd, &in.Parallel, "parallel", "replays at a time", atLeast(1))
 	in.Rescale, in.NodeRepair, in.CheckpointEvery = 1, 3600, 600
 	bounded(cmd, &in.Interval, "interval", "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute", data.Seconds())
 	bounded(cmd, &in.Restart, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30", data.Seconds())
@@ -182,15 +183,13 @@ func simulationTable(rows []compare.Row) *table {
 }
 
 func (in *simulateFlags) load(ctx context.Context, a *app) error {
-	for _, v := range in.loads {
-		if !(v > 0) || v > 1e6 {
-			return usageError("--load %v: want factors > 0", in.loads)
-		}
+	if slices.ContainsFunc(in.loads, func(v float64) bool { return !(v > 0) || v > 1e6 }) {
+		return usageError("--load %v: want factors > 0", in.loads)
 	}
 	if in.StopFree = in.scaling == stopFree; !in.StopFree {
 		in.Rescale = 0
 	}
-	cluster, err := data.LoadCluster(in.cluster)
+	cluster, err := data.Load(in.cluster, data.ReadCluster)
 	if err != nil {
 		return err
 	}
@@ -272,7 +271,7 @@ func (in *simulateFlags) loadService() (err error) {
 }
 
 func newSimulateGenerate(a *app) *cobra.Command {
-	var g simulate.Generator
+	g := simulate.Generator{Count: 160, Hours: 8, MedianSeconds: 900, Sigma: 1.2, TailShare: .05}
 	var mix, gpus []string
 	cmd := &cobra.Command{
 		Use:   "generate",
@@ -299,15 +298,15 @@ log-normal durations with a Pareto tail, applications and sizes by weight.`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&g.Count, "jobs", 160, "number of jobs")
-	f.Float64Var(&g.Hours, "hours", 8, "hours over which jobs arrive")
-	f.Float64Var(&g.Diurnal, "diurnal", 0, "daily swing of the rate of arrival, 0 to 1")
-	f.Float64Var(&g.MedianSeconds, "median", 900, "median duration in seconds")
-	f.Float64Var(&g.Sigma, "sigma", 1.2, "spread of the logarithm of durations")
-	f.Float64Var(&g.TailShare, "tail", 0.05, "share of jobs in the heavy tail")
-	f.Float64Var(&g.Failing, "failing", 0, "share of jobs that fail")
-	f.Float64Var(&g.Unconverged, "unconverged", 0, "share of jobs that do not converge")
-	f.IntVar(&g.Tenants, "tenants", 0, "number of tenants")
+	bounded(cmd, &g.Count, "jobs", "number of jobs", atLeast(1))
+	bounded(cmd, &g.Hours, "hours", "hours over which jobs arrive", positive("hours"))
+	bounded(cmd, &g.Diurnal, "diurnal", "daily swing of the rate of arrival, 0 to 1", shares())
+	bounded(cmd, &g.MedianSeconds, "median", "median duration in seconds", data.PositiveSeconds())
+	bounded(cmd, &g.Sigma, "sigma", "spread of the logarithm of durations", data.Bounds{Max: 10, Want: "a number from 0 to 10"})
+	bounded(cmd, &g.TailShare, "tail", "share of jobs in the heavy tail", shares())
+	bounded(cmd, &g.Failing, "failing", "share of jobs that fail", shares())
+	bounded(cmd, &g.Unconverged, "unconverged", "share of jobs that do not converge", shares())
+	bounded(cmd, &g.Tenants, "tenants", "number of tenants", atLeast(0))
 	f.StringSliceVar(&mix, "mix", []string{"job=1"}, "applications and their weights")
 	f.StringSliceVar(&gpus, "gpus", []string{"1=5", "2=2", "4=2", "8=1"}, "sizes and their weights")
 	f.Int64Var(&g.Seed, "seed", 1, "seed of random draws")

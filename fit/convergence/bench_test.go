@@ -36,7 +36,7 @@ func recordedRuns(tb testing.TB) []recordedRun {
 	name := regexp.MustCompile(`([^/]+)-batch(\d+)\.csv$`)
 	var runs []recordedRun
 	for _, f := range files {
-		points, _, err := data.LoadCurve(f)
+		points, _, err := data.LoadTable(f, data.ReadCurve)
 		if err != nil {
 			tb.Fatal(err)
 		}

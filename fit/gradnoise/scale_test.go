@@ -82,7 +82,7 @@ func TestRecordedRuns(t *testing.T) {
 		t.Skip("no training runs in the measured data")
 	}
 	for _, f := range files {
-		points, _, err := data.LoadCurve(f)
+		points, _, err := data.LoadTable(f, data.ReadCurve)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -306,7 +306,6 @@ func (m *Model) Architecture() data.Architecture {
 type Knob struct {
 	Name    string
 	Values  []string // measured, in order of appearance
-	Usual   string   // default of configurations: the most frequent value
 	Numeric bool
 }
 
@@ -322,7 +321,7 @@ func (m *Model) Knobs(gpuType string, mode data.Mode) []Knob {
 		if k.kind != ownKnob {
 			continue
 		}
-		ks = append(ks, Knob{k.name, k.values, k.usual, k.numeric})
+		ks = append(ks, Knob{k.name, k.values, k.numeric})
 	}
 	return ks
 }

@@ -66,10 +66,9 @@ func (s Status) String() string {
 
 // Result is where a minimisation ended.
 type Result struct {
-	X          []float64
-	Cost       float64 // half the squared length of the residuals at X
-	Iterations int
-	Status     Status
+	X      []float64
+	Cost   float64 // half the squared length of the residuals at X
+	Status Status
 }
 
 // Minimize finds a local minimum, starting from x0 (length Params), which it leaves
@@ -82,14 +81,14 @@ func Minimize(p Problem, x0 []float64, s Settings) Result {
 	}
 	lambda, grow := s.Lambda, 2.0
 	small := 0 // consecutive steps that hardly improved
-	for it := 1; it <= s.MaxIterations; it++ {
+	for range s.MaxIterations {
 		if !w.linearize() {
-			return w.result(it, NotFinite)
+			return w.result(NotFinite)
 		}
 		before := w.cost
 		for {
 			if lambda > 1e12 {
-				return w.result(it, Converged) // no step, however short, improves
+				return w.result(Converged) // no step, however short, improves
 			}
 			if w.try(lambda, s.MaxStep) {
 				lambda, grow = math.Max(lambda/3, 1e-12), 2
@@ -100,13 +99,13 @@ func Minimize(p Problem, x0 []float64, s Settings) Result {
 		}
 		if before-w.cost <= s.Tolerance*(before+1e-12) {
 			if small++; small == 2 {
-				return w.result(it, Converged)
+				return w.result(Converged)
 			}
 		} else {
 			small = 0
 		}
 	}
-	return w.result(s.MaxIterations, MaxIterations)
+	return w.result(MaxIterations)
 }
 
 // Jacobian returns the Rows×Params matrix of ∂r/∂x at x: by Problem.Jacobian if
@@ -205,8 +204,8 @@ func (w *walk) try(lambda, maxStep float64) bool {
 	return true
 }
 
-func (w *walk) result(it int, s Status) Result {
-	return Result{X: w.x, Cost: w.cost, Iterations: it, Status: s}
+func (w *walk) result(s Status) Result {
+	return Result{X: w.x, Cost: w.cost, Status: s}
 }
 
 func halfSquare(r []float64) float64 {

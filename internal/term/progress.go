@@ -29,13 +29,13 @@ type Progress struct {
 }
 
 // New returns a Progress that shows nothing yet, or nil if quiet is set.
-func New(w io.Writer, log *slog.Logger, quiet bool) *Progress {
+func New(w io.Writer, quiet bool) *Progress {
 	if quiet {
 		return nil
 	}
 	p := &Progress{w: w, begun: time.Now(), told: time.Now()}
-	if !Is(w) {
-		p.Log = log
+	if !isTerminal(w) {
+		p.Log = slog.New(slog.NewTextHandler(w, nil))
 	}
 	return p
 }
@@ -80,7 +80,7 @@ func (p *Progress) At(done, total int, what string) {
 		p.newBar(total, progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true))
 	}
 	p.bar.ChangeMax(total)
-	p.bar.Describe(beside(what, Width(p.w)))
+	p.bar.Describe(beside(what, widthOf(p.w)))
 	_ = p.bar.Set(done)
 }
 
@@ -89,7 +89,7 @@ const counted = 40
 
 // beside is as much of the text as a terminal's width leaves beside the bar, which
 // narrows to nothing for it: a line that wraps is not cleared.
-func beside(what string, width int) string { return Wrap(what, max(8, width-counted))[0] }
+func beside(what string, width int) string { return wrap(what, max(8, width-counted))[0] }
 
 // Say writes a line that stays, above the bar.
 func (p *Progress) Say(line string) {

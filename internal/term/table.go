@@ -19,8 +19,8 @@ type Table struct {
 
 // Write writes the table as wide as a terminal, else with one line a row.
 func (t *Table) Write(w io.Writer) error {
-	if Is(w) {
-		return t.wrapped(w, Width(w), Colourful())
+	if isTerminal(w) {
+		return t.wrapped(w, widthOf(w), colourful())
 	}
 	return t.wrapped(w, math.MaxInt32, false)
 }
@@ -41,7 +41,7 @@ const (
 func (t *Table) wrapped(w io.Writer, width int, bold bool) error {
 	var b strings.Builder
 	lines := func(margin, text string) {
-		for _, line := range Wrap(text, width-len(margin)) {
+		for _, line := range wrap(text, width-len(margin)) {
 			b.WriteString(margin + line + "\n")
 		}
 	}
@@ -62,9 +62,9 @@ func (t *Table) wrapped(w io.Writer, width int, bold bool) error {
 	for i, r := range t.Rows {
 		if t.Heads != nil && t.Heads[i] != head {
 			head = t.Heads[i]
-			writeCells(&b, []string{head}, []int{width}, bold, Wrap)
+			writeCells(&b, []string{head}, []int{width}, bold, wrap)
 		}
-		writeCells(&b, r, widths, false, Wrap)
+		writeCells(&b, r, widths, false, wrap)
 		if below != nil && below[i] != "" {
 			lines("    ", below[i])
 		}

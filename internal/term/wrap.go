@@ -11,10 +11,10 @@ import (
 // lines are indented to where the text of the line begins. If w is no terminal the
 // text is unchanged.
 func Hanging(w io.Writer, text string) string {
-	if !Is(w) {
+	if !isTerminal(w) {
 		return text
 	}
-	return hangingAt(text, Width(w))
+	return hangingAt(text, widthOf(w))
 }
 
 func hangingAt(text string, width int) string {
@@ -26,7 +26,7 @@ func hangingAt(text string, width int) string {
 		}
 		head := line[:textBegins(line)]
 		indent := max(2, len(head))
-		for i, part := range Wrap(line[len(head):], width-indent) {
+		for i, part := range wrap(line[len(head):], width-indent) {
 			if i > 0 {
 				head = strings.Repeat(" ", indent)
 			}
@@ -50,9 +50,9 @@ func textBegins(line string) int {
 	return begin
 }
 
-// Wrap breaks a text at blanks into lines of at most width columns. A longer word
+// wrap breaks a text at blanks into lines of at most width columns. A longer word
 // is broken at the end of the line.
-func Wrap(s string, width int) []string {
+func wrap(s string, width int) []string {
 	if uniseg.StringWidth(s) <= width {
 		return []string{s}
 	}

@@ -34,7 +34,7 @@ func TestWrapCountsColumns(t *testing.T) {
 		"训练任务 次":    {"训练", "任务", "次"},
 		"abcdefg h": {"abcd", "efg", "h"},
 	} {
-		if got := Wrap(in, 4); !slices.Equal(got, want) {
+		if got := wrap(in, 4); !slices.Equal(got, want) {
 			t.Errorf("%q in 4 columns becomes %q, want %q", in, got, want)
 		}
 	}

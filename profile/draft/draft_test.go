@@ -263,6 +263,10 @@ func TestDraftOfLayouts(t *testing.T) {
 			}
 		}
 		command := strings.Fields(tc.command)
+		login := draft.New(command, draft.Machine{GPUType: "cpu", Cores: 2}, dir).Text // without GPUs the command's workers count
+		if strings.Contains(tc.command, "per-node=8") && !strings.Contains(login, "tp: [1, 2, 4, 8]") {
+			t.Errorf("%s on a node without GPUs:\n%s", tc.command, login)
+		}
 		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, dir)
 		s := read(t, d.Text)
 		for _, w := range tc.want {

@@ -57,7 +57,7 @@ func (d *drafting) layout(slots int) (knobs []string) {
 		default:
 			most := int(p.value)
 			if name == "tp" || name == "pp" {
-				most = max(most, min(slots, d.perNode(slots)))
+				most = max(most, d.perNode(slots))
 			}
 			knobs = append(knobs, name+": ["+joined(doublings(most))+"]   # "+about[name])
 		}

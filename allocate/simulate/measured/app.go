@@ -82,8 +82,8 @@ func (a *App) complete() error {
 // initial batch.
 func (a *App) Progress(e int) float64 { return a.target[e] }
 
-// EpochAt is the epoch in which a progress lies, at most Epochs − 1.
-func (a *App) EpochAt(progress float64) int {
+// epochAt is the epoch in which a progress lies, at most Epochs − 1.
+func (a *App) epochAt(progress float64) int {
 	e := 0
 	for e < a.Epochs-1 && progress >= a.target[e+1] {
 		e++

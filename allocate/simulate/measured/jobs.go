@@ -48,7 +48,7 @@ func (p *Profiles) Truth(j *simulate.Job, c data.Config, done float64) (float64,
 	if t == nil {
 		return 0, fmt.Errorf("%s was not measured on %s", app.Name, c.GPUType)
 	}
-	return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.EpochAt(done/app.Initial))
+	return app.Goodput(t, c.Placement, agent.Choice{Local: c.LocalBatch, Accum: c.AccumSteps}, app.epochAt(done/app.Initial))
 }
 
 // Learner implements [simulate.Learner] with an agent per GPU type.
@@ -121,7 +121,7 @@ func (l *Learner) Observe(c data.Config, done float64) error {
 		return err
 	}
 	a.Observe(agent.Observation{Key: agent.Key{Nodes: len(c.Placement), Workers: c.Workers, Local: c.LocalBatch}, Step: step, Sync: sync})
-	sqr, variance := l.app.Gradient(c.GlobalBatch(), l.app.EpochAt(done/l.app.Initial))
+	sqr, variance := l.app.Gradient(c.GlobalBatch(), l.app.epochAt(done/l.app.Initial))
 	for _, a := range l.agents {
 		a.ObserveGradient(sqr, variance)
 	}
@@ -135,7 +135,7 @@ func (l *Learner) Left() float64 {
 		return work - l.done
 	}
 	progress := l.done / l.app.Initial
-	e := l.app.EpochAt(progress)
+	e := l.app.epochAt(progress)
 	from, to := l.app.Progress(e), l.app.Progress(e+1)
 	share := (float64(e) + (progress-from)/(to-from)) / float64(l.app.Epochs)
 	if share <= 0 {

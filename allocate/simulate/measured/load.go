@@ -48,7 +48,7 @@ func Load(dir string) (*Profiles, error) {
 	}
 	rates := filepath.Join(dir, "gavel", "isolated.csv")
 	if _, err := os.Stat(rates); err == nil {
-		if p.Rates, err = LoadRates(rates); err != nil {
+		if p.Rates, err = loadRates(rates); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +122,7 @@ func (p *Profiles) loadRuns(dir string) error {
 		if !ok {
 			return &data.InputError{Source: data.Source{File: file}, Found: "batch " + strconv.Quote(name[at+len("-batch"):]), Want: "a name <job>-batch<samples>.csv"}
 		}
-		points, warnings, err := data.LoadCurve(file)
+		points, warnings, err := data.LoadTable(file, data.ReadCurve)
 		if err != nil {
 			return err
 		}

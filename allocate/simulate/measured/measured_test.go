@@ -55,7 +55,7 @@ func TestProfiles(t *testing.T) {
 	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "lonely") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
-	if e0, e1, e2 := a.EpochAt(0), a.EpochAt(90), a.EpochAt(200); e0 != 0 || e1 != 1 || e2 != 1 {
+	if e0, e1, e2 := a.epochAt(0), a.epochAt(90), a.epochAt(200); e0 != 0 || e1 != 1 || e2 != 1 {
 		t.Errorf("epochs %d, %d, %d", e0, e1, e2)
 	}
 	if sqr, v := a.Gradient(20, 1); math.Abs(sqr-4.0/3) > 1e-12 || math.Abs(v-80.0/3) > 1e-12 {

@@ -26,11 +26,11 @@ type Rates struct {
 // Knows reports whether a job type was measured at all.
 func (r *Rates) Knows(job string) bool { return r.jobs[job] }
 
-// LoadRates reads a table of rates, columns gpu_type, job_type, scale_factor
+// loadRates reads a table of rates, columns gpu_type, job_type, scale_factor
 // (workers) and steps_per_s. The published table sums mini-batches over
 // workers that share the steps of a job, which is what its traces count.
 // Rows without speed could not run and are left out.
-func LoadRates(path string) (*Rates, error) {
+func loadRates(path string) (*Rates, error) {
 	r := &Rates{steps: map[rateKey]float64{}, jobs: map[string]bool{}}
 	err := simulate.EachRow(path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
 		key := rateKey{row.Text("job_type"), strings.ToLower(row.Text("gpu_type")), int(row.Required("scale_factor", data.Count(1)))}

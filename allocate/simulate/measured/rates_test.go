@@ -48,7 +48,7 @@ func FuzzLoadRates(f *testing.F) {
 	f.Add(rateHeader + "v100,A,A,,0,NaN\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		dir := write(t, map[string]string{"r.csv": in})
-		r, err := LoadRates(filepath.Join(dir, "r.csv"))
+		r, err := loadRates(filepath.Join(dir, "r.csv"))
 		if err != nil {
 			return
 		}
@@ -67,7 +67,7 @@ func TestRatesRefuse(t *testing.T) {
 		{rateHeader + "v100,A,A,,1,fast\n", `r.csv:2:steps_per_s: found "fast"`},
 		{rateHeader + "v100,A,A,,1,8\nv100,A,A,,1,9\n", `r.csv:3:job_type: found "A"`},
 	} {
-		_, err := LoadRates(filepath.Join(write(t, map[string]string{"r.csv": tt.in}), "r.csv"))
+		_, err := loadRates(filepath.Join(write(t, map[string]string{"r.csv": tt.in}), "r.csv"))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %s", err, tt.want)
 		}

@@ -26,7 +26,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 	for i, w := range workload {
 		a := m.apps[w.Application]
 		if a == nil {
-			return nil, w.Bad("application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.Names(), ", "))
+			return nil, w.Bad("application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.names(), ", "))
 		}
 		spec := a.spec(w, gang || w.Rigid)
 		layout := w.Layout

@@ -92,7 +92,7 @@ func (m *Models) Measure(file string, oracle bool) (warnings []string, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range m.Names() {
+	for _, name := range m.names() {
 		a := m.apps[name]
 		if a.measured, a.only = steps(a.model, by[name]); len(a.only) == 0 {
 			return nil, &data.InputError{Source: data.Source{File: file, Column: "job"}, Found: "no measurement of job " + name, Want: "some of every model"}
@@ -139,8 +139,8 @@ func key(c data.Config) string {
 	return fmt.Sprint(c.GPUType, c.ModeOrDefault(), c.Workers, c.PS, slices.Sorted(slices.Values(c.Placement)), c.LocalBatch, c.AccumSteps, c.Layout)
 }
 
-// Names lists the applications.
-func (m *Models) Names() []string { return slices.Sorted(maps.Keys(m.apps)) }
+// names lists the applications.
+func (m *Models) names() []string { return slices.Sorted(maps.Keys(m.apps)) }
 
 // goodput is the true one, in samples/s at initial-batch worth: of the model all but the
 // step time.
