@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,13 +132,14 @@ type Options struct {
 	Width, Height vg.Length // 0: the figure's own
 }
 
-// Apply changes a figure. It fails for a side below 5 cm or above 200 cm.
+// Apply changes a figure. It fails for a side below 5 cm or above 200 cm, and for a
+// height that leaves the data too little room beside title, legend and labels.
 func (o Options) Apply(fig Figure) error {
 	if o.Width == 0 && o.Height == 0 {
 		w, h := fig.Size()
 		o.Width, o.Height = w, h
-	} else if o.Width < 5*vg.Centimeter || o.Height < 5*vg.Centimeter || o.Width > 200*vg.Centimeter || o.Height > 200*vg.Centimeter {
-		return bad("size", fmt.Sprintf("%.3g × %.3g cm", o.Width/vg.Centimeter, o.Height/vg.Centimeter), "5 to 200 cm each way")
+	} else if small, large := min(o.Width, o.Height), max(o.Width, o.Height); !(small >= 5*vg.Centimeter && large <= 200*vg.Centimeter) {
+		return bad("size", o.size(), "5 to 200 cm each way")
 	}
 	switch f := fig.(type) {
 	case *Chart:
@@ -146,7 +148,15 @@ func (o Options) Apply(fig Figure) error {
 		f.Title = cmp.Or(o.Title, f.Title)
 		f.resize(o.Width, o.Height)
 	}
+	if _, height := fig.Size(); height > 1.001*o.Height {
+		return bad("size", o.size(), fmt.Sprintf("at least %.3g cm of height for title, legend and data", math.Ceil(float64(10*height/vg.Centimeter))/10))
+	}
 	return nil
+}
+
+// size writes width and height for an error.
+func (o Options) size() string {
+	return fmt.Sprintf("%.3g × %.3g cm", o.Width/vg.Centimeter, o.Height/vg.Centimeter)
 }
 
 // portableSVG makes an SVG look the same where Liberation Sans is not
