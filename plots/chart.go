@@ -58,7 +58,7 @@ func setFont(s *text.Style, to text.Style) {
 func (c *Chart) Size() (width, height vg.Length) {
 	tall := c.Height + 100*vg.Centimeter // the rest takes as much at any height
 	rest := tall - c.frame(draw.NewCanvas(&recorder.Canvas{}, c.Width, tall)).Size().Y
-	return c.Width, max(c.Height, rest+c.Height/4)
+	return c.Width, max(c.Height, rest*4/3)
 }
 
 // body is where the axes and their labels go: below header and legend.
@@ -218,7 +218,8 @@ func (p *Panels) resize(width, height vg.Length) {
 	head, was0 := p.header(width), p.header(was)
 	for _, c := range p.Charts {
 		if p.Rows {
-			c.Width, c.Height = width, c.Height*(height-head)/(all-was0)
+			_, h := c.Size()
+			c.Width, c.Height = width, h*(height-head)/(all-was0)
 		} else {
 			c.Width, c.Height = c.Width*width/was, height-head
 		}

@@ -135,9 +135,9 @@ type Options struct {
 // Apply changes a figure. It fails for a side below 5 cm or above 200 cm, and for a
 // height that leaves the data too little room beside title, legend and labels.
 func (o Options) Apply(fig Figure) error {
-	if o.Width == 0 && o.Height == 0 {
-		w, h := fig.Size()
-		o.Width, o.Height = w, h
+	given := o.Width != 0 || o.Height != 0
+	if !given {
+		o.Width, o.Height = fig.Size()
 	} else if small, large := min(o.Width, o.Height), max(o.Width, o.Height); !(small >= 5*vg.Centimeter && large <= 200*vg.Centimeter) {
 		return bad("size", o.size(), "5 to 200 cm each way")
 	}
@@ -148,7 +148,7 @@ func (o Options) Apply(fig Figure) error {
 		f.Title = cmp.Or(o.Title, f.Title)
 		f.resize(o.Width, o.Height)
 	}
-	if _, height := fig.Size(); height > 1.001*o.Height {
+	if _, height := fig.Size(); given && height > 1.001*o.Height {
 		return bad("size", o.size(), fmt.Sprintf("at least %.3g cm of height for title, legend and data", math.Ceil(float64(10*height/vg.Centimeter))/10))
 	}
 	return nil

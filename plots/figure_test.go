@@ -79,7 +79,7 @@ func TestFiguresSayWhatTheyShow(t *testing.T) {
 		"scalability":      {"resnet50-imagenet", "throughput (samples/s)", "workers", "knee: 7 workers", "90 % interval, predicted", "95 % interval, measured", "ideal linear scaling", "out of memory", "extrapolated"},
 		"scalability_log2": {"goodput (samples/s)", "64", "knee: 12 workers"},
 		"speed_workers":    {"speed (steps/s)", "workers", "2 ps", "8 ps"},
-		"speed_ps":         {"ps (parameter servers)", "16 workers"},
+		"speed_ps":         {"parameter servers", "16 workers"},
 		"convergence":      {"loss", "step", "target 0.48 at step 26.4k (23.1k to 33.9k)", "measured"},
 		"search":           {"throughput (samples/s)", "highest 3105", "highest: trial 17, 8 × a100, allreduce, batch 96", "highest so far", "out of memory", "failed"},
 		"allocation":       {"a01 (a100)", "bert-large", "cifar10, paused", "deepspeech2, 6 × t4 + 2 ps", "1 ps", "idle", "drained", "GPUs of the node"},

@@ -167,6 +167,18 @@ func TestDataHaveRoom(t *testing.T) {
 	if err := (Options{Width: nan, Height: nan}).Apply(c); err == nil {
 		t.Error("a size that is no number was accepted")
 	}
+	one := Allocation{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUs: 8}}}, Plan: &data.Plan{}}
+	low, err := NewAllocation(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := low.Size()
+	if err := (Options{}).Apply(low); err != nil {
+		t.Error(err)
+	}
+	if _, after := low.Size(); math.Abs(float64(after-before)) > 1e-6 {
+		t.Errorf("no options change the height of a figure from %g to %g points", before, after)
+	}
 	c.Width, c.Height = DefaultWidth, DefaultHeight
 	for range 60 {
 		c.explain(entry{label: "a further curve of the figure"})

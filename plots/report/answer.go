@@ -92,8 +92,8 @@ func (c choice) workers() string {
 	k := c.at().Config.Workers
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
 	switch {
-	case c.knee == c.last && c.last > 0:
-		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
+	case c.knee == c.last:
+		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}

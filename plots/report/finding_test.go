@@ -55,7 +55,21 @@ func TestTheKneeIsSoughtAmongWhatWasMeasured(t *testing.T) {
 	if got := all[0].at().Config.Workers; got != 8 {
 		t.Errorf("the knee is at %d workers, want 8, the most measured", got)
 	}
-	if got := all[0].workers(); !strings.Contains(got, "8 workers, the most measured") || !strings.Contains(got, "16 would bring") || !strings.Contains(got, "(extrapolated)") {
+	if got := all[0].workers(); !strings.Contains(got, "8 workers, the most within the measured range") || !strings.Contains(got, "16 would bring") || !strings.Contains(got, "(extrapolated)") {
 		t.Errorf("got %q", got)
+	}
+	// Of a single size nothing is known of a second worker.
+	one, err := fit.Fit(ms[:1], fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conditions, err = plots.Conditions(&predict.Predictor{Model: one}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = choose(conditions); err != nil {
+		t.Fatal(err)
+	}
+	if got := all[0].workers(); !strings.Contains(got, "the knee is there or beyond") || strings.Contains(got, "less than half") {
+		t.Errorf("measured on one worker only: %q", got)
 	}
 }
