@@ -164,6 +164,9 @@ func TestTooltips(t *testing.T) {
 	if !found {
 		t.Error("the measurement on 4 workers is under no pointer")
 	}
+	if figures, named := strings.Count(page, "<figure "), strings.Count(page, `role="img" aria-label="`)-strings.Count(page, `aria-label=""`); figures == 0 || named != figures {
+		t.Errorf("%d of %d figures have a text alternative", named, figures)
+	}
 	// Speed and batch are drawn where the answer is.
 	if n := strings.Count(page, ">the answer above<"); n != 2 {
 		t.Errorf("the answer is marked in %d figures; want 2", n)
