@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"image/color"
 	"io"
 	"math"
 	"path/filepath"
@@ -192,7 +193,8 @@ func portableSVG(svg []byte) []byte {
 // to its style, the style up to the weight, weight, size in px, and the text.
 var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+);[^"]*?font-size:([0-9.]+)px[^"]*">([^<]*)</text>`)
 
-// pdfText is a PDF canvas that accepts any text.
+// pdfText is a PDF canvas that accepts any text, and draws translucent colours as
+// the other canvases do.
 //
 // The PDF canvas of gonum/plot hands UTF-8 on as if it were Windows-1252 and
 // orders its fonts at random once there are two. pdfText encodes the text
@@ -200,6 +202,21 @@ var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+)
 type pdfText struct {
 	vg.Canvas
 	lost *[]rune // letters that cannot be written are added; may be nil
+}
+
+// SetColor implements [vg.Canvas]. The PDF canvas takes colours that are multiplied
+// by their opacity for plain ones, which would be far too dark.
+func (c pdfText) SetColor(col color.Color) {
+	c.Canvas.SetColor(plain(color.NRGBAModel.Convert(col).(color.NRGBA)))
+}
+
+// plain is a colour that is not multiplied by its opacity.
+type plain color.NRGBA
+
+// RGBA implements [color.Color].
+func (p plain) RGBA() (r, g, b, a uint32) {
+	r, g, b, _ = color.NRGBA{R: p.R, G: p.G, B: p.B, A: 0xff}.RGBA()
+	return r, g, b, 0x101 * uint32(p.A)
 }
 
 func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {

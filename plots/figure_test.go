@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 
 	"knee/data"
 )
@@ -207,6 +209,16 @@ func TestPDFHasNoClockAndKnownText(t *testing.T) {
 	}
 	if got, want := windows1252("8 × a100 – 5 ≤ 6 → 鳥"), "8 \xd7 a100 \x96 5 <= 6 -> ?"; got != want {
 		t.Errorf("windows1252 = %q; want %q", got, want)
+	}
+}
+
+// TestTranslucentColoursInPDF keeps the hue of ribbons: opacity does not darken it.
+func TestTranslucentColoursInPDF(t *testing.T) {
+	var seen recorder.Canvas
+	pdfText{Canvas: &seen}.SetColor(fade(palette[0], 0.2))
+	r, g, b, a := seen.Actions[0].(*recorder.SetColor).Color.RGBA()
+	if got := fmt.Sprintf("%02x%02x%02x of %02x", r>>8, g>>8, b>>8, a>>8); got != "0072b2 of 33" {
+		t.Errorf("the colour is %s; want 0072b2 of 33", got)
 	}
 }
 
