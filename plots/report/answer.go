@@ -281,7 +281,11 @@ func conditionTable(all []choice) *Table {
 	if priced {
 		unit = "US$"
 	}
-	t := newTable("condition", "#workers", "#local batch", "#goodput (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
+	rate := "goodput"
+	if all[0].Predictor.Model.NoiseScale() == nil {
+		rate = "throughput"
+	}
+	t := newTable("condition", "#workers", "#local batch", "#"+rate+" (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
 	for _, c := range all {
 		at := c.at()
 		most := 0

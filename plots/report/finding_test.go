@@ -59,6 +59,9 @@ func TestTheKneeIsSoughtAmongWhatWasMeasured(t *testing.T) {
 	if got := all[0].workers(); !strings.Contains(got, "8 workers, the most within the measured range") || !regexp.MustCompile(`16 would bring \+\d+ % speed \([-+]\d+ to \+\d+ %, extrapolated\)`).MatchString(got) {
 		t.Errorf("got %q", got)
 	}
+	if got := conditionTable(all).Columns[3].Name; got != "throughput (samples/s)" {
+		t.Errorf("without gradient statistics the table speaks of %s", got)
+	}
 	// Of a single size nothing is known of a second worker.
 	one, err := fit.Fit(ms[:1], fit.Settings{})
 	if err != nil {
