@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 
+	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -39,7 +40,6 @@ func NewAllocation(a Allocation) (*Chart, error) {
 	}
 	used := map[string]int{}
 	c := newChart(a.Title, a.Subtitle, "worker slots of the node", "")
-	c.Height = max(10, min(20, 1500/vg.Length(n)))*vg.Length(n) + 4*vg.Centimeter
 	var names []plot.Tick
 	row := map[string]int{}
 	widest := 1
@@ -76,23 +76,46 @@ func NewAllocation(a Allocation) (*Chart, error) {
 			}
 			cell := cells{row: n - 1 - k, from: from, to: to, servers: s.PS, beside: servers[s.Node], end: widest, job: j.Name, fill: seriesColor(i)}
 			c.add(cell.draw)
-			c.tooltips = append(c.tooltips, tooltip{float64(from+to) / 2, float64(cell.row), fmt.Sprintf("%s: %d workers and %d ps of %s", s.Node, s.Workers, s.PS, j.Name)})
+			c.tooltips = append(c.tooltips, tooltip{float64(from+to) / 2, float64(cell.row), fmt.Sprintf("%s: %s of %s", s.Node, share(s.Workers, s.PS), j.Name)})
 			if s.PS > 0 {
 				servers[s.Node]++
 				most = max(most, servers[s.Node])
 			}
 		}
 	}
-	extent{0, float64(widest)*(1+0.13*float64(most)) + 0.02}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 8, whole: true})
+	// Servers stand beside the widest node, where nothing is counted.
+	counts := plot.ConstantTicks(linearTicks{want: 8, whole: true}.Ticks(0, float64(widest)))
+	extent{0, float64(widest)*(1+0.13*float64(most)) + 0.02}.set(&c.Plot.X, plot.LinearScale{}, counts)
 	extent{-0.6, float64(n) - 0.4}.set(&c.Plot.Y, plot.LinearScale{}, plot.ConstantTicks(names))
 	c.Plot.Y.Tick.Length = 0
 	c.addFree(a, used)
+	if len(a.Plan.Jobs) > mostShades {
+		c.Subtitle = joinNamed([]string{c.Subtitle, fmt.Sprintf("%d jobs, several in each colour", len(a.Plan.Jobs))})
+	}
+	// At 11 points a row has room for the name of its job.
+	c.Height = max(11, min(20, 1500/vg.Length(n)))*vg.Length(n) + c.legend.height(c.Width-2*margin) + 3*vg.Centimeter
 	return c, nil
 }
+
+// share writes what a job has on a node.
+func share(workers, ps int) string {
+	s := english.Plural(workers, "worker", "")
+	if ps > 0 {
+		s += fmt.Sprintf(" and %d ps", ps)
+	}
+	return s
+}
+
+// mostShades is how many jobs have distinct colours, see [seriesColor]; more are not
+// listed.
+const mostShades = 21
 
 // addFree adds the GPUs without a job, and lists the jobs with what they get.
 func (c *Chart) addFree(a Allocation, used map[string]int) {
 	for i, j := range a.Plan.Jobs {
+		if len(a.Plan.Jobs) > mostShades {
+			break
+		}
 		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, cmp.Or(j.GPUType, "worker"))
 		if j.PS > 0 {
 			label += fmt.Sprintf(" + %d ps", j.PS)

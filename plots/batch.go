@@ -18,10 +18,10 @@ import (
 type batch struct {
 	Title, Subtitle string
 	Throughput      []Band  // samples/s over the global batch, X ascending
-	Goodput         []Band  // samples/s at initial-batch worth, at the same X
-	Efficiency      []Band  // statistical efficiency in per cent, at the same X
+	Goodput         []Band  // samples/s at initial-batch worth, at the same X; nil if not known
+	Efficiency      []Band  // statistical efficiency in per cent, at the same X; nil if not known
 	Best            float64 // the global batch to mark; 0 marks none
-	Note            string  // beside the mark; "best: N" if empty
+	Note            string  // beside the mark; "best: N", or of throughput "fastest: N", if empty
 }
 
 // batchSteps is how many batches a curve is drawn through.
@@ -29,8 +29,8 @@ const batchSteps = 24
 
 // NewBatch draws what a model says of the batch on the placement of base, over the
 // range of the local batches that were measured. It marks a local batch with a note, or if
-// that is 0 the one that [predict.Predictor.BestBatch] advises. It fails if only
-// one local batch was measured.
+// that is 0 the one that [predict.Predictor.BestBatch] advises. Without gradient
+// statistics it draws the throughput only. It fails if only one local batch was measured.
 func NewBatch(p *predict.Predictor, base data.Config, marked float64, note string) (*Panels, error) {
 	b, err := batchOf(p, base, marked)
 	b.Note = note
@@ -65,6 +65,9 @@ func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, err
 		}
 		x := a.Config.GlobalBatch()
 		b.Throughput = append(b.Throughput, BandOf(x, a.Throughput, a.Extrapolated))
+		if p.Model.NoiseScale() == nil {
+			continue
+		}
 		b.Goodput = append(b.Goodput, BandOf(x, a.Goodput, a.Extrapolated))
 		b.Efficiency = append(b.Efficiency, BandOf(x, a.Efficiency.Scale(100), a.Extrapolated))
 	}
@@ -74,17 +77,27 @@ func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, err
 // draw draws throughput and goodput in one panel, the statistical efficiency in
 // the other.
 func (b batch) draw() (*Panels, error) {
-	rates := []Series{{Name: "throughput", Curve: b.Throughput}, {Name: "goodput", Curve: b.Goodput}}
-	for _, g := range b.Goodput {
-		if g.X == b.Best {
-			rates[1].Knee = &Knee{g.X, g.Mean, cmp.Or(b.Note, "best: "+Number(g.X))}
+	rates, note := []Series{{Name: "throughput", Curve: b.Throughput}}, "fastest: "
+	if b.Goodput != nil {
+		rates, note = append(rates, Series{Name: "goodput", Curve: b.Goodput}), "best: "
+	}
+	decisive := &rates[len(rates)-1]
+	for _, at := range decisive.Curve {
+		if at.X == b.Best {
+			decisive.Knee = &Knee{at.X, at.Mean, cmp.Or(b.Note, note+Number(at.X))}
 		}
 	}
 	worth := []Series{{Name: "statistical efficiency", Curve: b.Efficiency}}
-	if err := cmp.Or(checkSeries(rates, positive), checkSeries(worth, positive)); err != nil {
+	if err := checkSeries(rates, positive); err != nil {
 		return nil, err
 	}
 	left := curvesChart("Speed", "global batch (samples)", "rate (samples/s)", rates)
+	if b.Efficiency == nil {
+		return newPanels(b.Title, b.Subtitle, left), nil
+	}
+	if err := checkSeries(worth, positive); err != nil {
+		return nil, err
+	}
 	right := curvesChart("Worth of a sample", "global batch (samples)", "statistical efficiency (%)", worth)
 	extent{0, 105}.set(&right.Plot.Y, plot.LinearScale{}, linearTicks{want: 6})
 	return newPanels(b.Title, b.Subtitle, left, right), nil

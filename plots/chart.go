@@ -53,8 +53,13 @@ func setFont(s *text.Style, to text.Style) {
 	s.Font, s.Color, s.Handler = to.Font, to.Color, to.Handler
 }
 
-// Size implements [Figure].
-func (c *Chart) Size() (width, height vg.Length) { return c.Width, c.Height }
+// Size implements [Figure]. A legend that would leave less than a quarter of the
+// height to the data makes the chart higher.
+func (c *Chart) Size() (width, height vg.Length) {
+	tall := c.Height + 100*vg.Centimeter // the rest takes as much at any height
+	rest := tall - c.frame(draw.NewCanvas(&recorder.Canvas{}, c.Width, tall)).Size().Y
+	return c.Width, max(c.Height, rest*4/3)
+}
 
 // body is where the axes and their labels go: below header and legend.
 func (c *Chart) body(dc draw.Canvas) draw.Canvas {
@@ -154,16 +159,23 @@ func headerHeight(title, subtitle string, width vg.Length) vg.Length {
 	return c.Max.Y - drawHeader(c, title, subtitle)
 }
 
-// wrap breaks a text at spaces into rows of at most the width; a single word
-// may be wider.
+// wrap breaks a text at spaces into rows of at most the width, and within words that
+// are wider.
 func wrap(s string, sty text.Style, width vg.Length) []string {
 	var rows []string
 	for _, word := range strings.Fields(s) {
 		if n := len(rows) - 1; n >= 0 && sty.Width(rows[n]+" "+word) <= width {
 			rows[n] += " " + word
-		} else {
-			rows = append(rows, word)
+			continue
 		}
+		row := ""
+		for _, letter := range word {
+			if row != "" && sty.Width(row+string(letter)) > width {
+				rows, row = append(rows, row), ""
+			}
+			row += string(letter)
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }
@@ -206,7 +218,8 @@ func (p *Panels) resize(width, height vg.Length) {
 	head, was0 := p.header(width), p.header(was)
 	for _, c := range p.Charts {
 		if p.Rows {
-			c.Width, c.Height = width, c.Height*(height-head)/(all-was0)
+			_, h := c.Size()
+			c.Width, c.Height = width, h*(height-head)/(all-was0)
 		} else {
 			c.Width, c.Height = c.Width*width/was, height-head
 		}
@@ -240,7 +253,8 @@ func (p *Panels) places(dc draw.Canvas) []draw.Canvas {
 	for _, c := range p.Charts {
 		at := dc
 		if p.Rows {
-			at.Min.Y = at.Max.Y - c.Height
+			_, height := c.Size()
+			at.Min.Y = at.Max.Y - height
 			dc.Max.Y = at.Min.Y
 			left = max(left, c.frame(at).Min.X)
 		} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -24,6 +25,9 @@ const curvePoints = 120
 func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (fig *Chart, warnings []string, err error) {
 	spec := course{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
 	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
+	if c.Rising == nil {
+		spec.Top = c.Offset + c.Scale
+	}
 	if len(points) > 0 && points[0].Job != "" {
 		spec.Title = "Convergence of " + points[0].Job
 	}
@@ -112,6 +116,7 @@ func LossPoints(curve []data.CurvePoint) []Point {
 type course struct {
 	Title, Subtitle string
 	Points          []Point        // X in steps, Y the loss
+	Top             float64        // largest loss that is no outlier; 0: not known
 	Curve           []Band         // fitted loss, X ascending; nil for none
 	Target          *float64       // target loss; nil for none
 	Crossing        *data.Estimate // steps at which the curve reaches the target; nil if not known or never
@@ -154,6 +159,9 @@ func (s course) setAxes(p *plot.Plot) {
 	x, y := newExtent(), newExtent()
 	for _, pt := range s.Points {
 		x.add(pt.X)
+		if s.Top > 0 { // an outlier would flatten the course: as far as ribbons
+			pt.Y = math.Min(pt.Y, 1.5*s.Top)
+		}
 		y.add(pt.Y)
 	}
 	for _, b := range s.Curve {
@@ -188,6 +196,15 @@ func (c *Chart) addLosses(pts []Point) {
 	glyph := mark(palette[0], draw.CircleGlyph{})
 	if len(kept) > 40 {
 		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
+	}
+	above := 0
+	for _, p := range pts {
+		if p.Y > c.Plot.Y.Max {
+			above++
+		}
+	}
+	if above > 0 {
+		some += fmt.Sprintf(", %s above", english.Plural(above, "outlier", ""))
 	}
 	c.add(dots(glyph, kept))
 	c.explain(entry{label: "measured" + some, glyph: glyph})

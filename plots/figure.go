@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"image/color"
 	"io"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,13 +133,14 @@ type Options struct {
 	Width, Height vg.Length // 0: the figure's own
 }
 
-// Apply changes a figure. It fails for a side below 5 cm or above 200 cm.
+// Apply changes a figure. It fails for a side below 5 cm or above 200 cm, and for a
+// height that leaves the data too little room beside title, legend and labels.
 func (o Options) Apply(fig Figure) error {
-	if o.Width == 0 && o.Height == 0 {
-		w, h := fig.Size()
-		o.Width, o.Height = w, h
-	} else if o.Width < 5*vg.Centimeter || o.Height < 5*vg.Centimeter || o.Width > 200*vg.Centimeter || o.Height > 200*vg.Centimeter {
-		return bad("size", fmt.Sprintf("%.3g × %.3g cm", o.Width/vg.Centimeter, o.Height/vg.Centimeter), "5 to 200 cm each way")
+	given := o.Width != 0 || o.Height != 0
+	if !given {
+		o.Width, o.Height = fig.Size()
+	} else if small, large := min(o.Width, o.Height), max(o.Width, o.Height); !(small >= 5*vg.Centimeter && large <= 200*vg.Centimeter) {
+		return bad("size", o.size(), "5 to 200 cm each way")
 	}
 	switch f := fig.(type) {
 	case *Chart:
@@ -146,7 +149,15 @@ func (o Options) Apply(fig Figure) error {
 		f.Title = cmp.Or(o.Title, f.Title)
 		f.resize(o.Width, o.Height)
 	}
+	if _, height := fig.Size(); given && height > 1.001*o.Height {
+		return bad("size", o.size(), fmt.Sprintf("at least %.3g cm of height for title, legend and data", math.Ceil(float64(10*height/vg.Centimeter))/10))
+	}
 	return nil
+}
+
+// size writes width and height for an error.
+func (o Options) size() string {
+	return fmt.Sprintf("%.3g × %.3g cm", o.Width/vg.Centimeter, o.Height/vg.Centimeter)
 }
 
 // portableSVG makes an SVG look the same where Liberation Sans is not
@@ -182,7 +193,8 @@ func portableSVG(svg []byte) []byte {
 // to its style, the style up to the weight, weight, size in px, and the text.
 var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+);[^"]*?font-size:([0-9.]+)px[^"]*">([^<]*)</text>`)
 
-// pdfText is a PDF canvas that accepts any text.
+// pdfText is a PDF canvas that accepts any text, and draws translucent colours as
+// the other canvases do.
 //
 // The PDF canvas of gonum/plot hands UTF-8 on as if it were Windows-1252 and
 // orders its fonts at random once there are two. pdfText encodes the text
@@ -190,6 +202,21 @@ var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+)
 type pdfText struct {
 	vg.Canvas
 	lost *[]rune // letters that cannot be written are added; may be nil
+}
+
+// SetColor implements [vg.Canvas]. The PDF canvas takes colours that are multiplied
+// by their opacity for plain ones, which would be far too dark.
+func (c pdfText) SetColor(col color.Color) {
+	c.Canvas.SetColor(plain(color.NRGBAModel.Convert(col).(color.NRGBA)))
+}
+
+// plain is a colour that is not multiplied by its opacity.
+type plain color.NRGBA
+
+// RGBA implements [color.Color].
+func (p plain) RGBA() (r, g, b, a uint32) {
+	r, g, b, _ = color.NRGBA{R: p.R, G: p.G, B: p.B, A: 0xff}.RGBA()
+	return r, g, b, 0x101 * uint32(p.A)
 }
 
 func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {

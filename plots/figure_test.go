@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"image/png"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 
 	"knee/data"
 )
@@ -79,9 +81,9 @@ func TestFiguresSayWhatTheyShow(t *testing.T) {
 		"scalability":      {"resnet50-imagenet", "throughput (samples/s)", "workers", "knee: 7 workers", "90 % interval, predicted", "95 % interval, measured", "ideal linear scaling", "out of memory", "extrapolated"},
 		"scalability_log2": {"goodput (samples/s)", "64", "knee: 12 workers"},
 		"speed_workers":    {"speed (steps/s)", "workers", "2 ps", "8 ps"},
-		"speed_ps":         {"ps (parameter servers)", "16 workers"},
+		"speed_ps":         {"parameter servers", "16 workers"},
 		"convergence":      {"loss", "step", "target 0.48 at step 26.4k (23.1k to 33.9k)", "measured"},
-		"search":           {"throughput (samples/s)", "best 3105", "best: trial 17, 8 × a100, allreduce, batch 96", "best so far", "out of memory", "failed"},
+		"search":           {"throughput (samples/s)", "highest 3105", "highest: trial 17, 8 × a100, allreduce, batch 96", "highest so far", "out of memory", "failed"},
 		"allocation":       {"a01 (a100)", "bert-large", "cifar10, paused", "deepspeech2, 6 × t4 + 2 ps", "1 ps", "idle", "drained", "GPUs of the node"},
 		"simulation":       {"job completion time (h)", "jobs done (%)"},
 	}
@@ -207,6 +209,16 @@ func TestPDFHasNoClockAndKnownText(t *testing.T) {
 	}
 	if got, want := windows1252("8 × a100 – 5 ≤ 6 → 鳥"), "8 \xd7 a100 \x96 5 <= 6 -> ?"; got != want {
 		t.Errorf("windows1252 = %q; want %q", got, want)
+	}
+}
+
+// TestTranslucentColoursInPDF keeps the hue of ribbons: opacity does not darken it.
+func TestTranslucentColoursInPDF(t *testing.T) {
+	var seen recorder.Canvas
+	pdfText{Canvas: &seen}.SetColor(fade(palette[0], 0.2))
+	r, g, b, a := seen.Actions[0].(*recorder.SetColor).Color.RGBA()
+	if got := fmt.Sprintf("%02x%02x%02x of %02x", r>>8, g>>8, b>>8, a>>8); got != "0072b2 of 33" {
+		t.Errorf("the colour is %s; want 0072b2 of 33", got)
 	}
 }
 

@@ -64,6 +64,10 @@ func (g gains) draw() (*Chart, error) {
 	for k, i := range shown {
 		c.explain(entry{label: g.Jobs[i].Job, fill: seriesColor(k)})
 	}
+	stepless := func(j plan.Staircase) bool { return len(j.Steps) == 0 }
+	if n := len(slices.DeleteFunc(slices.Clone(g.Jobs), stepless)) - len(shown); n > 0 {
+		c.explain(entry{label: english.Plural(n, "other job", ""), fill: otherJobs})
+	}
 	return c, nil
 }
 

@@ -134,7 +134,7 @@ func (h heatMap) subtitle() string {
 	}{
 		{func(c cell) bool { return c.Measured }, "● measured"},
 		{func(c cell) bool { return c.Failed }, "× does not fit"},
-		{func(c cell) bool { return c.Best }, "framed: the best"},
+		{func(c cell) bool { return c.Best }, "framed: highest speed × probability of fitting"},
 	} {
 		if slices.ContainsFunc(h.Cells, k.has) {
 			parts = append(parts, k.text)

@@ -1,7 +1,9 @@
 package plots
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/plot"
@@ -106,6 +108,127 @@ func (c *textPlaces) FillString(_ font.Face, pt vg.Point, s string) {
 		c.at = map[string]vg.Point{}
 	}
 	c.at[s] = pt
+}
+
+// TestAnnotationAvoidsMarkers places a text beside a marker that is wider than the
+// nearest distance.
+func TestAnnotationAvoidsMarkers(t *testing.T) {
+	var under ink
+	c := draw.NewCanvas(&under, 100, 100)
+	c.DrawGlyph(draw.GlyphStyle{Color: inkColor, Radius: 10, Shape: draw.CircleGlyph{}}, vg.Point{X: 50, Y: 50})
+	right := vg.Rectangle{Min: vg.Point{X: 57, Y: 45}, Max: vg.Point{X: 80, Y: 55}}
+	if _, covered := emptiest([]vg.Rectangle{right}, under.points); covered == 0 {
+		t.Error("a text over the edge of a marker counts as covering nothing")
+	}
+}
+
+// TestIdealScalingOnMixedAxes checks that every point of the ideal line is
+// proportional to the workers, and between two ends that the axis bends.
+func TestIdealScalingOnMixedAxes(t *testing.T) {
+	xs, ys := idealLine(2, 30, 64, false)
+	if n := len(xs); n < 20 || xs[0] != 2 || math.Abs(xs[n-1]-64) > 1e-9 {
+		t.Fatalf("ideal scaling is drawn through %v", xs)
+	}
+	for i := range xs {
+		if math.Abs(ys[i]-15*xs[i]) > 1e-9*ys[i] {
+			t.Errorf("ideal scaling of 15 per worker is %g at %g workers", ys[i], xs[i])
+		}
+	}
+}
+
+// TestLongWordsAreBroken keeps titles and legends inside the figure.
+func TestLongWordsAreBroken(t *testing.T) {
+	name := strings.Repeat("word-", 60)
+	rows := wrap("of "+name+" end", titleStyle(), 200)
+	if got := strings.ReplaceAll(strings.Join(rows, ""), " ", ""); got != "of"+name+"end" {
+		t.Errorf("the rows say %q", got)
+	}
+	for _, row := range rows {
+		if w := titleStyle().Width(row); w > 200 {
+			t.Errorf("row %q is %g points wide", row, w)
+		}
+	}
+	if w := rowWidth(legend{{label: name}}.rows(200)[0]); w > 200 {
+		t.Errorf("the legend is %g points wide", w)
+	}
+}
+
+// TestDataHaveRoom gives a figure with a long legend more height, and refuses a
+// size that has none left for the data.
+func TestDataHaveRoom(t *testing.T) {
+	c, err := NewScalability(scalabilitySample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (Options{Width: 6 * vg.Centimeter, Height: 5 * vg.Centimeter}).Apply(c); err == nil || !strings.Contains(err.Error(), "6 × 5 cm, want at least") {
+		t.Errorf("6 × 5 cm: %v", err)
+	}
+	nan := vg.Length(math.NaN())
+	if err := (Options{Width: nan, Height: nan}).Apply(c); err == nil {
+		t.Error("a size that is no number was accepted")
+	}
+	one := Allocation{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUs: 8}}}, Plan: &data.Plan{}}
+	low, err := NewAllocation(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, before := low.Size()
+	if err := (Options{}).Apply(low); err != nil {
+		t.Error(err)
+	}
+	if _, after := low.Size(); math.Abs(float64(after-before)) > 1e-6 {
+		t.Errorf("no options change the height of a figure from %g to %g points", before, after)
+	}
+	c.Width, c.Height = DefaultWidth, DefaultHeight
+	for range 60 {
+		c.explain(entry{label: "a further curve of the figure"})
+	}
+	w, h := c.Size()
+	if got := c.frame(draw.NewCanvas(new(recorder.Canvas), w, h)).Size().Y; got < DefaultHeight/4 {
+		t.Errorf("beside a legend of 60 the data are %g points high, of %g", got, h)
+	}
+}
+
+// TestOutliersDoNotFlattenTheCurve draws a loss of 1e30 among losses below 3.
+func TestOutliersDoNotFlattenTheCurve(t *testing.T) {
+	s := convergenceSample(100)
+	s.Top = 3
+	s.Points[50].Y = 1e30
+	c, err := s.draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Plot.Y.Max > 6 || c.legend[0].label != "measured, 1 outlier above" {
+		t.Errorf("the axis ends at %g, the legend says %q", c.Plot.Y.Max, c.legend[0].label)
+	}
+}
+
+// TestManyJobsOnManyNodes keeps a row of 11 points for every node, and no list of
+// jobs in colours that repeat.
+func TestManyJobsOnManyNodes(t *testing.T) {
+	cluster, plan := &data.Cluster{}, &data.Plan{}
+	for i := range 200 {
+		node := fmt.Sprintf("n%d", i)
+		cluster.Nodes = append(cluster.Nodes, data.Node{Name: node, GPUType: "a100", GPUs: 8})
+		plan.Jobs = append(plan.Jobs, data.PlannedJob{Name: fmt.Sprintf("job-%d", i), GPUType: "a100", Workers: 8, Placement: []data.NodeShare{{Node: node, Workers: 8}}})
+	}
+	c, err := NewAllocation(Allocation{Cluster: cluster, Plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, h := c.Size()
+	var texts textPlaces
+	dc := draw.NewCanvas(&texts, w, h)
+	c.Draw(dc)
+	if row := c.frame(dc).Size().Y / 200; row < 10.5 {
+		t.Errorf("a row is %g points high", row)
+	}
+	if _, named := texts.at["job-150"]; !named || len(c.legend) > 3 || c.Subtitle != "200 jobs, several in each colour" {
+		t.Errorf("cells are named: %t; the legend has %d entries; the subtitle is %q", named, len(c.legend), c.Subtitle)
+	}
+	if got := c.tooltips[0].text; got != "n0: 8 workers of job-0" {
+		t.Errorf("the tooltip of a node is %q", got)
+	}
 }
 
 func values(ticks []plot.Tick) (out []float64, labels []string) {

@@ -54,6 +54,7 @@ func (l legend) rows(width vg.Length) [][]entry {
 	var rows [][]entry
 	var used vg.Length
 	for _, e := range l {
+		e.label = fitLabel(keyStyle(), e.label, width-e.sampleWidth()-swatchGap)
 		w := e.sampleWidth() + swatchGap + keyStyle().Width(e.label)
 		if len(rows) == 0 || used+keyGap+w > width {
 			rows = append(rows, nil)
@@ -109,6 +110,9 @@ func (c *ink) Stroke(p vg.Path) {
 			}
 		}
 		c.points = append(c.points, to.Pos)
+		if r := to.Radius; r > 0 { // a marker
+			c.points = append(c.points, to.Pos.Add(vg.Point{X: r}), to.Pos.Add(vg.Point{X: -r}), to.Pos.Add(vg.Point{Y: r}), to.Pos.Add(vg.Point{Y: -r}))
+		}
 	}
 }
 

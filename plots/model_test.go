@@ -3,6 +3,7 @@ package plots
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"knee/data"
@@ -105,8 +106,20 @@ func TestBatchOfMarksTheAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Best != advised.Config.GlobalBatch() || !slices.ContainsFunc(b.Goodput, func(g Band) bool { return g.X == b.Best }) {
-		t.Errorf("%g is marked of %d batches, %g is advised", b.Best, len(b.Goodput), advised.Config.GlobalBatch())
+	if b.Best != advised.Config.GlobalBatch() || !slices.ContainsFunc(b.Throughput, func(g Band) bool { return g.X == b.Best }) {
+		t.Errorf("%g is marked of %d batches, %g is advised", b.Best, len(b.Throughput), advised.Config.GlobalBatch())
+	}
+	// Without gradient statistics nothing is known of goodput.
+	if b.Goodput != nil || b.Efficiency != nil {
+		t.Errorf("goodput %v and efficiency %v are drawn of a model without gradient statistics", b.Goodput, b.Efficiency)
+	}
+	fig, err := b.draw()
+	if err != nil || len(fig.Charts) != 1 || len(fig.Charts[0].annotations) != 1 || fig.Charts[0].annotations[0].text != "fastest: 400" {
+		t.Errorf("the figure has %d panels and marks %v (%v); want the throughput, fastest: 400", len(fig.Charts), fig.Charts[0].annotations, err)
+	}
+	c := Condition{Predictor: p, Base: base}
+	if _, err := ScalabilityOf([]Condition{c}, Goodput); err == nil || !strings.Contains(err.Error(), "no gradient statistics") {
+		t.Errorf("goodput without gradient statistics: %v", err)
 	}
 }
 

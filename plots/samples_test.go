@@ -110,7 +110,7 @@ func speedSample(overWorkers bool) Scalability {
 	s := Scalability{Title: "speed under parameter servers", Subtitle: "resnext110-cifar10, ps-sync, cpu", Quantity: Speed, X: LinearScale}
 	fixed, unit := []int{2, 4, 8}, "ps"
 	if !overWorkers {
-		s.XLabel, fixed, unit = "ps (parameter servers)", []int{4, 8, 16}, "workers"
+		s.XLabel, fixed, unit = "parameter servers", []int{4, 8, 16}, "workers"
 	}
 	for _, k := range fixed {
 		c := Series{Name: fmt.Sprintf("%d %s", k, unit)}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/internal/grouped"
 	"knee/predict"
@@ -36,7 +38,8 @@ func NewScalability(s Scalability) (*Chart, error) {
 	}
 	c := newChart(s.Title, s.Subtitle, cmp.Or(s.XLabel, "workers"), s.Quantity.label())
 	x, y := extents(s.Series)
-	log := setX(c.Plot, x, s.X)
+	logX := setX(c.Plot, x, s.X)
+	log := logX
 	if s.Y != AutoScale {
 		log = s.Y == LogScale
 	}
@@ -47,15 +50,27 @@ func NewScalability(s Scalability) (*Chart, error) {
 	}
 	for i, one := range s.Series {
 		if x0, y0, ok := reference(one); ok {
-			// Two ends are enough: the line is straight on linear and on
-			// doubly logarithmic axes alike.
-			to := math.Max(x.hi, c.Plot.X.Max)
-			c.add(polyline(guide(seriesColor(i), dotPattern...), []float64{x0, to}, []float64{y0, y0 * to / x0}))
+			xs, ys := idealLine(x0, y0, math.Max(x.hi, c.Plot.X.Max), log == logX)
+			c.add(polyline(guide(seriesColor(i), dotPattern...), xs, ys))
 		}
 	}
 	c.addAll(s.Series)
 	c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
 	return c, nil
+}
+
+// idealLine is linear scaling from a point to an x. It is straight, so that two ends
+// are enough, where both axes have the same scale.
+func idealLine(x0, y0, to float64, straight bool) (xs, ys []float64) {
+	n := 64
+	if straight {
+		n = 1
+	}
+	for i := range n + 1 {
+		x := x0 * math.Pow(to/x0, float64(i)/float64(n))
+		xs, ys = append(xs, x), append(ys, y0*x/x0)
+	}
+	return xs, ys
 }
 
 // reference returns the point that ideal scaling starts from: the fewest workers
@@ -84,10 +99,14 @@ func reference(s Series) (x, y float64, ok bool) {
 // ScalabilityOf predicts a curve for every condition, with its knee and the
 // measurements that lie on it. Curves are named by what they differ in; what they
 // share is the subtitle. Goodput has no measured points. If a condition has no
-// batch, the quantity is Speed.
+// batch, the quantity is Speed. It fails for Goodput of a model without gradient
+// statistics, which does not know it.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {
+		if q == Goodput && c.Predictor.Model.NoiseScale() == nil {
+			return s, bad("goodput", "no gradient statistics", "a model fitted with a training curve that has grad_sqr and grad_var")
+		}
 		if c.Base.LocalBatch == 0 && c.GlobalBatch == 0 && !c.Layout {
 			s.Quantity = Speed
 		}
@@ -160,15 +179,16 @@ func NewSpeed(c Condition, overPS bool) (*Chart, error) {
 	rows := p.Model.Measurements(base.GPUType, base.Mode)
 	axes := func(c *data.Config) (moves, stays *int) { return &c.Workers, &c.PS }
 	xs, fixed, unit := workers, servers, "ps"
+	plural := unit
 	if overPS {
 		workers = slices.DeleteFunc(workers, func(k int) bool {
 			return !slices.ContainsFunc(rows, func(m data.Measurement) bool { return m.Workers == k })
 		})
-		s.XLabel, xs, fixed, unit = "ps (parameter servers)", servers, workers, "workers"
+		s.XLabel, xs, fixed, unit, plural = "parameter servers", servers, workers, "worker", "workers"
 		axes = func(c *data.Config) (moves, stays *int) { return &c.PS, &c.Workers }
 	}
 	for _, n := range fixed {
-		series := Series{Name: fmt.Sprintf("%d %s", n, unit)}
+		series := Series{Name: english.Plural(n, unit, plural)}
 		for _, row := range rows {
 			moves, stays := axes(&row.Config)
 			if *stays != n || row.LocalBatch != base.LocalBatch {

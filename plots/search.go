@@ -18,7 +18,7 @@ import (
 	"knee/profile/space"
 )
 
-// NewSearch draws the trials of a search in order, and the best so far, by
+// NewSearch draws the trials of a search in order, and the highest so far, by
 // throughput, or by steps per second if the batch of a trial is not known. It
 // fails if no trial is ok, and as [MeasuredPoints] does.
 func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
@@ -43,14 +43,14 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	setY(c.Plot, y, false, failed)
 	extent{0.5, float64(len(pts)) + 0.5}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 12, whole: true})
 	stairs := solid(palette[1])
-	c.explain(entry{label: "best so far", line: stairs})
+	c.explain(entry{label: "highest so far", line: stairs})
 	xs, ys, best := bestSoFar(pts)
 	c.add(polyline(stairs, xs, ys))
 	c.addTrials(pts)
 	at := pts[best]
 	c.add(marker(mark(palette[1], haloGlyph{}), at.X, at.Y))
-	c.Subtitle = fmt.Sprintf("best: trial %d, %s", best+1, trials[best].Config)
-	c.annotations = append(c.annotations, annotation{at.X, at.Y, "best " + Number(at.Y), palette[1]})
+	c.Subtitle = fmt.Sprintf("highest: trial %d, %s", best+1, trials[best].Config)
+	c.annotations = append(c.annotations, annotation{at.X, at.Y, "highest " + Number(at.Y), palette[1]})
 	return c, nil
 }
 

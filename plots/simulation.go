@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -40,7 +41,7 @@ func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
 			x.add(o.JCT() / 3600)
 		}
 	}
-	c := newChart(title, fmt.Sprintf("%s, %d jobs", runs[0].Workload, len(runs[0].Outcomes)), "job completion time (h)", "jobs done (%)")
+	c := newChart(title, joinNamed([]string{runs[0].Workload, english.Plural(len(runs[0].Outcomes), "job", "")}), "job completion time (h)", "jobs done (%)")
 	c.xGrid = true
 	x.padLog(0.03, 0.03).set(&c.Plot.X, plot.LogScale{}, decadeTicks{})
 	extent{0, 103}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})

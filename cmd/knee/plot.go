@@ -65,11 +65,13 @@ func plot[T any, F plots.Figure](a *app, use, short, long, example string, load 
 func (a *app) save(file string, fig plots.Figure) error {
 	options := plots.Options{Title: a.title}
 	if a.size != "" {
-		if _, err := fmt.Sscanf(a.size, "%gx%g", &options.Width, &options.Height); err != nil {
+		w, h, _ := strings.Cut(a.size, "x")
+		width, err := strconv.ParseFloat(w, 64)
+		height, err2 := strconv.ParseFloat(h, 64)
+		if err != nil || err2 != nil {
 			return usageError("--size %q: want width and height in cm, such as 16x10", a.size)
 		}
-		options.Width *= vg.Centimeter
-		options.Height *= vg.Centimeter
+		options.Width, options.Height = vg.Length(width)*vg.Centimeter, vg.Length(height)*vg.Centimeter
 	}
 	if err := options.Apply(fig); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/allocate/objective"
@@ -79,7 +80,11 @@ func (a *app) batchPlot() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				c.Base = answers[max(0, predict.Knee(answers))].Config
+				within := slices.DeleteFunc(slices.Clone(answers), func(a predict.Answer) bool { return a.Extrapolated })
+				if len(within) == 0 {
+					within = answers
+				}
+				c.Base = within[max(0, predict.Knee(within))].Config
 			}
 			return plots.NewBatch(c.Predictor, c.Base, 0, "")
 		})
@@ -334,7 +339,7 @@ func (a *app) valuePlot() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			about := fmt.Sprintf("%d jobs, objective %s, policy %s", len(pr.Jobs), cmp.Or(f.objective, objective.Default), f.policy)
+			about := fmt.Sprintf("%s, objective %s, policy %s", english.Plural(len(pr.Jobs), "job", ""), cmp.Or(f.objective, objective.Default), f.policy)
 			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
 		})
 	f.addShared(cmd)

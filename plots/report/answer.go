@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -92,8 +93,8 @@ func (c choice) workers() string {
 	k := c.at().Config.Workers
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
 	switch {
-	case c.knee == c.last && c.last > 0:
-		s = fmt.Sprintf("%s, the most measured: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
+	case c.knee == c.last:
+		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}
@@ -109,15 +110,28 @@ func (c choice) linear() float64 {
 	return 100 * at.Rate() / first.Rate() * float64(first.Config.Workers) / float64(at.Config.Workers)
 }
 
-// doubling gives the gain of twice the workers; empty if the curve ends before.
+// doubling gives the gain of twice the workers, with the 90 % interval of their rate;
+// empty if the curve ends before.
 func (c choice) doubling() string {
 	for _, a := range c.curve {
 		if a.Config.Workers != 2*c.at().Config.Workers {
 			continue
 		}
-		s := fmt.Sprintf("%d would bring %+.0f %% %s", a.Config.Workers, 100*(a.Rate()/c.at().Rate()-1), c.what())
+		rate := a.Goodput
+		if !(rate.Mean > 0) {
+			rate = a.StepTime.Per(1)
+		}
+		gain := func(v float64) float64 { return 100 * (v/c.at().Rate() - 1) }
+		s := fmt.Sprintf("%d would bring %+.0f %% %s", a.Config.Workers, gain(a.Rate()), c.what())
+		var notes []string
+		if rate.Hi > rate.Lo {
+			notes = append(notes, fmt.Sprintf("%+.0f to %+.0f %%", gain(rate.Lo), gain(rate.Hi)))
+		}
 		if a.Extrapolated {
-			s += " (extrapolated)"
+			notes = append(notes, "extrapolated")
+		}
+		if len(notes) > 0 {
+			s += " (" + strings.Join(notes, ", ") + ")"
 		}
 		return s
 	}
@@ -267,7 +281,11 @@ func conditionTable(all []choice) *Table {
 	if priced {
 		unit = "US$"
 	}
-	t := newTable("condition", "#workers", "#local batch", "#goodput (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
+	rate := "goodput"
+	if all[0].Predictor.Model.NoiseScale() == nil {
+		rate = "throughput"
+	}
+	t := newTable("condition", "#workers", "#local batch", "#"+rate+" (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
 	for _, c := range all {
 		at := c.at()
 		most := 0

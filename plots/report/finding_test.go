@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,7 +56,24 @@ func TestTheKneeIsSoughtAmongWhatWasMeasured(t *testing.T) {
 	if got := all[0].at().Config.Workers; got != 8 {
 		t.Errorf("the knee is at %d workers, want 8, the most measured", got)
 	}
-	if got := all[0].workers(); !strings.Contains(got, "8 workers, the most measured") || !strings.Contains(got, "16 would bring") || !strings.Contains(got, "(extrapolated)") {
+	if got := all[0].workers(); !strings.Contains(got, "8 workers, the most within the measured range") || !regexp.MustCompile(`16 would bring \+\d+ % speed \([-+]\d+ to \+\d+ %, extrapolated\)`).MatchString(got) {
 		t.Errorf("got %q", got)
+	}
+	if got := conditionTable(all).Columns[3].Name; got != "throughput (samples/s)" {
+		t.Errorf("without gradient statistics the table speaks of %s", got)
+	}
+	// Of a single size nothing is known of a second worker.
+	one, err := fit.Fit(ms[:1], fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conditions, err = plots.Conditions(&predict.Predictor{Model: one}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err = choose(conditions); err != nil {
+		t.Fatal(err)
+	}
+	if got := all[0].workers(); !strings.Contains(got, "the knee is there or beyond") || strings.Contains(got, "less than half") {
+		t.Errorf("measured on one worker only: %q", got)
 	}
 }

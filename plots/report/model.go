@@ -47,7 +47,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	if len(choices) > 1 {
 		s.table(conditionTable(choices), "The knee of every GPU type and mode, at its best measured batch", true)
 	}
-	s.curves(conditions, best)
+	s.curves(choices)
 	s.batch(best)
 	if v != nil {
 		fig, err := plots.NewResiduals("How well does it predict?", v)
@@ -58,15 +58,19 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	return nil
 }
 
-// curves adds how far the job scales, and what that costs. Of the knees only the
-// answer is marked, where its batch is that of the figure.
-func (s *Section) curves(conditions []plots.Condition, best choice) {
+// curves adds how far the job scales at the batches chosen, and what that costs. Of
+// the knees only the answer, which is the first, is marked.
+func (s *Section) curves(choices []choice) {
+	var conditions []plots.Condition
+	for _, c := range choices {
+		conditions = append(conditions, c.Condition)
+	}
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
 	spec.Title = "How far does it scale?"
 	for i := range spec.Series {
 		spec.Series[i].Knee = nil
-		if conditions[i].String() == best.Condition.String() {
-			at := spec.Series[i].Curve[best.knee]
+		if i == 0 {
+			at := spec.Series[i].Curve[choices[i].knee]
 			spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
 		}
 	}
@@ -113,7 +117,11 @@ func (s *Section) batch(c choice) {
 		return
 	}
 	both, err := plots.NewBatch(c.Predictor, at, at.LocalBatch, "the answer above")
-	s.panel(both, 0, "Which batch?", err, "Goodput is throughput times statistical efficiency.")
+	caption := "Goodput is throughput times statistical efficiency."
+	if c.Predictor.Model.NoiseScale() == nil {
+		caption = "Throughput alone: statistical efficiency is not known."
+	}
+	s.panel(both, 0, "Which batch?", err, caption)
 }
 
 // pricesOf are the prices that were given, else those of the job's study.
@@ -234,7 +242,7 @@ func (j *job) reportTrials(r *Report, s *Section) {
 		s.Text = append(s.Text, "No trial gave a measurement.")
 	} else if len(j.measurements) > 2 {
 		fig, err := plots.NewSearch("What was tried", j.measurements)
-		s.figure(fig, err, "All trials in order, and the best so far.")
+		s.figure(fig, err, "All trials in order, and the highest so far.")
 	}
 	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
 }

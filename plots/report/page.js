@@ -46,10 +46,13 @@
       head.setAttribute('aria-sort', order);
       const key = (row) => row.cells[k];
       const compare = head.classList.contains('n')
-        ? (a, b) => (parseFloat(key(a).dataset.v) || 0) - (parseFloat(key(b).dataset.v) || 0)
+        ? (a, b) => parseFloat(key(a).dataset.v) - parseFloat(key(b).dataset.v)
         : (a, b) => key(a).textContent.localeCompare(key(b).textContent);
       const sign = order === 'ascending' ? 1 : -1;
-      body.append(...[...body.rows].sort((a, b) => sign * compare(a, b)));
+      // Rows without a value come last in either order.
+      const missing = (row) => head.classList.contains('n') && !key(row).dataset.v;
+      const rows = [...body.rows];
+      body.append(...rows.filter((r) => !missing(r)).sort((a, b) => sign * compare(a, b)), ...rows.filter(missing));
     });
   }
 })();

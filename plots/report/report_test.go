@@ -158,11 +158,18 @@ func TestTooltips(t *testing.T) {
 			if x < 0 || x > 1 || y < 0 || y > 1 {
 				t.Errorf("tooltip %v lies outside its figure", s)
 			}
-			found = found || strings.Contains(s[2].(string), "8 workers") && strings.Contains(s[2].(string), "measured throughput")
+			found = found || strings.Contains(s[2].(string), "4 workers") && strings.Contains(s[2].(string), "measured throughput")
 		}
 	}
 	if !found {
-		t.Error("the measurement on 8 workers is under no pointer")
+		t.Error("the measurement on 4 workers is under no pointer")
+	}
+	if figures, named := strings.Count(page, "<figure "), strings.Count(page, `role="img" aria-label="`)-strings.Count(page, `aria-label=""`); figures == 0 || named != figures {
+		t.Errorf("%d of %d figures have a text alternative", named, figures)
+	}
+	// Speed and batch are drawn where the answer is.
+	if n := strings.Count(page, ">the answer above<"); n != 2 {
+		t.Errorf("the answer is marked in %d figures; want 2", n)
 	}
 }
 

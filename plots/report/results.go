@@ -30,7 +30,7 @@ func (in *Inputs) reportResults(r *Report, t Results) {
 			s.figure(fig, err, "Share of jobs completed within a time after submission.")
 		}
 	}
-	s.table(resultTable(t), cut(len(t.Rows), t.File), true)
+	s.table(resultTable(t), cut(len(t.Rows), t.File), t.Kind != "jobs")
 	r.Sections = append(r.Sections, s)
 }
 
