@@ -49,14 +49,10 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 // reduction returns the mean reduction of variance at the targets by one
 // observation at x.
 func (g *GP) reduction(x whitened, targets []whitened) float64 {
-	total := math.Max(g.covariance(x, x), 0) + g.NoiseVariance()
-	if !(total > 0) {
-		return 0
-	}
 	var sum float64
 	for _, t := range targets {
 		c := g.covariance(x, t)
 		sum += c * c
 	}
-	return sum / total / float64(len(targets))
+	return sum / (max(g.covariance(x, x), 0) + g.NoiseVariance()) / float64(len(targets))
 }

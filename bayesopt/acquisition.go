@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -13,8 +14,7 @@ import (
 type Predictive struct {
 	Mean, SD, Weight []float64
 	// Freedom is the degrees of freedom of the t distributions that the members
-	// are with σ² integrated out; 0: normal. Only [Predictive.Quantile] uses it,
-	// as it matters after few trials.
+	// are with σ² integrated out; 0: normal, as expected improvements take them.
 	Freedom float64
 }
 
@@ -30,42 +30,43 @@ func (p Predictive) Average(score func(mean, sd, best float64) float64, best flo
 
 // Moments returns the mean and standard deviation of the mixture.
 func (p Predictive) Moments() (mean, sd float64) {
+	mean, variance := stat.PopMeanVariance(p.Mean, p.Weight)
 	for i, w := range p.Weight {
-		mean += w * p.Mean[i]
+		variance += w * p.SD[i] * p.SD[i]
 	}
-	var v float64
-	for i, w := range p.Weight {
-		d := p.Mean[i] - mean
-		v += w * (p.SD[i]*p.SD[i] + d*d)
-	}
-	return mean, math.Sqrt(v)
+	return mean, math.Sqrt(variance)
 }
 
 // Below returns P(response < y).
-func (p Predictive) Below(y float64) float64 {
-	var sum float64
+func (p Predictive) Below(y float64) (sum float64) {
 	for i, w := range p.Weight {
-		sum += w * distuv.UnitNormal.CDF((y-p.Mean[i])/max(p.SD[i], 1e-12))
+		if sd := max(p.SD[i], 1e-12); p.Freedom > 0 {
+			sum += w * distuv.StudentsT{Mu: p.Mean[i], Sigma: sd, Nu: p.Freedom}.CDF(y)
+		} else {
+			sum += w * distuv.UnitNormal.CDF((y-p.Mean[i])/sd)
+		}
 	}
 	return sum
 }
 
+// stopped returns the mean of e^min(response, longest): of the time of a trial
+// that is stopped at a limit.
+func (p Predictive) stopped(longest float64) (mean float64) {
+	for i, w := range p.Weight {
+		m, sd := p.Mean[i], p.SD[i]
+		ended, cut := m+sd*sd/2+logBelow(m+sd*sd, sd, longest), longest+logBelow(longest, sd, m)
+		mean += w * (math.Exp(ended) + math.Exp(cut))
+	}
+	return mean
+}
+
 // Quantile returns the q-quantile of the response, 0 < q < 1, by bisection.
 func (p Predictive) Quantile(q float64) float64 {
-	below := p.Below
-	if p.Freedom > 0 {
-		below = func(y float64) (sum float64) {
-			for i, w := range p.Weight {
-				sum += w * distuv.StudentsT{Mu: p.Mean[i], Sigma: max(p.SD[i], 1e-12), Nu: p.Freedom}.CDF(y)
-			}
-			return sum
-		}
-	}
 	m, s := p.Moments()
 	lo, hi := m-10*s-1e-12, m+10*s+1e-12
 	for range 60 {
 		mid := 0.5 * (lo + hi)
-		if below(mid) < q {
+		if p.Below(mid) < q {
 			lo = mid
 		} else {
 			hi = mid
@@ -92,7 +93,7 @@ func logEIWithin(mean, sd, best, longest float64) float64 {
 	if best <= longest {
 		return LogEI(mean, sd, best)
 	}
-	whole := math.Log(best-longest) + logNormalCDF((longest-mean)/max(sd, 1e-12)) // least gain of every y ≤ longest
+	whole := math.Log(best-longest) + logBelow(mean, sd, longest) // least gain of every y ≤ longest
 	return floats.LogSumExp([]float64{whole, LogEI(mean, sd, longest)})
 }
 
@@ -108,6 +109,11 @@ func logImprovement(u float64) float64 {
 	// ratio is u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …).
 	t := 1 / (u * u)
 	return distuv.UnitNormal.LogProb(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
+}
+
+// logBelow returns ln P(y < longest) for y ~ N(mean, sd²).
+func logBelow(mean, sd, longest float64) float64 {
+	return logNormalCDF((longest - mean) / max(sd, 1e-12))
 }
 
 // logNormalCDF returns ln Φ(u) without underflow.

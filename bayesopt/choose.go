@@ -96,7 +96,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 			return v
 		}
 		v.score += belief.Average(func(mean, sd, best float64) float64 { return logEIWithin(mean, sd, best, longest) }, best)
-		v.chance = p.fits[i] * belief.Below(min(best-margin, longest))
+		v.chance = p.fits[i] * math.Exp(belief.Average(logBelow, min(best-margin, longest)))
 		v.works, v.dear = p.fits[i]*belief.Below(p.limit+p.offset[i]), dearness(i, belief)
 		return v
 	}

@@ -8,11 +8,15 @@ import (
 
 // trialSeconds returns the expected duration of a trial of candidate i: that of a
 // whole job from the posterior of its response, if not empty, else the median of
-// the trials so far, which measure for about the same time.
+// the trials so far, which measure for about the same time. Of a whole job it is
+// the median until a time limit is known, as no other number bounds the mean.
 func (p *Problem) trialSeconds(i int, belief Predictive) float64 {
 	if p.Options.JobTime && len(belief.Mean) > 0 {
+		if !math.IsInf(p.limit, 1) {
+			return belief.stopped(p.limit+p.offset[i]) * math.Exp(-p.offset[i])
+		}
 		m, _ := belief.Moments()
-		return math.Exp(min(m-p.offset[i], p.limit))
+		return math.Exp(m - p.offset[i])
 	}
 	var walls []float64
 	for _, m := range p.succeeded() {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"knee/data"
 )
 
@@ -71,5 +73,42 @@ func TestTimeLimitOfTrials(t *testing.T) {
 	}
 	if stopped > 4 {
 		t.Errorf("%d of %d trials met the time limit, though only those on t4 do", stopped, len(h.Measured))
+	}
+}
+
+// What may meet the time limit costs at least the limit times that probability,
+// and at most the limit.
+func TestCostOfMeetingTheLimit(t *testing.T) {
+	cands := table("a100")
+	const limit = 0.25
+	h := History{Candidates: cands}
+	for i, c := range cands {
+		if i%5 == 0 {
+			h.Measured = append(h.Measured, limited(c, limit))
+		}
+	}
+	p := mustProblem(t, Options{Objective: CostToTarget, JobTime: true, Price: price}, h)
+	post, err := p.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dear := 0
+	for _, i := range p.Open() {
+		belief := p.belief(post, i)
+		median, _ := belief.Moments()
+		seconds, most := p.trialSeconds(i, belief), math.Exp(p.limit)
+		atLeast := 0.0 // of the normal members
+		for k, w := range belief.Weight {
+			atLeast += w * most * distuv.UnitNormal.CDF((belief.Mean[k]-p.offset[i]-p.limit)/belief.SD[k])
+		}
+		if seconds < atLeast || seconds > most*(1+1e-9) {
+			t.Errorf("%s is expected to take %g s, want %g to %g", cands[i], seconds, atLeast, most)
+		}
+		if seconds > 1.1*math.Exp(median-p.offset[i]) {
+			dear++
+		}
+	}
+	if dear == 0 {
+		t.Error("no trial is expected to take a tenth longer than its median; want those that may meet the limit")
 	}
 }

@@ -65,12 +65,46 @@ func TestPredictive(t *testing.T) {
 	if q := p.Quantile(0.5); math.Abs(q-1) > 1e-9 {
 		t.Errorf("median = %g, want 1 by symmetry", q)
 	}
-	if q := p.Quantile(0.05); math.Abs(p.Below(q)-0.05) > 1e-9 {
-		t.Errorf("P(below the 5 %% quantile) = %g", p.Below(q))
+	for _, p.Freedom = range []float64{0, 3} {
+		if q := p.Quantile(0.05); math.Abs(p.Below(q)-0.05) > 1e-9 {
+			t.Errorf("P(below the 5 %% quantile) = %g with %g degrees of freedom", p.Below(q), p.Freedom)
+		}
 	}
 	want := math.Log(0.5*math.Exp(LogEI(0, 1, 1)) + 0.5*math.Exp(LogEI(2, 1, 1)))
 	if got := p.Average(LogEI, 1); math.Abs(got-want) > 1e-12 {
 		t.Errorf("average LogEI = %g, want %g", got, want)
+	}
+}
+
+// With σ² integrated out a single distribution is Student's t: of three degrees
+// of freedom 0.0289 is below minus three, of a normal one 0.0013.
+func TestTails(t *testing.T) {
+	p := Predictive{Mean: []float64{1}, SD: []float64{2}, Weight: []float64{1}, Freedom: 3}
+	if got := p.Below(1 - 2*3); math.Abs(got-0.0288) > 1e-4 {
+		t.Errorf("P(below minus three) = %g, want 0.0288", got)
+	}
+	if got := p.Below(math.Inf(1)); got != 1 {
+		t.Errorf("P(below +Inf) = %g, want 1", got)
+	}
+}
+
+// The mean of times that are cut off at a limit equals the integral.
+func TestStoppedTime(t *testing.T) {
+	const mean, sd, steps = 0.3, 0.7, 200_000
+	p := Predictive{Mean: []float64{mean}, SD: []float64{sd}, Weight: []float64{1}}
+	for _, longest := range []float64{-5, 0.3, 1, 8} {
+		want, width := 0.0, 20*sd/steps
+		for k := range steps {
+			y := mean - 10*sd + (float64(k)+0.5)*width
+			want += math.Exp(min(y, longest)) * distuv.UnitNormal.Prob((y-mean)/sd) / sd * width
+		}
+		if got := p.stopped(longest); relative(got, want) > 1e-6 {
+			t.Errorf("stopped at e^%g: %g, want %g", longest, got, want)
+		}
+	}
+	p.SD[0] = 0
+	if got := p.stopped(0); got != 1 {
+		t.Errorf("a certain time of e^0.3 stopped at one: %g, want 1", got)
 	}
 }
 

@@ -231,11 +231,7 @@ const recordFrom = 2
 // width returns the factor on standard deviations that makes the past scores
 // standard normal.
 func (r record) width(trust float64) float64 {
-	sum := trust
-	for _, z := range r {
-		sum += z * z
-	}
-	return math.Sqrt(sum / (trust + float64(len(r))))
+	return math.Sqrt((trust + floats.Dot(r, r)) / (trust + float64(len(r))))
 }
 
 // newRecord computes the scores, without those of repetitions. excess, if not

@@ -103,20 +103,18 @@ func NewProblem(o Options, h History) (*Problem, error) {
 // setPrices fills hourly. Prices are used only if every candidate has one:
 // dollars and worker counts are not comparable.
 func (p *Problem) setPrices() {
-	p.hourly = make([]float64, len(p.cands))
-	for i, c := range p.cands {
-		p.hourly[i] = float64(c.Workers + c.PS)
-	}
-	if p.Options.Price == nil {
-		return
-	}
+	p.hourly, p.priced = make([]float64, len(p.cands)), p.Options.Price != nil
 	prices := make([]float64, len(p.cands))
 	for i, c := range p.cands {
-		if prices[i] = p.Options.Price(c); !positive(prices[i]) {
-			return
+		p.hourly[i] = float64(c.Workers + c.PS)
+		if p.priced {
+			prices[i] = p.Options.Price(c)
+			p.priced = positive(prices[i])
 		}
 	}
-	p.hourly, p.priced = prices, true
+	if p.priced {
+		p.hourly = prices
+	}
 }
 
 // place sets the standing of every candidate. Trials aborted by the user count
