@@ -52,10 +52,13 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	if steps <= 0 && !restarted {
 		return step{}, false
 	}
+	if !(s.seconds > 0) && steps > 0 && elapsed <= 0 {
+		return step{}, false // of lines with one time stamp, the first is its
+	}
 	c.step, c.at = o.Step, o.At
 	if s.count = math.Max(steps, 1); s.seconds > 0 {
 		return s, true
 	}
 	s.seconds = elapsed / steps
-	return s, steps > 0 && elapsed > 0
+	return s, steps > 0
 }
