@@ -82,7 +82,7 @@ func (p *output) line(at time.Time, line string) {
 	}
 	h.mu.Lock()
 	o, ok, err = h.firsts.Excuse(o, ok, err)
-	if h.seen = h.seen || ok && !o.OfMemory(); h.seen {
+	if h.seen = h.seen || ok && o.OfStep(); h.seen {
 		h.head.Reset()
 	} else if h.head.Len()+len(line) < HeadBytes {
 		h.head.WriteString(line + "\n")
@@ -91,7 +91,7 @@ func (p *output) line(at time.Time, line string) {
 		h.bad = errors.New(p.name + " printed a line that cannot be read: " + err.Error())
 	}
 	h.mu.Unlock()
-	if !ok || o.OfMemory() {
+	if !ok || !o.OfStep() {
 		p.last = line
 		if p.oom == "" && speaksOfMemory(line) {
 			p.oom = line

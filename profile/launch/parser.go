@@ -99,7 +99,7 @@ type Firsts struct {
 // Excuse returns what [Parser.Parse] returned, the error only if it is not excused.
 func (f *Firsts) Excuse(o Observation, ok bool, err error) (Observation, bool, error) {
 	var odd oddRate
-	if isOdd := errors.As(err, &odd); !isOdd && (!ok || o.OfMemory()) {
+	if isOdd := errors.As(err, &odd); !isOdd && !(ok && o.OfStep()) {
 		return o, ok, err
 	}
 	if f.seen == nil {

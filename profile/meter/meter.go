@@ -57,13 +57,14 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 // Add takes one observation and reports whether the trial can be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
-	if o.OfMemory() {
-		return false
+	if o.OfStep() {
+		if m.seen == 0 {
+			m.first = o.At
+		}
+		m.seen++
+	} else if math.IsNaN(o.Loss) && math.IsNaN(o.GradSqr) {
+		return false // of memory
 	}
-	if m.seen == 0 {
-		m.first = o.At
-	}
-	m.seen++
 	one, timed, mine := m.ranks.take(o, &m.series)
 	if mine {
 		if math.IsNaN(o.Step) {
