@@ -10,15 +10,20 @@ import (
 )
 
 // oomText matches what frameworks and systems print when memory runs out:
-// PyTorch and CUDA, TensorFlow, JAX, C++, Python, Go, the Linux kernel, Slurm.
-var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memory|outofmemoryerror|cuda_error_out_of_memory|` +
-	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
-	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
+// PyTorch on CUDA, ROCm, MPS and XPU, NCCL, TensorFlow, JAX, C++, Python, Go, Julia,
+// the Linux kernel, Slurm. Launchers tell that a rank was killed by signal 9, as the
+// kernel does then, and exit with a code of their own: torchrun, DeepSpeed,
+// Accelerate, mpirun, and PyTorch's DataLoader. Advice on memory does not match.
+var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
+	`out of memory (?:error|while trying|allocating)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
+	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory|not enough memory: you tried|` +
+	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
+	`signal 9 \(|signals\.sigkill|exitcode *: -9\b|return code = -9\b|by signal: killed`)
 
 // memoryWords are parts, one of which is in every text that oomText matches. They
 // are searched for first, which is much cheaper.
-var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
-	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
+var memoryWords = [][]byte{[]byte("memory"), []byte("_alloc"), []byte("allocat"), []byte("exhausted"), []byte("oom"),
+	[]byte("signal"), []byte(" -9")}
 
 func speaksOfMemory(line string) bool {
 	var buffer [512]byte
