@@ -169,8 +169,8 @@ func measurementTable(ms []data.Measurement) *table {
 		"config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, m.StepTime, m.StepTimeSE, m.StepTimeSD, m.Steps, m.Throughput(), m.StartSeconds, m.Wall, m.Error)
-			t.people.add(m.Config, m.Status, stepTime(m), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, m.StepTime, m.StepTimeSE, m.StepTimeSD, m.Steps, orEmpty(m.Throughput()), m.StartSeconds, m.Wall, m.Error)
+			t.people.add(m.Config, m.Status, stepTime(m), orEmpty(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
 			t.add(m.Config, m.Status, "", "", "", "", "", "", m.Wall, m.Error)
 			t.people.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
