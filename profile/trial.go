@@ -254,7 +254,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	warn := func(format string, a ...any) {
 		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})
 	}
-	reading := m.Read()
+	reading, still := m.Read(), fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
 	hung := errors.Is(err, errHung)
 	ended := err == nil || errors.Is(err, errEnough) || hung && reading.Steps >= meter.FewestSteps // as programs may at their end
@@ -275,7 +275,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 			warn("its step time is less certain than it is long, %.3g s ± %.3g s of %d steps: measure for longer (trial.max_seconds)", reading.StepTime, 2*reading.SE, reading.Steps)
 		}
 		if end.Error = m.Contradiction(took); hung {
-			end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
+			end.Error = still
 		}
 		if end.Error != "" {
 			warn("%s", end.Error)
@@ -284,8 +284,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		end.Status = data.Failed
 		end.Error = fmt.Sprintf("it ended after %s, want at least %d after warm-up", english.Plural(m.Observed(), "step", ""), meter.FewestSteps)
 	case hung:
-		end.Status = data.Timeout
-		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
+		end.Status, end.Error = data.Timeout, still
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
 			end.Error += printed // output in place of steps, added by the launcher
 		}

@@ -1,20 +1,20 @@
 package launch
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"knee/data"
 )
 
-// oomText matches what frameworks and systems print when memory runs out:
+// oomText matches, in lower case, what frameworks and systems print when memory runs out:
 // PyTorch on CUDA, ROCm, MPS and XPU, NCCL, TensorFlow, JAX, C++, Python, Go, Julia,
 // the Linux kernel, Slurm. Launchers tell that a rank was killed by signal 9, as the
 // kernel does then, and exit with a code of their own: torchrun, DeepSpeed,
 // Accelerate, mpirun, and PyTorch's DataLoader. Advice on memory does not match.
-var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
+var oomText = regexp.MustCompile(`(?:cuda|hip|xpu|mps backend|error|failure|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
 	`out of memory (?:error|while trying|allocating)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
 	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory|not enough memory: you tried|` +
 	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
@@ -22,23 +22,11 @@ var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|
 
 // memoryWords are parts, one of which is in every text that oomText matches. They
 // are searched for first, which is much cheaper.
-var memoryWords = [][]byte{[]byte("memory"), []byte("_alloc"), []byte("allocat"), []byte("exhausted"), []byte("oom"),
-	[]byte("signal"), []byte(" -9")}
+var memoryWords = []string{"memory", "_alloc", "allocat", "exhausted", "oom", "signal", " -9"}
 
 func speaksOfMemory(line string) bool {
-	var buffer [512]byte
-	lower := append(buffer[:0], line...)
-	for i, c := range lower {
-		if 'A' <= c && c <= 'Z' {
-			lower[i] = c + 'a' - 'A'
-		}
-	}
-	for _, w := range memoryWords {
-		if bytes.Contains(lower, w) {
-			return oomText.MatchString(line)
-		}
-	}
-	return false
+	line = strings.ToLower(line)
+	return slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) && oomText.MatchString(line)
 }
 
 // exitKilled is the exit code of shells for signal 9, and of container runtimes
@@ -63,22 +51,23 @@ func classify(ends []rankEnd) *Failure {
 		case e.oom != "":
 			return &Failure{Status: data.OOM, Detail: e.name + ": " + oneLine(e.oom)}
 		case e.exit == exitKilled:
-			return &Failure{Status: data.OOM, Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + because(e.last)}
+			return &Failure{Status: data.OOM, Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + said(": ", e.last)}
 		}
 	}
 	for _, e := range ends {
 		if e.exit != 0 && !e.killed {
-			return &Failure{Status: data.Failed, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last))}
+			return &Failure{Status: data.Failed, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, said(": ", e.last))}
 		}
 	}
 	return nil
 }
 
-func because(last string) string {
+// said returns what a trial printed last, after some words; empty if it printed nothing.
+func said(words, last string) string {
 	if last == "" {
 		return ""
 	}
-	return ": " + oneLine(last)
+	return words + oneLine(last)
 }
 
 func oneLine(s string) string {

@@ -64,8 +64,7 @@ type Observation struct {
 // OfStep reports whether an observation tells of a step: one with memory or a
 // loss only does not.
 func (o Observation) OfStep() bool {
-	known := func(v float64) bool { return !math.IsNaN(v) }
-	return known(o.Step) || known(o.StepTime) || known(o.Throughput)
+	return !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput))
 }
 
 // UnknownRank is the rank of output that several ranks may share.

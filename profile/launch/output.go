@@ -41,7 +41,7 @@ func (h *heard) verdict(last string) error {
 	case h.bad != nil:
 		return &Failure{Status: data.Failed, Detail: h.bad.Error()}
 	case !h.seen:
-		return &Failure{Status: data.Failed, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + lastWords(last)}
+		return &Failure{Status: data.Failed, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + said("; its last words: ", last)}
 	}
 	return nil
 }
@@ -53,14 +53,7 @@ func (h *heard) instead(last string) string {
 	if h.seen {
 		return ""
 	}
-	return hint(h.head.String()) + lastWords(last)
-}
-
-func lastWords(last string) string {
-	if last == "" {
-		return ""
-	}
-	return "; its last words: " + oneLine(last)
+	return hint(h.head.String()) + said("; its last words: ", last)
 }
 
 type output struct {

@@ -25,7 +25,7 @@ type Parser struct {
 // error means that the line is an observation that cannot be read; [Firsts]
 // excuses one. Colours are left out.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
-	line = plain(line)
+	line = escapes.ReplaceAllString(line, "")
 	if len(p.kinds) == 0 {
 		o, ok, err = p.parseOwn(line)
 	} else {
@@ -47,14 +47,6 @@ func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 
 // escapes are the control sequences of terminals (ECMA-48, section 5.4).
 var escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
-
-// plain returns a line without the control sequences of terminals.
-func plain(line string) string {
-	if strings.IndexByte(line, '\x1b') < 0 {
-		return line
-	}
-	return escapes.ReplaceAllString(line, "")
-}
 
 // Wants describes, for error messages, the lines it looks for.
 func (p Parser) Wants() string {

@@ -49,11 +49,9 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
 	restarted := o.Step < c.step/2 && (c.sole || c.step >= fewestToRestart)
-	if steps <= 0 && !restarted {
+	later := s.seconds > 0 || !(elapsed <= 0 && steps > 0) // of lines with one time stamp, the first counts
+	if steps <= 0 && !restarted || !later {
 		return step{}, false
-	}
-	if !(s.seconds > 0) && steps > 0 && elapsed <= 0 {
-		return step{}, false // of lines with one time stamp, the first is its
 	}
 	c.step, c.at = o.Step, o.At
 	if s.count = math.Max(steps, 1); s.seconds > 0 {

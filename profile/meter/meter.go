@@ -40,8 +40,7 @@ type Reading struct {
 	DeviceMemory float64 // bytes of its device; 0 if not known
 }
 
-// FewestSteps is the least number of steady steps: with fewer the variance is
-// unknown.
+// FewestSteps is the least number of steady steps: the variance of fewer is unknown.
 const FewestSteps = 3
 
 // leastSeconds is the least measured time of a trial, in seconds. A shorter one
@@ -58,10 +57,9 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
 	if o.OfStep() {
-		if m.seen == 0 {
+		if m.seen++; m.seen == 1 {
 			m.first = o.At
 		}
-		m.seen++
 	} else if math.IsNaN(o.Loss) && math.IsNaN(o.GradSqr) {
 		return false // of memory
 	}

@@ -24,10 +24,9 @@ const (
 func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
 
 // means returns the means of at most mostMeans batches of equal size;
-// incomplete batches at either end are left out. Where their lines stand for
-// different numbers of steps, the overall mean is a ratio, seconds by steps, and
-// the deviation from it counts by the steps (Cochran, "Sampling Techniques",
-// 1977, §6.3).
+// incomplete batches at either end are left out. The overall mean is a ratio,
+// seconds by steps, so a batch deviates by its steps (Cochran, "Sampling
+// Techniques", 1977, §6.3).
 func means(bs []batch) []float64 {
 	bs = merged(bs, (len(bs)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
