@@ -22,7 +22,8 @@ var oomText = regexp.MustCompile(`(?:cuda|hip|xpu|mps backend|error|failure|fail
 
 // memoryWords are parts, one of which is in every text that oomText matches. They
 // are searched for first, which is much cheaper.
-var memoryWords = []string{"memory", "_alloc", "allocat", "exhausted", "oom", "signal", " -9"}
+var memoryWords = []string{"out of memory", "out of gpu", "outofmemory", "out_of_", "memoryerror", "enough memory", "_alloc", "allocate ",
+	"exhausted", "oom", "signal 9", "sigkill", ": -9", "= -9", "by signal"}
 
 func speaksOfMemory(line string) bool {
 	line = strings.ToLower(line)
