@@ -25,7 +25,9 @@ type Parser struct {
 // error means that the line is an observation that cannot be read; [Firsts]
 // excuses one. Colours are left out.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
-	line = escapes.ReplaceAllString(line, "")
+	if strings.IndexByte(line, 0x1b) >= 0 {
+		line = escapes.ReplaceAllString(line, "")
+	}
 	if len(p.kinds) == 0 {
 		o, ok, err = p.parseOwn(line)
 	} else {
