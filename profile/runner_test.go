@@ -180,6 +180,45 @@ func TestRunnerEndsAStuckTrial(t *testing.T) {
 	})
 }
 
+// prints sends observations and hangs.
+type prints []launch.Observation
+
+func (p prints) Launch(ctx context.Context, _ launch.Trial, obs chan<- launch.Observation) error {
+	for _, o := range p {
+		obs <- o
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// A trial that hangs after its last step has been measured; lines with nothing
+// but a loss are no steps, and bound no step time.
+func TestRunnerOfTrialsThatHang(t *testing.T) {
+	nan := math.NaN()
+	line := func(step, seconds float64) launch.Observation {
+		return launch.Observation{Step: step, StepTime: seconds, SyncTime: nan, Throughput: nan, Loss: 1, GradSqr: nan, GradVar: nan}
+	}
+	for _, tc := range []struct {
+		prints prints
+		status data.Status
+		time   float64
+		why    string
+	}{
+		{prints{line(1, 2), line(2, 1), line(3, 1), line(4, 1)}, data.OK, 1, "no step for 50ms (after 4 steps)"},
+		{prints{line(1, 2), line(2, 1)}, data.Timeout, .05, "no step for 50ms (after 2 steps); a step takes longer than trial.timeout"},
+		{prints{line(nan, nan), line(nan, nan)}, data.Timeout, 0, "no step for 50ms (after 0 steps)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRunner(t, t.TempDir(), 1, tc.prints)
+			r.Study.Trial.Timeout, r.Study.Trial.Retries = 50*time.Millisecond, 0
+			res, err := r.Run(t.Context())
+			if m := res.Measurements[0]; err != nil || m.Status != tc.status || m.StepTime != tc.time || m.Error != tc.why {
+				t.Errorf("%+v, %v; want %s, %g s, %s", m, err, tc.status, tc.time, tc.why)
+			}
+		})
+	}
+}
+
 // A trial without a first step is reported long before its timeout.
 func TestRunnerRemarksOnSilence(t *testing.T) { synctest.Test(t, testRunnerRemarksOnSilence) }
 

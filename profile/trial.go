@@ -143,11 +143,11 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
 	var first, told time.Time
 	take := func(o launch.Observation) (enough bool) {
-		if m.Observed() == 0 && !o.OfMemory() {
+		if m.Observed() == 0 && o.OfStep() {
 			first = o.At
 		}
 		q.seenRunning(time.Now())
-		return (ctx.Err() == nil || o.OfMemory()) && m.Add(o)
+		return (ctx.Err() == nil || !o.OfStep()) && m.Add(o)
 	}
 	drain := r.Drain
 	for {
@@ -254,9 +254,10 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	warn := func(format string, a ...any) {
 		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})
 	}
-	reading := m.Read()
+	reading, still := m.Read(), fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
-	ended := err == nil || errors.Is(err, errEnough)
+	hung := errors.Is(err, errHung)
+	ended := err == nil || errors.Is(err, errEnough) || hung && reading.Steps >= meter.FewestSteps // as programs may at their end
 	switch {
 	case ended && reading.Steps >= meter.FewestSteps:
 		end.Status = data.OK
@@ -273,19 +274,21 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if 2*reading.SE >= reading.StepTime {
 			warn("its step time is less certain than it is long, %.3g s ± %.3g s of %d steps: measure for longer (trial.max_seconds)", reading.StepTime, 2*reading.SE, reading.Steps)
 		}
-		if end.Error = m.Contradiction(took); end.Error != "" {
+		if end.Error = m.Contradiction(took); hung {
+			end.Error = still
+		}
+		if end.Error != "" {
 			warn("%s", end.Error)
 		}
 	case ended:
 		end.Status = data.Failed
 		end.Error = fmt.Sprintf("it ended after %s, want at least %d after warm-up", english.Plural(m.Observed(), "step", ""), meter.FewestSteps)
-	case errors.Is(err, errHung):
-		end.Status = data.Timeout
-		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
+	case hung:
+		end.Status, end.Error = data.Timeout, still
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
 			end.Error += printed // output in place of steps, added by the launcher
 		}
-		if m.Observed() > 0 && reading.Steps < meter.FewestSteps {
+		if m.Observed() > 0 {
 			// It makes steps, each longer than the timeout.
 			end.StepTime = r.Study.Trial.Timeout.Seconds()
 			end.Error += "; a step takes longer than trial.timeout"

@@ -172,7 +172,7 @@ func measurementTable(ms []data.Measurement) *table {
 	t := newTable("config,status,step_time ± 2 se,samples/s,start,took,error")
 	for _, m := range ms {
 		if m.Status == data.OK {
-			t.add(m.Config, m.Status, seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), m.Throughput(), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
+			t.add(m.Config, m.Status, seconds(m.StepTime)+" ± "+seconds(2*m.StepTimeSE), orEmpty(m.Throughput()), seconds(m.StartSeconds), seconds(m.Wall), m.Error)
 		} else {
 			t.add(m.Config, m.Status, "", "", "", seconds(m.Wall), m.Error)
 		}

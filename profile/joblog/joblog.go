@@ -50,7 +50,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		if at = o.At; first.IsZero() {
 			first = at
 		}
-		if !o.OfMemory() {
+		if o.OfStep() {
 			seen++
 		}
 		switch {

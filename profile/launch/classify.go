@@ -1,39 +1,30 @@
 package launch
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"knee/data"
 )
 
-// oomText matches what frameworks and systems print when memory runs out:
-// PyTorch and CUDA, TensorFlow, JAX, C++, Python, Go, the Linux kernel, Slurm.
-var oomText = regexp.MustCompile(`(?i)cuda out of memory|cuda error: out of memory|outofmemoryerror|cuda_error_out_of_memory|` +
-	`cublas_status_alloc_failed|resource_exhausted|hip out of memory|std::bad_alloc|\bmemoryerror\b|cannot allocate memory|` +
-	`runtime: out of memory|oom[-_ ]kill|oom_kill event|unable to allocate .* for an array`)
+// oomText matches what frameworks and systems print when memory runs out, not their
+// advice on it; also that a launcher, which exits with a code of its own, saw a rank
+// killed by signal 9, as the kernel does then.
+var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
+	`out of memory (?:error|while trying|allocating)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
+	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory|not enough memory: you tried|` +
+	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
+	`signal 9 \(|signals\.sigkill|exitcode *: -9\b|return code = -9\b|by signal: killed`)
 
-// memoryWords are parts, one of which is in every text that oomText matches. They
+// memoryWords are parts, one of which is in every such text as it is printed. They
 // are searched for first, which is much cheaper.
-var memoryWords = [][]byte{[]byte("out of memory"), []byte("outofmemory"), []byte("out_of_memory"), []byte("memoryerror"), []byte("allocate "),
-	[]byte("_alloc"), []byte("resource_exhausted"), []byte("oom")}
+var memoryWords = []string{"ut of ", "utOfMem", "UT_OF_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
+	"oom", "OOM", "ignal 9", "SIGKILL:", " -9", "by signal"}
 
 func speaksOfMemory(line string) bool {
-	var buffer [512]byte
-	lower := append(buffer[:0], line...)
-	for i, c := range lower {
-		if 'A' <= c && c <= 'Z' {
-			lower[i] = c + 'a' - 'A'
-		}
-	}
-	for _, w := range memoryWords {
-		if bytes.Contains(lower, w) {
-			return oomText.MatchString(line)
-		}
-	}
-	return false
+	return slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) && oomText.MatchString(line)
 }
 
 // exitKilled is the exit code of shells for signal 9, and of container runtimes
@@ -58,22 +49,23 @@ func classify(ends []rankEnd) *Failure {
 		case e.oom != "":
 			return &Failure{Status: data.OOM, Detail: e.name + ": " + oneLine(e.oom)}
 		case e.exit == exitKilled:
-			return &Failure{Status: data.OOM, Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + because(e.last)}
+			return &Failure{Status: data.OOM, Detail: e.name + ": killed (exit 137), as the out-of-memory killer does" + said(": ", e.last)}
 		}
 	}
 	for _, e := range ends {
 		if e.exit != 0 && !e.killed {
-			return &Failure{Status: data.Failed, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, because(e.last))}
+			return &Failure{Status: data.Failed, Detail: fmt.Sprintf("%s: exit status %d%s", e.name, e.exit, said(": ", e.last))}
 		}
 	}
 	return nil
 }
 
-func because(last string) string {
+// said returns what a trial printed last, after some words; empty if it printed nothing.
+func said(words, last string) string {
 	if last == "" {
 		return ""
 	}
-	return ": " + oneLine(last)
+	return words + oneLine(last)
 }
 
 func oneLine(s string) string {

@@ -37,7 +37,7 @@ func Expression(line string) string {
 		at    []int // where the match and its number begin and end
 	}
 	var all []found
-	line = plain(line)
+	line = escapes.ReplaceAllString(line, "")
 	for _, s := range spellings {
 		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] || f.group == s.group }) {
 			all = append(all, found{s.group, at})

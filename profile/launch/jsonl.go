@@ -94,6 +94,18 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	if !strings.HasPrefix(text, "{") {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
+	if strings.Contains(text, linePrefix) {
+		// Ranks that print at once may share a line: the first object will do. If one
+		// is cut, numbers of two may be joined.
+		parts := strings.Split(text, linePrefix)
+		for i, part := range parts {
+			parts[i] = part[:strings.LastIndexByte(part, '}')+1]
+			if !json.Valid([]byte(parts[i])) {
+				return Observation{}, false, nil
+			}
+		}
+		text = parts[0]
+	}
 	o := unseen()
 	done, err := p.scan(&o, text)
 	if err == nil && !done {

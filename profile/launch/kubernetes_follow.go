@@ -252,5 +252,5 @@ func (w *watcher) warning() string {
 		return ""
 	}
 	newest := slices.MaxFunc(events, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-	return newest.Reason + because(newest.Message)
+	return newest.Reason + said(": ", newest.Message)
 }

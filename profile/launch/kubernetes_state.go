@@ -84,11 +84,11 @@ var disruptionReasons = []string{"Evicted", "Preempting", "Preempted", "NodeLost
 // disruption returns why Kubernetes evicted or rejected a pod, else empty.
 func disruption(p *corev1.Pod) string {
 	if c := podCondition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue {
-		return cmp.Or(c.Reason, "disrupted") + because(cmp.Or(p.Status.Message, c.Message))
+		return cmp.Or(c.Reason, "disrupted") + said(": ", cmp.Or(p.Status.Message, c.Message))
 	}
 	r := p.Status.Reason
 	if slices.Contains(disruptionReasons, r) || p.Status.Phase == "Failed" && (slices.Contains(admissionReasons, r) || strings.HasPrefix(r, "OutOf")) {
-		return r + because(p.Status.Message)
+		return r + said(": ", p.Status.Message)
 	}
 	return ""
 }
@@ -100,13 +100,13 @@ func podEnd(p *corev1.Pod) (end rankEnd, ok bool) {
 		end.exit = int(t.ExitCode)
 		if t.Reason == "OOMKilled" {
 			// The node reports that the container's memory limit was reached.
-			end.oom = "OOMKilled" + because(t.Message)
+			end.oom = "OOMKilled" + said(": ", t.Message)
 			end.exit = cmp.Or(end.exit, exitKilled)
 		}
 		return end, true
 	}
 	if p.Status.Phase == "Failed" {
-		end.exit, end.last = -1, cmp.Or(p.Status.Reason, "the pod failed")+because(p.Status.Message)
+		end.exit, end.last = -1, cmp.Or(p.Status.Reason, "the pod failed")+said(": ", p.Status.Message)
 		return end, true
 	}
 	return end, false
@@ -121,10 +121,10 @@ var stuck = []string{"ImagePullBackOff", "ErrImagePull", "CreateContainerConfigE
 // waitingFor returns why a pod does not run. final is true if it never will.
 func waitingFor(p *corev1.Pod) (why string, final bool) {
 	if w := trainer(p).Waiting; w != nil && w.Reason != "" {
-		return fmt.Sprintf("%s: %s%s", podName(p), w.Reason, because(w.Message)), slices.Contains(hopeless, w.Reason)
+		return fmt.Sprintf("%s: %s%s", podName(p), w.Reason, said(": ", w.Message)), slices.Contains(hopeless, w.Reason)
 	}
 	if c := podCondition(p, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
-		return fmt.Sprintf("%s: %s%s", podName(p), cmp.Or(c.Reason, "not scheduled"), because(c.Message)), false
+		return fmt.Sprintf("%s: %s%s", podName(p), cmp.Or(c.Reason, "not scheduled"), said(": ", c.Message)), false
 	}
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(string(p.Status.Phase), "no state")), false
 }
@@ -136,7 +136,7 @@ func jobFailure(j *batchv1.Job) *Failure {
 	if c == nil {
 		return nil
 	}
-	f := &Failure{Status: data.Failed, Detail: "the job failed: " + c.Reason + because(c.Message)}
+	f := &Failure{Status: data.Failed, Detail: "the job failed: " + c.Reason + said(": ", c.Message)}
 	switch {
 	case c.Reason == "DeadlineExceeded":
 		f.Status = data.Timeout

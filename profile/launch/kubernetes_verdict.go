@@ -79,7 +79,7 @@ func (w *watcher) lastWord(last string) error {
 	}
 	if w.job != nil {
 		if f := jobFailure(w.job); f != nil {
-			f.Detail += because(last)
+			f.Detail += said(": ", last)
 			return f
 		}
 	}

@@ -61,11 +61,10 @@ type Observation struct {
 	odd error // the first quantity that is an oddRate
 }
 
-// OfMemory reports whether an observation holds only memory: it is not a step.
-func (o Observation) OfMemory() bool {
-	known := func(v float64) bool { return !math.IsNaN(v) }
-	return (o.PeakMemory > 0 || o.DeviceMemory > 0) &&
-		!(known(o.Step) || known(o.StepTime) || known(o.SyncTime) || known(o.Throughput) || known(o.Loss) || known(o.GradSqr) || known(o.GradVar))
+// OfStep reports whether an observation tells of a step: one with memory or a
+// loss only does not.
+func (o Observation) OfStep() bool {
+	return !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput))
 }
 
 // UnknownRank is the rank of output that several ranks may share.

@@ -131,7 +131,7 @@ func TestLocalTellsMemoryFromSteps(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "without reporting a step") || !strings.Contains(err.Error(), "last words: max_memory_allocated") {
 		t.Errorf("err = %v", err)
 	}
-	if len(obs) != 1 || !obs[0].OfMemory() || obs[0].PeakMemory != 5<<30 {
+	if len(obs) != 1 || obs[0].OfStep() || obs[0].PeakMemory != 5<<30 {
 		t.Errorf("observations %+v", obs)
 	}
 }

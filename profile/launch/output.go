@@ -41,7 +41,7 @@ func (h *heard) verdict(last string) error {
 	case h.bad != nil:
 		return &Failure{Status: data.Failed, Detail: h.bad.Error()}
 	case !h.seen:
-		return &Failure{Status: data.Failed, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + lastWords(last)}
+		return &Failure{Status: data.Failed, Detail: "it ended without reporting a step, want " + h.parser.Wants() + hint(h.head.String()) + said("; its last words: ", last)}
 	}
 	return nil
 }
@@ -53,14 +53,7 @@ func (h *heard) instead(last string) string {
 	if h.seen {
 		return ""
 	}
-	return hint(h.head.String()) + lastWords(last)
-}
-
-func lastWords(last string) string {
-	if last == "" {
-		return ""
-	}
-	return "; its last words: " + oneLine(last)
+	return hint(h.head.String()) + said("; its last words: ", last)
 }
 
 type output struct {
@@ -82,7 +75,7 @@ func (p *output) line(at time.Time, line string) {
 	}
 	h.mu.Lock()
 	o, ok, err = h.firsts.Excuse(o, ok, err)
-	if h.seen = h.seen || ok && !o.OfMemory(); h.seen {
+	if h.seen = h.seen || ok && o.OfStep(); h.seen {
 		h.head.Reset()
 	} else if h.head.Len()+len(line) < HeadBytes {
 		h.head.WriteString(line + "\n")
@@ -91,7 +84,7 @@ func (p *output) line(at time.Time, line string) {
 		h.bad = errors.New(p.name + " printed a line that cannot be read: " + err.Error())
 	}
 	h.mu.Unlock()
-	if !ok || o.OfMemory() {
+	if !ok || !o.OfStep() {
 		p.last = line
 		if p.oom == "" && speaksOfMemory(line) {
 			p.oom = line

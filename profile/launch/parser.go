@@ -25,7 +25,9 @@ type Parser struct {
 // error means that the line is an observation that cannot be read; [Firsts]
 // excuses one. Colours are left out.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
-	line = plain(line)
+	if strings.IndexByte(line, 0x1b) >= 0 {
+		line = escapes.ReplaceAllString(line, "")
+	}
 	if len(p.kinds) == 0 {
 		o, ok, err = p.parseOwn(line)
 	} else {
@@ -47,14 +49,6 @@ func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 
 // escapes are the control sequences of terminals (ECMA-48, section 5.4).
 var escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
-
-// plain returns a line without the control sequences of terminals.
-func plain(line string) string {
-	if strings.IndexByte(line, '\x1b') < 0 {
-		return line
-	}
-	return escapes.ReplaceAllString(line, "")
-}
 
 // Wants describes, for error messages, the lines it looks for.
 func (p Parser) Wants() string {
@@ -99,7 +93,7 @@ type Firsts struct {
 // Excuse returns what [Parser.Parse] returned, the error only if it is not excused.
 func (f *Firsts) Excuse(o Observation, ok bool, err error) (Observation, bool, error) {
 	var odd oddRate
-	if isOdd := errors.As(err, &odd); !isOdd && (!ok || o.OfMemory()) {
+	if isOdd := errors.As(err, &odd); !isOdd && !(ok && o.OfStep()) {
 		return o, ok, err
 	}
 	if f.seen == nil {

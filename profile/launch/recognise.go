@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"strings"
@@ -35,7 +34,7 @@ func Recognise(head string) (m data.Metrics, expr string) {
 			if err != nil && m == (data.Metrics{}) {
 				m = try
 			}
-			if ok && err == nil && !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput)) {
+			if ok && err == nil && o.OfStep() {
 				return try, ""
 			}
 		}
@@ -76,16 +75,13 @@ func Unread(log string) string {
 	defer f.Close()
 	text, _ := io.ReadAll(io.LimitReader(f, HeadBytes)) // a shorter text will do
 	head := rankMark.ReplaceAllString(string(text), "$1")
-	n, last := 0, ""
-	for line := range strings.FieldsFuncSeq(head, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		n, last = n+1, line
-	}
-	if n == 0 {
+	lines := strings.FieldsFunc(head, func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) == 0 {
 		return ""
 	}
 	advice := hint(head)
 	if advice == "" {
 		advice = "; if such lines report steps, describe them by metrics: {regex: …} in the study"
 	}
-	return fmt.Sprintf(" in %d lines such as %q%s", n, oneLine(last), advice)
+	return fmt.Sprintf(" in %d lines such as %q%s", len(lines), oneLine(lines[len(lines)-1]), advice)
 }

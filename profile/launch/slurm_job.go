@@ -182,7 +182,7 @@ func (j *slurmJob) verdict(end slurm.End) error {
 		end.Exit = j.out.exit // Slurm's may be that of the epilogue
 	}
 	failed := func(status data.Status, detail string) error {
-		return &Failure{Status: status, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, because(j.out.out.last))}
+		return &Failure{Status: status, Detail: fmt.Sprintf("job %s: %s%s", j.id, detail, said(": ", j.out.out.last))}
 	}
 	switch {
 	case (slurm.Job{State: end.State}).Preempted():

@@ -49,7 +49,8 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
 	restarted := o.Step < c.step/2 && (c.sole || c.step >= fewestToRestart)
-	if steps <= 0 && !restarted {
+	later := s.seconds > 0 || !(elapsed <= 0 && steps > 0) // of lines with one time stamp, the first counts
+	if steps <= 0 && !restarted || !later {
 		return step{}, false
 	}
 	c.step, c.at = o.Step, o.At
@@ -57,5 +58,5 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		return s, true
 	}
 	s.seconds = elapsed / steps
-	return s, steps > 0 && elapsed > 0
+	return s, steps > 0
 }

@@ -40,8 +40,7 @@ type Reading struct {
 	DeviceMemory float64 // bytes of its device; 0 if not known
 }
 
-// FewestSteps is the least number of steady steps: with fewer the variance is
-// unknown.
+// FewestSteps is the least number of steady steps: the variance of fewer is unknown.
 const FewestSteps = 3
 
 // leastSeconds is the least measured time of a trial, in seconds. A shorter one
@@ -57,13 +56,13 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 // Add takes one observation and reports whether the trial can be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
-	if o.OfMemory() {
-		return false
+	if o.OfStep() {
+		if m.seen++; m.seen == 1 {
+			m.first = o.At
+		}
+	} else if math.IsNaN(o.Loss) && math.IsNaN(o.GradSqr) {
+		return false // of memory
 	}
-	if m.seen == 0 {
-		m.first = o.At
-	}
-	m.seen++
 	one, timed, mine := m.ranks.take(o, &m.series)
 	if mine {
 		if math.IsNaN(o.Step) {

@@ -161,10 +161,6 @@ func TestMeterReadsThroughputAndCounters(t *testing.T) {
 // by several ranks whose lines cannot be distinguished, does not make steps
 // shorter; another epoch begins to count again.
 func TestMeterCountsEachStepOnce(t *testing.T) {
-	nan := math.NaN()
-	bare := func(at time.Time, rank int, step float64) launch.Observation {
-		return launch.Observation{At: at, Rank: rank, Step: step, StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan, SyncTime: nan}
-	}
 	for _, tc := range []struct {
 		name string
 		rank int // data.Metrics.Rank
@@ -247,4 +243,48 @@ func TestMeterOfMillionsOfSteps(t *testing.T) {
 	if curve := m.Curve(1); len(curve) > 200 {
 		t.Errorf("%d points, want at most 200", len(curve))
 	}
+}
+
+// A bar that is redrawn every 0.1 s at most shows ten fast steps at once, and
+// each slow one by itself; lines may come at once, or with a time stamp of whole
+// seconds. The mean is that of the steps, not of the lines.
+func TestMeterOfLinesOfSeveralSteps(t *testing.T) {
+	const each = 20 // steps, of which one takes 0.51 s and the others 0.01 s: 0.035 s on average
+	for name, shown := range map[string]func(now, last float64, step int) (at float64, ok bool){
+		"bar":           func(now, last float64, _ int) (float64, bool) { return now, now-last >= .1 },
+		"blocks":        func(now, _ float64, step int) (float64, bool) { return now, step%80 == 79 },
+		"whole seconds": func(now, _ float64, _ int) (float64, bool) { return math.Floor(now), true },
+	} {
+		for _, told := range []bool{false, true} {
+			s := settings()
+			s.Warmup = 1
+			m := meter.New(s, 0, data.Config{Workers: 1})
+			now, last, from := 0., 0., 0
+			for i := 1; i <= 300*each; i++ {
+				if now += .01; i%each == 0 {
+					now += .5
+				}
+				at, ok := shown(now, last, i)
+				if !ok {
+					continue
+				}
+				o := bare(time.Unix(0, int64(at*1e9)), 0, float64(i))
+				if told {
+					o.StepTime = (now - last) / float64(i-from)
+				}
+				last, from = now, i
+				m.Add(o)
+			}
+			r := m.Read()
+			if math.Abs(r.StepTime-.035) > .0002 || 2*r.SE > .005 {
+				t.Errorf("%s, told %v: %g ± %g s, want 0.035", name, told, r.StepTime, 2*r.SE)
+			}
+		}
+	}
+}
+
+// bare is an observation that reports nothing but its step.
+func bare(at time.Time, rank int, step float64) launch.Observation {
+	nan := math.NaN()
+	return launch.Observation{At: at, Rank: rank, Step: step, StepTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan, SyncTime: nan}
 }

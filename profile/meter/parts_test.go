@@ -104,7 +104,7 @@ func batchesOf(x []float64, size int) []batch {
 	for part := range slices.Chunk(x, size) {
 		var b batch
 		for _, v := range part {
-			b.add(batch{n: 1, sum: v, sq: v * v})
+			b.add(batch{n: 1, steps: 1, sum: v, sq: v * v})
 		}
 		bs = append(bs, b)
 	}
@@ -133,7 +133,7 @@ func TestMeansAreOfEqualBatches(t *testing.T) {
 			t.Fatalf("%d means of %d steps", len(got), len(x))
 		}
 		for i, m := range got {
-			if first := m - float64(per-1)/2; first < 0 || first+float64(per) > float64(len(x)) || i > 0 && m-got[i-1] != float64(per) {
+			if first := m - float64(per-1)/2; first < -1e-9 || first+float64(per) > float64(len(x))+1e-9 || i > 0 && math.Abs(m-got[i-1]-float64(per)) > 1e-9 {
 				t.Fatalf("means %v of %d steps, want those of %d in a row", got, len(x), per)
 			}
 		}
@@ -145,14 +145,14 @@ func TestMergedKeepsSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var bs []batch
 		for i := range rapid.IntRange(0, 20).Draw(t, "batches") {
-			bs = append(bs, batch{n: 1, sum: float64(i), sq: 1, sync: 2, syncs: 1})
+			bs = append(bs, batch{n: 1, steps: 1, sum: float64(i), sq: 1, sync: 2, syncs: 1})
 		}
 		k := rapid.IntRange(1, 6).Draw(t, "k")
 		next := 0
 		for i, b := range merged(bs, k) {
 			var want batch
 			for range b.n {
-				want.n, want.sum, want.sq, want.sync, want.syncs = want.n+1, want.sum+float64(next), want.sq+1, want.sync+2, want.syncs+1
+				want.n, want.steps, want.sum, want.sq, want.sync, want.syncs = want.n+1, want.steps+1, want.sum+float64(next), want.sq+1, want.sync+2, want.syncs+1
 				next++
 			}
 			if b != want || b.n > k || b.n < 1 || i > 0 && b.n < k {

@@ -89,7 +89,7 @@ func TestMSER(t *testing.T) {
 		x := rapid.SliceOfN(rapid.IntRange(1, 9), 5, 30).Draw(t, "x")
 		bs := make([]batch, len(x))
 		for i, v := range x {
-			bs[i] = batch{n: 1, sum: float64(v), sq: float64(v * v)}
+			bs[i] = batch{n: 1, steps: 1, sum: float64(v), sq: float64(v * v)}
 		}
 		score := func(d int) float64 {
 			mean, sum := 0.0, 0.0
@@ -109,7 +109,7 @@ func TestMSER(t *testing.T) {
 			t.Fatalf("truncation %d has %g, the best %g", d, score(d), best)
 		}
 		for i := range bs {
-			bs[i] = batch{n: 1, sum: 3, sq: 9}
+			bs[i] = batch{n: 1, steps: 1, sum: 3, sq: 9}
 		}
 		if d := mser(bs); d != 1 {
 			t.Fatalf("truncation %d of %d that are alike, want the shortest", d, len(bs))
@@ -127,7 +127,7 @@ func TestWarmUpMustDiffer(t *testing.T) {
 			if i < 6 {
 				v += first
 			}
-			out = append(out, batch{n: 1, sum: v, sq: v * v})
+			out = append(out, batch{n: 1, steps: 1, sum: v, sq: v * v})
 		}
 		return out
 	}

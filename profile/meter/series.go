@@ -9,10 +9,12 @@ import (
 const mostBatches = 1024
 
 type batch struct {
-	n       int     // steps
-	sum, sq float64 // Σ seconds, Σ seconds²
+	n       int     // lines that each ended a step
+	steps   float64 // those of the counter that the lines stand for; n without one
+	sum, sq float64 // Σ seconds, Σ seconds² of these steps
 	sync    float64 // Σ seconds spent synchronising
-	syncs   int     // steps that reported it
+	syncs   float64 // steps that reported it
+	lines   float64 // Σ seconds of the lines, whatever they stand for
 	told    float64 // Σ seconds of the steps whose lines came after the first line
 	counted float64 // the same times the steps of the counter; NaN without one
 	span    float64 // Σ seconds between the arrivals of lines
@@ -20,6 +22,8 @@ type batch struct {
 
 func (b *batch) add(o batch) {
 	b.n += o.n
+	b.steps += o.steps
+	b.lines += o.lines
 	b.sum += o.sum
 	b.sq += o.sq
 	b.sync += o.sync
@@ -29,7 +33,7 @@ func (b *batch) add(o batch) {
 	b.span += o.span
 }
 
-func (b batch) mean() float64 { return b.sum / float64(b.n) }
+func (b batch) mean() float64 { return b.sum / b.steps }
 
 // series holds the step times of a trial as batches of consecutive steps. At
 // mostBatches, pairs of neighbours are merged, so that memory is bounded.
@@ -44,11 +48,17 @@ type series struct {
 	rates       bool      // some times are computed from samples/s
 }
 
-// add takes one step, whose line arrived at a time.
+// add takes one step, whose line arrived at a time. It counts as many times as
+// the counter has moved: a bar that is redrawn every 0.1 s draws ten fast steps
+// once, and each slow one too.
 func (s *series) add(at time.Time, one step) {
-	b := batch{n: 1, sum: one.seconds, sq: one.seconds * one.seconds}
+	steps := one.count
+	if !(steps >= 1) { // without a counter
+		steps = 1
+	}
+	b := batch{n: 1, steps: steps, lines: one.seconds, sum: steps * one.seconds, sq: steps * one.seconds * one.seconds}
 	if one.sync >= 0 {
-		b.sync, b.syncs = one.sync, 1
+		b.sync, b.syncs = steps*one.sync, steps
 	}
 	if s.steps == 0 {
 		s.first, s.last = at, at
@@ -95,19 +105,18 @@ func total(bs []batch) (all batch) {
 
 func summary(bs []batch) (steps int, mean, sd, sync float64) {
 	all := total(bs)
-	n := float64(all.n)
 	if all.n == 0 {
 		return 0, 0, 0, 0
 	}
-	mean = all.sum / n
+	mean = all.mean()
 	if all.n > 1 {
-		sd = math.Sqrt(math.Max(0, all.sq-n*mean*mean) / (n - 1))
+		sd = math.Sqrt(math.Max(0, all.sq-all.steps*mean*mean) / float64(all.n-1))
 	}
 	if sd < 1e-7*mean {
 		sd = 0 // equal up to rounding of the sums
 	}
 	if all.syncs > 0 {
-		sync = all.sync / float64(all.syncs)
+		sync = all.sync / all.syncs
 	}
 	return all.n, mean, sd, sync
 }

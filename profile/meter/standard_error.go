@@ -24,7 +24,9 @@ const (
 func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
 
 // means returns the means of at most mostMeans batches of equal size;
-// incomplete batches at either end are left out.
+// incomplete batches at either end are left out. The overall mean is a ratio,
+// seconds by steps, so a batch deviates by its steps (Cochran, "Sampling
+// Techniques", 1977, §6.3).
 func means(bs []batch) []float64 {
 	bs = merged(bs, (len(bs)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
@@ -33,9 +35,9 @@ func means(bs []batch) []float64 {
 	if last := len(bs) - 1; last > 0 && bs[last].n < bs[0].n {
 		bs = bs[:last] // not full yet
 	}
-	x := make([]float64, len(bs))
+	x, all := make([]float64, len(bs)), total(bs)
 	for i, b := range bs {
-		x[i] = b.mean()
+		x[i] = all.mean() + (b.sum-all.mean()*b.steps)/all.steps*float64(len(bs))
 	}
 	return x
 }

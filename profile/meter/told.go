@@ -32,8 +32,8 @@ func (m *Meter) Contradiction(took float64) string {
 		all.counted = math.NaN() // a round is a step of every rank
 	}
 	switch most, least := all.span+s.pause, all.span-s.pause; {
-	case took > 0 && all.sum > math.Sqrt2*max(took, most)*ranks:
-		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", all.n, all.sum, took, s.mistake(all.sum/took))
+	case took > 0 && all.lines > math.Sqrt2*max(took, most)*ranks:
+		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", all.n, all.lines, took, s.mistake(all.lines/took))
 	case all.told > math.Sqrt2*most*ranks:
 		return fmt.Sprintf("its step times add up to %.3g s, but their lines came within %.3g s%s", all.told, most, s.mistake(all.told/most))
 	case all.counted > math.Sqrt2*most:
