@@ -85,7 +85,7 @@ func (w *AOnline) choose(q *queue) error {
 		x := allocate.JobState{Name: j.Name, Current: allocate.None}
 		for n := range j.Options {
 			use, k := &j.Options[n].Use, slices.Index(all.types, j.Options[n].Use.GPUType)
-			if _, has := w.chosen[j.Name]; has || k < 0 || optionTime(j, n) > window {
+			if _, has := w.chosen[j.Name]; has || k < 0 || float64(use.GPUs) > all.room[k] || optionTime(j, n) > window {
 				continue
 			}
 			units := int(math.Ceil(aonlineUnits * float64(use.GPUs) * optionTime(j, n) / (all.room[k] * window) * (1 - allocate.Slack)))

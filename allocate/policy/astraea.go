@@ -14,8 +14,8 @@ import (
 // its own share. Tenants, and the jobs of one tenant, are entitled to equal parts
 // by weight. The GPU time of tenants includes that of ended jobs.
 //
-// Simplified: leases are as long as those of Themis; placement is that of the
-// replay.
+// Simplified: leases are as long as those of Themis and end together; placement is that
+// of the replay.
 type Astraea struct {
 	leases
 	jobs map[string]attended // at the last decision
@@ -37,7 +37,7 @@ func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
 		age := math.Max(s.Now-j.Submitted, 1)
 		return key{had[t] / weights[t], j.Attained / (age * weightOf(j))}
 	}
-	a.during(q, themisLease, func() { q.fill(furthest) })
+	a.during(q, turnOf(s.Now, themisLease), func() { q.fill(furthest) })
 	return q.assignment(), nil
 }
 

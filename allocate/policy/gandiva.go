@@ -21,7 +21,7 @@ type Gandiva struct{ leases }
 func (g *Gandiva) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	before := hosts(&s)
-	g.during(q, slice(s), func() {
+	g.during(q, s.Now+slice(s), func() {
 		for i, n := range q.choice { // a job that grew is entitled only to its gang
 			if n >= 0 && float64(s.Jobs[i].Options[n].Use.GPUs) > size(&s.Jobs[i]) {
 				q.set(i, allocate.None)

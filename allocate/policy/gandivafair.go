@@ -51,7 +51,7 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 			trade(users, fast, slow)
 		}
 	}
-	g.during(q, slice(s), func() {
+	g.during(q, turnOf(s.Now, slice(s)), func() {
 		for k := range all.types {
 			serveStride(q, all, users, k, slice(s))
 		}

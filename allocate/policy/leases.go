@@ -22,17 +22,22 @@ func slice(s allocate.State) float64 {
 // sliceRound is the time slice of Gandiva in seconds (OSDI 2018, section 4.2).
 const sliceRound = 60
 
-// during serves the jobs whose leases last, calls serve, and grants leases for what
-// it served, of which the first to end is the next decision. A running job without a
-// known lease begins one.
-func (l *leases) during(q *queue, length float64, serve func()) {
+// turnOf is when the present turn ends, of turns of a length that all jobs share, so that
+// gangs of any size can follow: jobs that gave back their GPUs one by one would always be
+// followed by small ones.
+func turnOf(now, length float64) (end float64) { return (math.Floor(now/length) + 1) * length }
+
+// during serves the jobs whose leases last, calls serve, and grants leases up to end for
+// what it served, of which the first to end is the next decision. A running job without
+// a known lease begins one.
+func (l *leases) during(q *queue, end float64, serve func()) {
 	s, before := q.state, l.until
 	l.until = map[string]float64{}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		until, known := before[j.Name]
 		if !known {
-			until = s.Now + length
+			until = end
 		}
 		if j.Current >= 0 && until > s.Now {
 			l.until[j.Name] = until
@@ -42,7 +47,7 @@ func (l *leases) during(q *queue, length float64, serve func()) {
 	serve()
 	for i, c := range q.choice {
 		if name := s.Jobs[i].Name; c >= 0 && l.until[name] == 0 {
-			l.until[name] = s.Now + length
+			l.until[name] = end
 		}
 	}
 	q.wake = math.Inf(1)

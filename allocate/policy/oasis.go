@@ -17,7 +17,8 @@ import (
 // Simplified: workers and their servers are one resource; slots are shorter than
 // the paper's hour; a job that is not done at the end of its schedule books
 // another, and a rejected job asks again in the next slot, since in a replay every
-// job must end. An idle cluster rejects no job.
+// job must end. An idle cluster rejects no job; only there does one start that would
+// take more slots than a schedule has chunks of work.
 //
 // With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job
 // keeps one gang without a break. Further simplified: prices are those of OASiS,

@@ -14,6 +14,9 @@ import (
 // It follows the paper's objective, the sum of remaining times; optimus-greedy
 // applies the same steps to the objective of a plan. As in the paper restarts are
 // not counted. A job of unknown length counts as half an hour.
+//
+// Simplified: steps follow the concave hull of a job, where the paper adds one worker at
+// a time and stops at a size that gains nothing; it lowers the priority of young jobs.
 type Optimus struct{}
 
 // Allocate implements [allocate.Policy].

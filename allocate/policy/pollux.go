@@ -14,7 +14,7 @@ import (
 //
 // The paper searches with a genetic algorithm; here the same objective is solved
 // as a knapsack, which finds better values. Not required is that two multi-node
-// jobs do not share a node.
+// jobs do not share a node, or that a job at most doubles its GPUs.
 type Pollux struct{}
 
 // starved keeps the mean of a cluster with a waiting job above zero, as in

@@ -18,7 +18,7 @@ import (
 //
 // The published program solves it as an integer programme to a gap of 1e-4,
 // with A rounded to two decimals; here it is a knapsack, solved exactly while
-// the cluster is small, and A is not rounded.
+// the cluster is small, and A is not rounded. A job may more than double its GPUs.
 type Sia struct{}
 
 const (

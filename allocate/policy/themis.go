@@ -31,7 +31,7 @@ const (
 func (t *Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	var err error
-	t.during(q, themisLease, func() {
+	t.during(q, s.Now+themisLease, func() {
 		worst := func(j *allocate.JobState) key { return key{-rho(s, j)} }
 		bidders := q.waiting(worst)
 		err = auction(q, bidders[:int(math.Ceil(themisOffered*float64(len(bidders))))])

@@ -22,7 +22,7 @@ var queueLimits = [...]float64{3250, 7200}
 // starvation limit); 0, the default of the published simulator, never promotes.
 //
 // Simplified: all jobs are consolidated, where the paper spreads those whose
-// tensors are even. The index takes the distribution of GPU times from the jobs
+// tensors are even; jobs of a queue are in order of submission, not of first start. The index takes the distribution of GPU times from the jobs
 // that are present, what they have had plus what they are predicted to need.
 type Tiresias struct {
 	Gittins  bool
