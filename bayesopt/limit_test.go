@@ -18,17 +18,23 @@ func limited(c data.Config, limit float64) data.Measurement {
 	return m
 }
 
-// After some timeouts, slower candidates are expected to time out and faster
-// ones are not; a long time does not indicate a lack of memory.
-func TestTimeLimit(t *testing.T) {
-	cands := table("a100")
-	const limit = 0.25
-	h := History{Candidates: cands}
-	for i, c := range cands {
-		if i%3 == 0 {
+// everyLimited is a history with every nth candidate measured under a limit.
+func everyLimited(nth int, limit float64) History {
+	h := History{Candidates: table("a100")}
+	for i, c := range h.Candidates {
+		if i%nth == 0 {
 			h.Measured = append(h.Measured, limited(c, limit))
 		}
 	}
+	return h
+}
+
+// After some timeouts, slower candidates are expected to time out and faster
+// ones are not; a long time does not indicate a lack of memory.
+func TestTimeLimit(t *testing.T) {
+	const limit = 0.25
+	h := everyLimited(3, limit)
+	cands := h.Candidates
 	p := mustProblem(t, Options{Objective: StepTime}, h)
 	post, err := p.learn()
 	if err != nil {
@@ -79,14 +85,9 @@ func TestTimeLimitOfTrials(t *testing.T) {
 // What may meet the time limit costs at least the limit times that probability,
 // and at most the limit.
 func TestCostOfMeetingTheLimit(t *testing.T) {
-	cands := table("a100")
 	const limit = 0.25
-	h := History{Candidates: cands}
-	for i, c := range cands {
-		if i%5 == 0 {
-			h.Measured = append(h.Measured, limited(c, limit))
-		}
-	}
+	h := everyLimited(5, limit)
+	cands := h.Candidates
 	p := mustProblem(t, Options{Objective: CostToTarget, JobTime: true, Price: price}, h)
 	post, err := p.learn()
 	if err != nil {

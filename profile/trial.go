@@ -254,10 +254,9 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	warn := func(format string, a ...any) {
 		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})
 	}
-	reading, still := m.Read(), fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
+	reading := m.Read()
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
-	hung := errors.Is(err, errHung)
-	ended := err == nil || errors.Is(err, errEnough) || hung && reading.Steps >= meter.FewestSteps // as programs may at their end
+	ended := err == nil || errors.Is(err, errEnough)
 	switch {
 	case ended && reading.Steps >= meter.FewestSteps:
 		end.Status = data.OK
@@ -274,21 +273,19 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if 2*reading.SE >= reading.StepTime {
 			warn("its step time is less certain than it is long, %.3g s ± %.3g s of %d steps: measure for longer (trial.max_seconds)", reading.StepTime, 2*reading.SE, reading.Steps)
 		}
-		if end.Error = m.Contradiction(took); hung {
-			end.Error = still
-		}
-		if end.Error != "" {
+		if end.Error = m.Contradiction(took); end.Error != "" {
 			warn("%s", end.Error)
 		}
 	case ended:
 		end.Status = data.Failed
 		end.Error = fmt.Sprintf("it ended after %s, want at least %d after warm-up", english.Plural(m.Observed(), "step", ""), meter.FewestSteps)
-	case hung:
-		end.Status, end.Error = data.Timeout, still
+	case errors.Is(err, errHung):
+		end.Status = data.Timeout
+		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
 			end.Error += printed // output in place of steps, added by the launcher
 		}
-		if m.Observed() > 0 {
+		if m.Observed() > 0 && reading.Steps < meter.FewestSteps {
 			// It makes steps, each longer than the timeout.
 			end.StepTime = r.Study.Trial.Timeout.Seconds()
 			end.Error += "; a step takes longer than trial.timeout"

@@ -151,7 +151,7 @@ func (g *group) others() ([]member, error) {
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, member{m, v.odds * odds[k]})
+				out = append(out, member{group: m, odds: v.odds * odds[k]})
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func (g *group) unknowns(where string) (w []string) {
 	}
 	const tails = .1 // of an interval, together
 	if p := g.share(func(a assumption) bool { return a.Disturbed > 0 }); p > tails && len(g.outliers) == 0 {
-		w = append(w, fmt.Sprintf("%sthe largest size took longer than the others let expect, a disturbed run with a probability of %.0f %%: measure it again", where, 100*p))
+		w = append(w, fmt.Sprintf("%sthe largest size does not fit the others; with a probability of %.0f %% its run was disturbed: measure it again", where, 100*p))
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))

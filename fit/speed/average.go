@@ -9,11 +9,11 @@ import (
 	"knee/internal/parallel"
 )
 
-// member is another model of the same measurements, with its posterior
-// probability.
+// member is another model of the same measurements.
 type member struct {
 	*group
-	share float64
+	odds  float64 // prior, relative to those of the group
+	share float64 // posterior probability
 }
 
 // average prepares predictions: draws from the posteriors of the group and of
@@ -38,15 +38,8 @@ func (g *group) average(ctx context.Context, seed int64) error {
 	}
 	// Evidence at the mode, with the form linearised, spares most of the work for
 	// members that would hardly get a draw.
-	odds := map[*group]float64{}
-	for _, m := range g.members {
-		odds[m.group] = m.share
-	}
 	g.weigh()
 	g.members = slices.DeleteFunc(g.members, func(m member) bool { return m.share < 1./many })
-	for i, m := range g.members {
-		g.members[i].share = odds[m.group]
-	}
 	all := g.all()
 	found := make([][]float64, len(all))
 	err := each(all, func(i int, m *group) (err error) {
@@ -85,14 +78,14 @@ func (g *group) all() []*group {
 	return all
 }
 
-// weigh turns the prior shares of the members into posterior shares.
+// weigh gives the members their posterior probabilities.
 func (g *group) weigh() {
 	top, sum := g.evidence, 0.
 	for _, m := range g.members {
 		top = max(top, m.evidence)
 	}
 	for i, m := range g.members {
-		g.members[i].share = m.share * math.Exp(m.evidence-top)
+		g.members[i].share = m.odds * math.Exp(m.evidence-top)
 		sum += g.members[i].share
 	}
 	sum += math.Exp(g.evidence - top)

@@ -52,7 +52,7 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 		if rest -= f.Share; !(f.Share > 0 && rest > -1e-9) {
 			return false
 		}
-		at.members = append(at.members, member{&m, f.Share})
+		at.members = append(at.members, member{group: &m, share: f.Share})
 	}
 	if len(modes) == 0 {
 		return false

@@ -70,7 +70,7 @@ ends() { # ends NAME MODE STATUS TEXT DESCRIPTION
 	check "nothing is left in the queue" empty
 }
 ends killed killed oom 'exit 137' "a trainer that is killed is told apart"
-ends hangs hangs ok 'no step for 12s' "a trainer that hangs is ended, and its steps count"
+ends hangs hangs timeout 'no step for 12s' "a trainer that hangs is ended"
 ends memory memory oom 'MemoryError' "a trainer out of memory is told apart"
 study silent silent
 sed -i 's/silent\]/silent]\nenv: {STEPS: 0}/' silent.yaml
