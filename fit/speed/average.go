@@ -43,7 +43,7 @@ func (g *group) average(ctx context.Context, seed int64) error {
 	all := g.all()
 	found := make([][]float64, len(all))
 	err := each(all, func(i int, m *group) (err error) {
-		if m.post, err = newPosterior(m, g.seed(seed)); err == nil {
+		if m.post, err = newPosterior(m, g.seed(seed), nil); err == nil {
 			found[i], m.evidence = m.post.weigh(g.seed(seed))
 		}
 		return err

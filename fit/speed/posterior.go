@@ -37,6 +37,7 @@ type posterior struct {
 	best    form.Curve             // at the mode
 	mode    *node                  // at the mode
 	atMode  []float64              // scale²·K⁻¹·residual of best
+	picked  []int                  // candidates that are nodes, ascending
 	nodes   []node                 // values of the sizes
 	axes    []*gp.Factor           // of the precision of each node's proposals
 	centers [][]float64            // of each node's proposals
@@ -55,12 +56,18 @@ type posterior struct {
 // newPosterior returns the posterior of a group at its mode, without draws: its
 // proposals are from t distributions, one for each node. Their centers and
 // scales are the means and covariances of the form linearised at the mode.
-func newPosterior(g *group, seed uint64) (*posterior, error) {
+// picked are the nodes of a posterior made before, nil to draw them.
+func newPosterior(g *group, seed uint64, picked []int) (*posterior, error) {
 	t, n := g.task, len(g.z)
-	q := &posterior{task: t, scaled: &g.scale, mode: &g.likeliest, tail: g.prior.Tail}
+	q := &posterior{task: t, scaled: &g.scale, mode: &g.likeliest, tail: g.prior.Tail, picked: picked}
 	q.best = t.form.Bind(t.coords.theta(g.z))
 	var err error
-	if q.nodes, err = g.nodes(seed); err != nil {
+	if picked == nil {
+		q.picked, q.nodes, err = g.drawNodes(seed)
+	} else {
+		q.nodes, err = g.nodesOf(picked, seed)
+	}
+	if err != nil {
 		return nil, err
 	}
 	problem := t.problem(g.likeliest.lower)
@@ -69,7 +76,11 @@ func newPosterior(g *group, seed uint64) (*posterior, error) {
 	steps, at := mat.NewDense(len(t.ln), n, nil), make([]float64, len(t.ln))
 	t.jacobian(g.z, steps)
 	t.residuals(g.z, at)
-	for _, node := range q.nodes { // of the rows only those of the step times depend on it
+	for i, node := range q.nodes { // of the rows only those of the step times depend on it
+		if i > 0 && q.picked[i] == q.picked[i-1] {
+			q.axes, q.centers = append(q.axes, q.axes[i-1]), append(q.centers, q.centers[i-1])
+			continue
+		}
 		top := j.Slice(0, len(t.pts), 0, n).(*mat.Dense)
 		top.Copy(steps)
 		node.lower.WhitenRows(top.RawMatrix())

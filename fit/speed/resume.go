@@ -18,13 +18,14 @@ type modeFile struct {
 	Size   sizes     `json:"size"`
 	Z      []float64 `json:"z"`         // coordinates of the mode in prior standard deviations
 	Misfit float64   `json:"misfit"`    // squared length of the residuals at the mode
+	Nodes  []int     `json:"nodes"`     // candidates around the mode of the sizes that are nodes
 	From   []int     `json:"proposals"` // proposals around the mode that are draws
 	Status string    `json:"status,omitempty"`
 }
 
 func (g *group) toFile(share float64) modeFile {
 	return modeFile{Share: share, Absent: g.absent, assumption: g.assumed(), Size: g.size, Z: g.z, Status: g.status,
-		From: g.post.from, Misfit: g.task.misfit(g.likeliest.lower, g.z)}
+		Nodes: g.post.picked, From: g.post.from, Misfit: g.task.misfit(g.likeliest.lower, g.z)}
 }
 
 // misfit is the squared length of the residuals at z, prior included.
@@ -68,7 +69,7 @@ func (g *group) resume(modes []modeFile, seed int64) bool {
 			return false
 		}
 		var err error
-		if m.post, err = newPosterior(m, g.seed(seed)); err != nil {
+		if m.post, err = newPosterior(m, g.seed(seed), modes[i].Nodes); err != nil {
 			return false
 		}
 		m.post.draw(m, g.seed(seed), from, dealt[i])

@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -132,22 +133,36 @@ func (g *group) toMode() (err error) {
 // mostNodes is the largest number of nodes.
 const mostNodes = 32
 
-// nodes draws values of the sizes from their posterior with the form linearised
-// at the mode, fewer with more rows, which leave less to know: by importance
-// resampling from a t distribution around the mode.
-func (g *group) nodes(seed uint64) ([]node, error) {
+// candidateSizes returns the number of nodes, fewer with more rows, which leave
+// less to know, and the candidates for them, from a t distribution around the
+// mode of the sizes.
+func (g *group) candidateSizes(seed uint64) (n int, d *design) {
+	const work, candidates = 256, 4 // pairs of nodes × rows: bounds the time of a prediction; for each node
+	n = 2 * max(1, min(mostNodes/2, work/len(g.rows)))
+	return n, designOf(designKey{seed, candidates * n, len(g.size.Mode), g.prior.Tail})
+}
+
+// candidate returns the sizes of a candidate.
+func (g *group) candidate(d *design, at int) []float64 {
+	h := slices.Clone(g.size.Mode)
+	for k, sd := range g.size.SD {
+		h[k] += sd * d.at(k, at)
+	}
+	return h
+}
+
+// drawNodes draws candidates from the posterior of the sizes with the form
+// linearised at the mode, by importance resampling.
+func (g *group) drawNodes(seed uint64) (picked []int, nodes []node, err error) {
 	linear, err := g.task.linearize(g.z)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	const work, candidates = 256, 4 // pairs of nodes × rows: bounds the time of a prediction; for each node
-	n := 2 * max(1, min(mostNodes/2, work/len(g.rows)))
-	d := designOf(designKey{seed, candidates * n, len(g.size.Mode), g.prior.Tail})
-	all, ln := make([]node, candidates*n), slices.Clone(d.length)
+	n, d := g.candidateSizes(seed)
+	all, ln := make([]node, len(d.length)), slices.Clone(d.length)
 	for i := range all {
-		h := slices.Clone(g.size.Mode)
+		h := g.candidate(d, i)
 		for k, sd := range g.size.SD {
-			h[k] += sd * d.at(k, i)
 			ln[i] -= h[k] * h[k] / 2
 			if sd > 0 {
 				ln[i] += math.Log(sd)
@@ -161,11 +176,28 @@ func (g *group) nodes(seed uint64) ([]node, error) {
 		ln[i] += all[i].ln
 	}
 	weights, total := importance(ln)
-	var chosen []node
-	for _, at := range systematic(weights, n) {
+	picked = systematic(weights, n)
+	for _, at := range picked {
 		at := all[at]
 		at.ln = total - at.ln
-		chosen = append(chosen, at)
+		nodes = append(nodes, at)
 	}
-	return chosen, nil
+	return picked, nodes, nil
+}
+
+// nodesOf returns the nodes of picked candidates, without [node.ln].
+func (g *group) nodesOf(picked []int, seed uint64) (nodes []node, err error) {
+	n, d := g.candidateSizes(seed)
+	if len(picked) != n || !slices.IsSorted(picked) || picked[0] < 0 || picked[n-1] >= len(d.length) {
+		return nil, errors.New("nodes of another posterior")
+	}
+	nodes = make([]node, n)
+	for i, at := range picked {
+		if i > 0 && at == picked[i-1] {
+			nodes[i] = nodes[i-1]
+		} else if nodes[i], err = g.nodeAt(g.candidate(d, at)); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
 }
