@@ -105,7 +105,7 @@ func newMemo() *memo {
 
 // addSteps adds ln step time of each curve to sum. A nil memo caches nothing.
 func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
-	if t == nil || !form.IsSeparable(curves[0]) {
+	if t == nil || len(curves) == 0 || !form.IsSeparable(curves[0]) {
 		for d, c := range curves {
 			step, _ := c.LogTimes(p)
 			sum[d] += step

@@ -148,14 +148,11 @@ func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 	if !t.kernel.smooth {
 		return
 	}
-	q.atMode = t.residualWeights(q.mode, []form.Curve{q.best}).Data
-	q.weight = general(len(t.pts), len(q.curves))
-	q.eachNode(func(j, first, end int) {
-		w := t.residualWeights(&q.nodes[j], q.curves[first:end])
-		for i := range t.pts {
-			copy(q.weight.Data[i*q.weight.Stride+first:], w.Data[i*w.Stride:(i+1)*w.Stride])
-		}
-	})
+	best := t.residualsOf([]form.Curve{q.best})
+	q.mode.weigh(best)
+	q.atMode = best.Data
+	q.weight = t.residualsOf(q.curves)
+	q.eachNode(func(j, first, end int) { q.nodes[j].weigh(columns(q.weight, first, end)) })
 }
 
 // eachNode calls f for every node with curves, those from first to before end.
@@ -214,18 +211,30 @@ func (q *posterior) moments(at int) (mean, variance float64) {
 	return stat.PopMeanVariance(v, nil)
 }
 
-// residualWeights returns scale²·K⁻¹·residual of every curve, one column each.
-func (t *task) residualWeights(n *node, curves []form.Curve) blas64.General {
+// residualsOf returns measured minus ln step time by curves, one column each.
+func (t *task) residualsOf(curves []form.Curve) blas64.General {
 	r, shared := general(len(t.pts), len(curves)), newMemo()
 	for i := range t.pts {
 		row := r.Data[i*r.Stride : (i+1)*r.Stride]
 		shared.addSteps(curves, &t.pts[i], row)
-		for d, step := range row {
-			row[d] = n.scale * n.scale * (t.ln[i] - step)
+		for d := range row {
+			row[d] = t.ln[i] - row[d]
 		}
 	}
-	n.lower.Solve(r)
 	return r
+}
+
+// weigh replaces residuals r, one curve a column, by scale²·K⁻¹·r.
+func (n *node) weigh(r blas64.General) {
+	for i := range r.Rows {
+		blas64.Scal(n.scale*n.scale, vec(r.Data[i*r.Stride:i*r.Stride+r.Cols]))
+	}
+	n.lower.Solve(r)
+}
+
+// columns returns those of m from first to before end.
+func columns(m blas64.General, first, end int) blas64.General {
+	return blas64.General{Rows: m.Rows, Cols: end - first, Stride: m.Stride, Data: m.Data[first:]}
 }
 
 // at returns a point with the posterior's assumptions on what is unknown.
@@ -255,8 +264,7 @@ func (q *posterior) spread(p *form.Point, shared *memo, of, process []float64) {
 				}
 				before, at = n.task.kernel, n.task.kernel.cov(p, p)
 			}
-			w := blas64.General{Rows: len(k), Cols: end - first, Stride: q.weight.Stride, Data: q.weight.Data[first:]}
-			blas64.Gemv(blas.Trans, 1, w, vec(k), 0, vec(of[first:end]))
+			blas64.Gemv(blas.Trans, 1, columns(q.weight, first, end), vec(k), 0, vec(of[first:end]))
 			copy(white, k)
 			n.lower.Whiten(white)
 			process[j] = n.process(at, blas64.Dot(vec(white), vec(white)))
