@@ -252,8 +252,8 @@ func (f *collectiveForm) bind(x []float64) *collective {
 func (f *collectiveForm) Starts() []map[string]float64 {
 	return []map[string]float64{
 		{},
-		{"overlap": 1.5, "intra": 1},
-		{"overlap": -1, "intra": -1.5, "inter_over_intra": .7},
+		{"overlap": 2, "intra": 1},
+		{"overlap": -1, "intra": -2, "inter_over_intra": 1},
 	}
 }
 

@@ -113,7 +113,7 @@ func (f *layoutForm) Names() []string {
 }
 
 func (f *layoutForm) Starts() []map[string]float64 {
-	return []map[string]float64{{}, {"tensor": 1.5, "gradient": 1.5}, {"launch": 1.5}}
+	return []map[string]float64{{}, {"tensor": 2, "gradient": 2}, {"launch": 2}}
 }
 
 func (f *layoutForm) Bind(x []float64) Curve { return &layoutCurve{f, slices.Clone(x)} }

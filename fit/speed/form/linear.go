@@ -23,7 +23,7 @@ func (l *linearFamily) form(pts []Point, s Scale) Form {
 	}
 	for j, v := range typical {
 		f.parameters = append(f.parameters, parameter{l.names[j], l.units[j], positive(s.Step / math.Max(v, math.SmallestNonzeroFloat32))})
-		f.starts = append(f.starts, map[string]float64{l.names[j]: 1.5})
+		f.starts = append(f.starts, map[string]float64{l.names[j]: 2})
 	}
 	return f
 }
