@@ -20,9 +20,18 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s %q is unknown%s; want one of %s%s", e.What, e.Name, didYouMean(e.Name, e.Known), strings.Join(e.Known, ", "), e.Hint)
 }
 
-// didYouMean returns ` (did you mean "…"?)` with the known name closest to
-// a mistyped one, or the first that begins with it, or nothing if none is close.
+// didYouMean returns ` (did you mean "…"?)` with the [Closest] name, or nothing.
 func didYouMean(name string, known []string) string {
+	best := Closest(name, known)
+	if best == "" {
+		return ""
+	}
+	return ` (did you mean "` + best + `"?)`
+}
+
+// Closest returns the known name closest to a mistyped one, or the first that
+// begins with it; nothing if none is close.
+func Closest(name string, known []string) string {
 	best, bestDist := "", 1+max(1, len(name)/3)
 	for _, k := range known {
 		if d := editDistance(name, k); d < bestDist {
@@ -32,10 +41,7 @@ func didYouMean(name string, known []string) string {
 	if i := slices.IndexFunc(known, func(k string) bool { return len(name) > 2 && strings.HasPrefix(k, name) }); best == "" && i >= 0 {
 		best = known[i]
 	}
-	if best == "" {
-		return ""
-	}
-	return ` (did you mean "` + best + `"?)`
+	return best
 }
 
 // editDistance returns the number of insertions, deletions, substitutions

@@ -65,6 +65,12 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	}
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "print no progress")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", fmt.Sprintf("Flags.FlagUsagesWrapped %d", helpWidth)))
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "gpu" { // for short
+			name = "gpu-type"
+		}
+		return pflag.NormalizedName(name)
+	})
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			if is[*strconv.NumError](err) {
@@ -146,7 +152,15 @@ func misused(cmd *cobra.Command, err error) error {
 	if err == nil || is[exitError](err) {
 		return err
 	}
-	return usageError("%s: %w; see '%s --help'", cmd.CommandPath(), err, cmd.CommandPath())
+	meant := ""
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if meant = data.Closest(unknown.GetSpecifiedName(), names); meant != "" {
+			meant = " (did you mean --" + meant + "?)"
+		}
+	}
+	return usageError("%s: %w%s; see '%s --help'", cmd.CommandPath(), err, meant, cmd.CommandPath())
 }
 
 // distinct refuses a command line that names a file twice: its rows would count twice,
