@@ -56,6 +56,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		"Unable to shutdown process 12 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL",
 		"    exitcode  : 1 (pid: 9)",
 		"Signal 15 (SIGTERM) received by PID 1234",
+		"ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
 		"zoom 3, allocated 2 GiB of memory",
 	} {
 		if speaksOfMemory(line) {
