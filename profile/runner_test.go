@@ -205,6 +205,7 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 		why    string
 	}{
 		{prints{line(1, 2), line(2, 1), line(3, 1), line(4, 1)}, data.Timeout, 0, "no step for 50ms (after 4 steps)"},
+		{prints{line(1, .02), line(2, .01), line(3, .01)}, data.Timeout, 0, "no step for 50ms (after 3 steps)"},
 		{prints{line(1, 2), line(2, 1)}, data.Timeout, .05, "no step for 50ms (after 2 steps); a step takes longer than trial.timeout"},
 		{prints{line(nan, nan), line(nan, nan)}, data.Timeout, 0, "no step for 50ms (after 0 steps)"},
 	} {

@@ -285,9 +285,10 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
 			end.Error += printed // output in place of steps, added by the launcher
 		}
-		if m.Observed() > 0 && reading.Steps < meter.FewestSteps {
+		limit := r.Study.Trial.Timeout.Seconds()
+		if hung := reading.Steps > 0 && reading.StepTime < limit/2; m.Observed() > 0 && reading.Steps < meter.FewestSteps && !hung {
 			// It makes steps, each longer than the timeout.
-			end.StepTime = r.Study.Trial.Timeout.Seconds()
+			end.StepTime = limit
 			end.Error += "; a step takes longer than trial.timeout"
 		}
 	case errors.As(err, &failure):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -148,7 +149,8 @@ func (p priceFlag) set(s string) error {
 
 // unknown warns of prices for types that a cluster or model does not have.
 func (p priceFlag) unknown(of string, types []string) (warnings []string) {
-	known := strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ", ")
+	types = slices.DeleteFunc(slices.Clone(types), func(name string) bool { return name == "" })
+	known := cmp.Or(strings.Join(slices.Compact(slices.Sorted(slices.Values(types))), ", "), "GPUs without a type")
 	for _, gpu := range slices.Sorted(maps.Keys(p)) {
 		if !slices.Contains(types, gpu) {
 			warnings = append(warnings, fmt.Sprintf("--price %s: %s has no such GPUs, only %s", gpu, of, known))

@@ -11,17 +11,18 @@ import (
 
 // oomText matches what frameworks and systems print when memory runs out, not their
 // advice on it; also that a launcher, which exits with a code of its own, saw a rank
-// killed by signal 9, as the kernel does then.
+// killed by signal 9, as the kernel does then. Memory in a static TLS block is of the
+// loader of libraries, however much there is of it.
 var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
-	`out of memory (?:error|while trying|allocating)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
-	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory|not enough memory: you tried|` +
+	`out of memory(?: error| while trying| allocating|: killed)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
+	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory(?:[^ ]| [^i]|$)|not enough memory: you tried|` +
 	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
-	`signal 9 \(|signals\.sigkill|exitcode *: -9\b|return code = -9\b|by signal: killed`)
+	`signal 9 \(|signals\.sigkill:|signal sigkill\b|exitcode *: -9\b|return code = -9\b|by signal: killed`)
 
 // memoryWords are parts, one of which is in every such text as it is printed. They
 // are searched for first, which is much cheaper.
-var memoryWords = []string{"ut of ", "utOfMem", "UT_OF_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
-	"oom", "OOM", "ignal 9", "SIGKILL:", " -9", "by signal"}
+var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
+	"oom", "OOM", "ignal 9", "SIGKILL", " -9", "by signal"}
 
 func speaksOfMemory(line string) bool {
 	return slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) && oomText.MatchString(line)

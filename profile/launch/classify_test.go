@@ -31,12 +31,16 @@ func TestSpeaksOfMemory(t *testing.T) {
 		`ERROR: LoadError: Out of GPU memory trying to allocate 1.000 GiB`,
 		`OSError: [Errno 12] Cannot allocate memory`,
 		`slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.`,
+		`[ 12.3] Out of memory: Killed process 123 (python3) total-vm:1kB`,
+		`RuntimeError: CUDA OUT OF MEMORY`,
+		`cuda_error_out_of_memory`,
 		`Memory cgroup out of memory: Killed process 123 (python3)`,
 		`    exitcode  : -9 (pid: 1234)`,
 		`    traceback : Signal 9 (SIGKILL) received by PID 1234`,
 		`mpirun noticed that process rank 0 with PID 0 on node a exited on signal 9 (Killed).`,
 		`[2026-11-24 10:00:00,000] [ERROR] [launch.py:321:sigkill_handler] ['python', 'x.py'] exits with return code = -9`,
 		`subprocess.CalledProcessError: Command '['python', 'x.py']' died with <Signals.SIGKILL: 9>.`,
+		`torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL`,
 		`RuntimeError: DataLoader worker (pid 123) is killed by signal: Killed.`,
 		`ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.`,
 	} {
@@ -49,8 +53,10 @@ func TestSpeaksOfMemory(t *testing.T) {
 		"WARNING: if this runs out of memory, use a smaller batch",
 		"[launch.py:316:sigkill_handler] Killing subprocess 1234",
 		"exits with return code = 1",
+		"Unable to shutdown process 12 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL",
 		"    exitcode  : 1 (pid: 9)",
 		"Signal 15 (SIGTERM) received by PID 1234",
+		"ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
 		"zoom 3, allocated 2 GiB of memory",
 	} {
 		if speaksOfMemory(line) {

@@ -82,6 +82,11 @@ func (p Parser) read(o *Observation, text string) error {
 	return nil
 }
 
+// isJSON reports whether a text is JSON but for numbers that are not finite.
+func isJSON(text string) bool {
+	return json.Valid(notFinite.ReplaceAll([]byte(text), []byte(`"$1":null`)))
+}
+
 // parseOwn reads a line `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
 // prefix may stand anywhere in the line: launchers and logging frameworks put
 // text before it.
@@ -94,13 +99,12 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	if !strings.HasPrefix(text, "{") {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
-	if strings.Contains(text, linePrefix) {
+	if strings.Contains(text, linePrefix) && !isJSON(text) {
 		// Ranks that print at once may share a line: the first object will do. If one
 		// is cut, numbers of two may be joined.
 		parts := strings.Split(text, linePrefix)
 		for i, part := range parts {
-			parts[i] = part[:strings.LastIndexByte(part, '}')+1]
-			if !json.Valid([]byte(parts[i])) {
+			if parts[i] = part[:strings.LastIndexByte(part, '}')+1]; !isJSON(parts[i]) {
 				return Observation{}, false, nil
 			}
 		}

@@ -13,6 +13,7 @@ type clock struct {
 	sole    bool      // all its lines are of one rank
 	step    float64   // the last that was counted; NaN before the first
 	at      time.Time // its time stamp
+	most    float64   // steps of a line so far
 }
 
 // step is what a line says of the step that it ends.
@@ -30,6 +31,10 @@ func newClock(samples float64, sole bool) *clock {
 // fewestToRestart is the least counter value of unknown ranks after which a step
 // below half of it starts a new epoch, and is not the line of a lagging rank.
 const fewestToRestart = 8
+
+// farthest is how many times further than ever before the counter may move for a line
+// to stand for all these steps: beyond, it has jumped, as where a run is resumed.
+const farthest = 10
 
 // longestStep is an upper limit of a plausible step, in seconds.
 const longestStep = 1e9
@@ -49,14 +54,20 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
 	restarted := o.Step < c.step/2 && (c.sole || c.step >= fewestToRestart)
-	later := s.seconds > 0 || !(elapsed <= 0 && steps > 0) // of lines with one time stamp, the first counts
-	if steps <= 0 && !restarted || !later {
+	together := !(s.seconds > 0) && elapsed == 0 && steps > 0 // of lines with one time stamp, the first counts
+	if steps <= 0 && !restarted || together {
 		return step{}, false
 	}
 	c.step, c.at = o.Step, o.At
-	if s.count = math.Max(steps, 1); s.seconds > 0 {
+	if s.count = math.Max(steps, 1); c.most > 0 && steps > farthest*c.most {
+		s.count = 1
+	}
+	if steps > c.most {
+		c.most = steps
+	}
+	if s.seconds > 0 {
 		return s, true
 	}
 	s.seconds = elapsed / steps
-	return s, steps > 0
+	return s, steps > 0 && elapsed > 0 // a clock that was set back tells nothing
 }

@@ -283,6 +283,40 @@ func TestMeterOfLinesOfSeveralSteps(t *testing.T) {
 	}
 }
 
+// A counter that jumps, as where a run is resumed, makes one slow line neither
+// thousands of steps nor the mean; a clock that is set back, as in autumn, loses none
+// but the step at that time.
+func TestMeterOfJumps(t *testing.T) {
+	for name, at := range map[string]func(i int) (seconds, step, took float64){
+		"counter": func(i int) (seconds, step, took float64) {
+			switch {
+			case i == 100:
+				return float64(i), 5000, 30
+			case i > 100:
+				return float64(i), float64(5000 + i), .5
+			}
+			return float64(i), float64(i), .5
+		},
+		"clock": func(i int) (seconds, step, took float64) {
+			if i > 100 {
+				return float64(i)/2 - 60, float64(i), math.NaN()
+			}
+			return float64(i) / 2, float64(i), math.NaN()
+		},
+	} {
+		m := meter.New(settings(), 0, data.Config{Workers: 1})
+		for i := 1; i <= 400; i++ {
+			seconds, step, took := at(i)
+			o := bare(time.Unix(0, int64(seconds*1e9)), 0, step)
+			o.StepTime = took
+			m.Add(o)
+		}
+		if r := m.Read(); math.Abs(r.StepTime-.5) > .1 || r.Steps < 390 {
+			t.Errorf("%s: %g s of %d steps, want about 0.5 s of 400", name, r.StepTime, r.Steps)
+		}
+	}
+}
+
 // bare is an observation that reports nothing but its step.
 func bare(at time.Time, rank int, step float64) launch.Observation {
 	nan := math.NaN()

@@ -32,6 +32,9 @@ func (s *outbox) path() string {
 func (s *outbox) keep(e entry) error {
 	if s.file == nil {
 		f, err := openLocked(s.path())
+		if err == nil {
+			err = f.Truncate(0) // a file of delivered entries that could not be removed
+		}
 		if err != nil {
 			return fmt.Errorf("keep results for the database: %w", err)
 		}

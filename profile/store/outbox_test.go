@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,22 @@ func TestOwnTrialsAreNoNews(t *testing.T) {
 		if err := d.deliver(id, "another", endEntry(r)); !errors.Is(err, ErrTaken) {
 			t.Errorf("trial %d ended by another: %v", i+1, err)
 		}
+	}
+}
+
+// Entries that were delivered, in a file that could not be removed, are no part of
+// those that are kept next.
+func TestOutboxBeginsEmpty(t *testing.T) {
+	s := outbox{prefix: filepath.Join(t.TempDir(), "box"), owner: "a b"}
+	if err := os.WriteFile(s.path(), []byte(strings.Repeat("delivered ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.keep(entry{Event: "begin", Trial: 1}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.file.Close()
+	if text, err := os.ReadFile(s.path()); err != nil || strings.Contains(string(text), "delivered") {
+		t.Errorf("%.200q, %v", text, err)
 	}
 }
 
