@@ -136,7 +136,7 @@ func (g *group) others() ([]member, error) {
 	}
 	largest := []assumption{{}}
 	odds := []float64{1}
-	if few {
+	if few || g.suspect {
 		largest, odds = g.ofLargest()
 	}
 	var out []member
@@ -175,9 +175,12 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 	}
 	worst := -1
 	for i := range misses {
-		if g.pts[i].Workers == sizes[len(sizes)-1] && (worst < 0 || math.Abs(misses[i]) > math.Abs(misses[worst])) {
+		if g.pts[i].Workers == sizes[len(sizes)-1] && g.rows[i].inflated == 0 && (worst < 0 || math.Abs(misses[i]) > math.Abs(misses[worst])) {
 			worst = i
 		}
+	}
+	if worst < 0 {
+		return all, odds
 	}
 	return append(all, assumption{Disturbed: 1 + worst}), append(odds, g.prior.Disturbed)
 }

@@ -38,6 +38,7 @@ type group struct {
 	z         []float64
 	status    string   // solver status, empty if converged
 	outliers  []string // messages
+	suspect   bool     // the largest size is far slower than the others say
 	without   int      // rows without a batch
 	size      sizes
 	likeliest node    // of the sizes
