@@ -151,6 +151,10 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 		p.Offsets = p.Offsets.OfComputing()
 	}
 	p.Knobs, words = knobCoordinates(g.knobs, c, p.Offsets.Unit)
+	if g.learned() {
+		step, compute, _ := g.resized(c)
+		p.LnStep, p.LnLinks = step.Mean+compute.Mean, -compute.Mean
+	}
 	return p, words
 }
 
@@ -251,6 +255,8 @@ func weak(name string) prior.Coordinate {
 // slopeKind returns the entry of the prior for a slope.
 func slopeKind(name string) string {
 	switch {
+	case name == "x_seq_len"+ofLinks:
+		return "seq_len_links"
 	case strings.HasSuffix(name, ofLinks):
 		return "links"
 	case strings.HasSuffix(name, curvature):
