@@ -42,9 +42,12 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	displaced := map[string][]data.NodeShare{} // jobs whose nodes other jobs took, with these nodes
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
-		if now := currentShares(*job); holds(&room, now) {
+		now := currentShares(*job)
+		switch has, holds := roomFor(&room, now, job.Resources); {
+		case !has: // it starts anew as any other job does
+		case holds:
 			take(&room, now, job.Resources)
-		} else {
+		default:
 			displaced[job.Name], job.Current = now, nil
 		}
 	}
@@ -91,13 +94,18 @@ func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job
 	return out
 }
 
-// holds reports whether nodes of the cluster have room for workers, also if it lacks one
-// of them: such a job starts anew as any other does.
-func holds(c *data.Cluster, nodes []data.NodeShare) bool {
-	free := map[string]int{}
-	for _, n := range c.Nodes {
-		free[n.Name] = n.GPUs
+// roomFor reports whether a cluster has all of some nodes, and whether they hold
+// workers with what these need.
+func roomFor(c *data.Cluster, nodes []data.NodeShare, need data.Resources) (has, holds bool) {
+	has, holds = true, true
+	for _, s := range nodes {
+		at := slices.IndexFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node })
+		if at < 0 {
+			return false, false
+		}
+		n, w := c.Nodes[at], float64(s.Workers)
+		holds = holds && n.GPUs >= s.Workers && allocate.Unlimited(n.CPUs)+allocate.Slack >= w*need.Worker.CPUs &&
+			allocate.Unlimited(float64(n.Memory)) >= w*float64(need.Worker.Memory)
 	}
-	lacks := func(s data.NodeShare) bool { _, has := free[s.Node]; return !has }
-	return slices.ContainsFunc(nodes, lacks) || !slices.ContainsFunc(nodes, func(s data.NodeShare) bool { return free[s.Node] < s.Workers })
+	return has, holds
 }

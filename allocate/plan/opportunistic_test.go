@@ -133,3 +133,38 @@ func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
 		t.Errorf("workers %v, want [2 4]", got)
 	}
 }
+
+// TestOpportunisticNeedsCores: it stays only where the others leave cores and memory
+// too; one of a lost node takes no room from one that stays.
+func TestOpportunisticNeedsCores(t *testing.T) {
+	extra, second := named("extra", 1, 4), named("second", 1, 2)
+	extra.Opportunistic, extra.Current = true, &data.Current{GPUType: "t4", Placement: data.Placement{4}, Nodes: []string{"t41"}}
+	second.Opportunistic, second.Current = true, &data.Current{GPUType: "t4", Placement: data.Placement{2}, Nodes: []string{"t41"}}
+	own := named("own", 2, 2)
+	own.Resources.Worker.CPUs = 8
+	oracles := []oracle{t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6)}
+	for _, need := range []data.Need{{CPUs: 4}, {Memory: 4 << 30}} {
+		extra.Resources.Worker = need
+		pr := Problem{Cluster: testCluster(data.Node{Name: "t41", GPUType: "t4", GPUs: 8, CPUs: 16, Memory: 16 << 30}), Jobs: []data.Job{extra, own}}
+		pr.Jobs[1].Resources.Worker = data.Need{CPUs: 2 * need.CPUs, Memory: 2 * need.Memory}
+		made, err := solveKnown(pr, oracles[:2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkPlan(t, pr, made)
+		if j := made.Jobs[0]; j.Workers != 0 || j.Action != data.Pause {
+			t.Errorf("%+v for each: %s with %d workers, where nothing is left", need, j.Action, j.Workers)
+		}
+	}
+	extra.Resources = data.Resources{}
+	extra.Current.Placement, extra.Current.Nodes = data.Placement{2, 2}, []string{"t41", "gone"}
+	own.Resources = data.Resources{}
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{extra, second, own}}
+	made, err := solveKnown(pr, oracles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := made.Jobs[1]; j.Action != data.Keep && j.Action != data.Shrink {
+		t.Errorf("second: %s, although its node has room for it", j.Action)
+	}
+}

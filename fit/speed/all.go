@@ -126,19 +126,21 @@ func (t *memo) addSteps(curves []form.Curve, p *form.Point, sum []float64) {
 			v[n+d] = c.ComputePower(v[d])
 		}
 	})
+	bare := *p // the key has no effect on links
+	bare.LnLinks = 0
 	sync := remembered(t.sync, placeKey{p.Type, p.Workers, p.Nodes, p.Widest, p.LnSplit}, n, func(v []float64) {
 		for d, c := range parts {
-			v[d] = c.SyncPower(p)
+			v[d] = c.SyncPower(&bare)
 		}
 	})
 	at, factors := *p, parts[0].Factors(p)
 	for d, c := range parts {
 		step, links := c.Effects(factors)
 		factor := 1.
-		if at.LnLinks = links; links != 0 {
-			factor = c.Raise(links)
+		if at.LnLinks = p.LnLinks + links; at.LnLinks != 0 {
+			factor = c.Raise(at.LnLinks)
 		}
-		sum[d] += step + c.Join(&at, compute[d], compute[n+d], factor*sync[d])
+		sum[d] += p.LnStep + step + c.Join(&at, compute[d], compute[n+d], factor*sync[d])
 	}
 }
 

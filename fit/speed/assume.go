@@ -110,9 +110,18 @@ type variant struct {
 	odds   float64
 }
 
+// limits returns the limits of a form without its part independent of the batch,
+// without communication, and without both.
+func limits(fixed, links []string) (all []variant) {
+	for _, absent := range [][]string{fixed, links, slices.Concat(fixed, links)} {
+		all = append(all, variant{absent: absent, odds: 1. / 3})
+	}
+	return all
+}
+
 // others returns further models of the same measurements, with their prior odds
 // relative to the group's: under the other assumptions, and variants of the
-// collective form. In its limits there is no part of a step independent of the
+// form. In its limits there is no part of a step independent of the
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
 // correct; together they are as likely as the form. Or workers share what their
@@ -126,17 +135,17 @@ func (g *group) others() ([]member, error) {
 	switch {
 	case few && g.family == form.LayoutFamily && g.oneLayout():
 		variants = append(variants, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
+	case few && g.family == form.ServerFamily:
+		variants = append(variants, limits([]string{"fixed"}, []string{"transfer", "per_worker", "per_server"})...)
 	case few && g.family == form.CollectiveFamily:
-		variants = append(variants,
-			variant{absent: []string{"fixed_share"}, odds: 1. / 3}, variant{absent: []string{"intra"}, odds: 1. / 3},
-			variant{absent: []string{"fixed_share", "intra"}, odds: 1. / 3})
+		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
 		if len(g.numbersOfWorkers()) >= 3 { // with two, it looks like communication
 			variants = append(variants, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
 		}
 	}
 	largest := []assumption{{}}
 	odds := []float64{1}
-	if few {
+	if few || g.suspect {
 		largest, odds = g.ofLargest()
 	}
 	var out []member
@@ -175,9 +184,12 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 	}
 	worst := -1
 	for i := range misses {
-		if g.pts[i].Workers == sizes[len(sizes)-1] && (worst < 0 || math.Abs(misses[i]) > math.Abs(misses[worst])) {
+		if g.pts[i].Workers == sizes[len(sizes)-1] && g.rows[i].inflated == 0 && (worst < 0 || math.Abs(misses[i]) > math.Abs(misses[worst])) {
 			worst = i
 		}
+	}
+	if worst < 0 {
+		return all, odds
 	}
 	return append(all, assumption{Disturbed: 1 + worst}), append(odds, g.prior.Disturbed)
 }

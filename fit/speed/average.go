@@ -157,7 +157,7 @@ func (s *sampled) sample(q *question, a *answering) {
 		a.spread(post, &q.p, of, process)
 		for i, d := range post.mine {
 			at := post.nodeOf(post.from[d])
-			s.ln[d] = of[post.which[i]] + q.shift
+			s.ln[d] = of[post.which[i]]
 			s.variance[d] = process[at] + q.further
 			s.fresh[d] = post.nodes[at].fresh
 		}

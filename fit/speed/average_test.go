@@ -102,3 +102,31 @@ func TestWidePredictionsHaveMoreDraws(t *testing.T) {
 		}
 	}
 }
+
+// Parameter servers whose exchange takes no time leave it possible that no number
+// of workers slows them, and that steps take as long as their batch.
+func TestServersWithoutExchange(t *testing.T) {
+	step := func(workers int, batch float64) float64 {
+		return .002 * batch * (1 + .01*math.Sin(float64(3*workers)))
+	}
+	at := func(workers, servers int, batch float64) data.Config {
+		return data.Config{Job: "job", GPUType: "v100", Mode: data.PSSync, Workers: workers, PS: servers, LocalBatch: batch}
+	}
+	var ms []data.Measurement
+	for _, c := range [][2]int{{1, 1}, {2, 1}, {4, 2}, {8, 2}} {
+		ms = append(ms, data.Measurement{Config: at(c[0], c[1], 32), StepTime: step(c[0], 32), Status: data.OK})
+	}
+	m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []data.Config{at(64, 16, 32), at(8, 2, 64)} {
+		p, err := m.Predict(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := step(c.Workers, c.LocalBatch); p.StepTime.Lo > want || p.StepTime.Hi < want {
+			t.Errorf("%v: %v, want %.3g inside", c, p.StepTime, want)
+		}
+	}
+}

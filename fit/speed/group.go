@@ -38,6 +38,7 @@ type group struct {
 	z         []float64
 	status    string   // solver status, empty if converged
 	outliers  []string // messages
+	suspect   bool     // the largest size is far slower than the others say
 	without   int      // rows without a batch
 	size      sizes
 	likeliest node    // of the sizes
@@ -150,6 +151,10 @@ func (g *group) point(c data.Config) (p form.Point, words []string) {
 		p.Offsets = p.Offsets.OfComputing()
 	}
 	p.Knobs, words = knobCoordinates(g.knobs, c, p.Offsets.Unit)
+	if g.learned() {
+		step, compute, _ := g.resized(c)
+		p.LnStep, p.LnLinks = step.Mean+compute.Mean, -compute.Mean
+	}
 	return p, words
 }
 
@@ -250,6 +255,8 @@ func weak(name string) prior.Coordinate {
 // slopeKind returns the entry of the prior for a slope.
 func slopeKind(name string) string {
 	switch {
+	case name == "x_seq_len"+ofLinks:
+		return "seq_len_links"
 	case strings.HasSuffix(name, ofLinks):
 		return "links"
 	case strings.HasSuffix(name, curvature):

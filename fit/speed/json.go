@@ -26,6 +26,7 @@ type groupFile struct {
 	Plain        bool        `json:"layouts_ignored,omitempty"`
 	GPUTypes     []string    `json:"gpu_types"`
 	Outliers     []string    `json:"outliers,omitempty"`
+	Suspect      bool        `json:"suspect,omitempty"` // see group.suspect
 	Borrowed     []borrowed  `json:"borrowed,omitempty"`
 	Counts       []int       `json:"counts"`
 	Parameters   []paramFile `json:"parameters"`
@@ -54,7 +55,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	var f modelFile
 	for _, g := range m.groups {
 		gf := groupFile{
-			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Outliers: g.outliers, Counts: g.counts,
+			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Outliers: g.outliers, Suspect: g.suspect, Counts: g.counts,
 		}
 		rest := 1.
 		for _, m := range g.members {
@@ -156,7 +157,7 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
 		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
 	}
-	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), outliers: gf.Outliers, borrowed: gf.Borrowed}
+	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), outliers: gf.Outliers, suspect: gf.Suspect, borrowed: gf.Borrowed}
 	g.rows = make([]row, 0, len(gf.Measurements))
 	for _, rf := range gf.Measurements {
 		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}

@@ -34,11 +34,11 @@ const leftOut = 1e4
 
 // screen leaves out outliers, the worst first, at most a fifth of the rows: with
 // more, the form is more likely wrong. A suspect is judged by a fit without it,
-// since it increases the noise. One outside the range of the others stays, as the
-// form may be wrong there, and so does one whose runs agree.
+// since it increases the noise. A slow largest size stays where a tier of the
+// network explains it, see [group.ofLargest], and so does one whose runs agree.
 func (g *group) screen(ctx context.Context) error {
 	cleared := map[int]bool{}
-	for left := len(g.rows) / minScreen; left > 0; left-- {
+	for left := len(g.rows) / minScreen; left > 0; {
 		worst := g.worst(cleared)
 		if worst < 0 {
 			return nil
@@ -63,18 +63,30 @@ func (g *group) screen(ctx context.Context) error {
 		r, off := &g.rows[worst], math.Abs(miss)
 		says := r.contradicted(miss, len(g.rows)-1)
 		agree := r.freedom > 0 && math.Sqrt(r.within/r.freedom)*outlierDeviations < off
-		edge := g.ranges[slices.Index(g.types, r.GPUType)].outside(r.Config, g.scale.Fixed) != ""
-		if off <= math.Log(outlierFactor) || off <= outlierDeviations*sd || agree || edge {
+		largest := float64(r.Workers) > g.ranges[slices.Index(g.types, r.GPUType)].Workers[1] && miss > 0 && miss < g.slowestTier()
+		if off <= math.Log(outlierFactor) || off <= outlierDeviations*sd || agree || largest {
 			*g = before
 			if cleared[worst] = true; off > outlierDeviations*sd && off > math.Log(warnFactor) && !agree {
 				g.outliers = append(g.outliers, says+": measure it again, or remove it if the run was disturbed")
 			}
+			g.suspect = g.suspect || off > outlierDeviations*sd && largest
+			if !agree && !largest {
+				left--
+			}
 			continue
 		}
+		left--
 		g.outliers = append(g.outliers, says+": left out"+unlessKnobs(g.knobs))
 		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
 	}
 	return nil
+}
+
+// slowestTier is the largest ln of the factor that a slower tier of the network
+// takes: three standard deviations above its mean.
+func (g *group) slowestTier() float64 {
+	p := g.prior.Forms["slopes"][slowerTier]
+	return p.Mean + 3*p.SD
 }
 
 // worst returns the row with the largest standardised leave-one-out residual

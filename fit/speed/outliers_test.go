@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -21,18 +22,21 @@ func fixedBatch(times map[int]float64) (ms []data.Measurement) {
 
 // A slow largest size may be a slower tier of the network, which no form
 // foresees: it stays, with a warning, and so does one inside the range whose runs
-// agree. A single one inside is left out.
+// agree. A single one inside is left out, and so is a smallest size, and a largest
+// one that no tier explains.
 func TestSlowRows(t *testing.T) {
 	clean := map[int]float64{8: 1.25, 16: .655, 32: .36, 64: .21, 128: .135, 256: .1}
 	for name, x := range map[string]struct {
 		slow, runs, leftOut int
+		factor              float64
 		warned              string
-	}{"edge": {256, 1, 0, "measure it again"}, "repeated": {32, 2, 0, ""}, "inside": {32, 1, 1, "left out"}} {
+	}{"edge": {256, 1, 0, 12, "measure it again"}, "repeated": {32, 2, 0, 12, ""}, "inside": {32, 1, 1, 12, "left out"},
+		"smallest": {8, 1, 1, 12, "left out"}, "milliseconds": {256, 1, 1, 1000, "left out"}, "too fast": {256, 1, 1, .05, "left out"}} {
 		times := map[int]float64{}
 		for k, v := range clean {
 			times[k] = v
 		}
-		times[x.slow] *= 12
+		times[x.slow] *= x.factor
 		ms := fixedBatch(times)
 		if at := slices.IndexFunc(ms, func(m data.Measurement) bool { return m.Workers == x.slow }); x.runs > 1 {
 			again := ms[at]
@@ -82,5 +86,45 @@ func TestLargestSizeMayBeDisturbed(t *testing.T) {
 	times[128] = .135
 	if m, err := fitAll(fixedBatch(times), Settings{}); err != nil || strings.Contains(strings.Join(m.Warnings(), "\n"), "measure it again") {
 		t.Error("nothing was disturbed:", m.Warnings(), err)
+	}
+}
+
+// Also among many measurements a largest size far slower than the others say may
+// be disturbed or on a slower tier.
+func TestLargestOfManyMayBeDisturbed(t *testing.T) {
+	at := func(workers int, batch, slower float64) data.Measurement {
+		c := data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: batch}
+		links := .01 * float64(workers-1) / float64(workers)
+		if workers > 8 {
+			links *= 4
+		}
+		return data.Measurement{Config: c, Status: data.OK, StepTime: .01 + .004*batch + slower*links}
+	}
+	var ms []data.Measurement
+	for _, workers := range []int{1, 2, 4, 8, 16, 32} {
+		for _, batch := range []float64{8, 16, 32, 64} {
+			ms = append(ms, at(workers, batch, 1))
+		}
+	}
+	ms = append(ms, at(64, 16, 8))
+	for i := range ms {
+		ms[i].StepTime *= 1 + .02*math.Sin(float64(7*i)) // runs differ
+	}
+	m, err := fitAll(ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range []float64{16, 32} {
+		fast, slow := at(128, batch, 1), at(128, batch, 8)
+		p, err := m.Predict(fast.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := p.StepTime; e.Lo > fast.StepTime || e.Hi < slow.StepTime {
+			t.Errorf("batch %g: %.3g to %.3g s, without %.3g or %.3g s", batch, e.Lo, e.Hi, fast.StepTime, slow.StepTime)
+		}
+	}
+	if words := strings.Join(m.Warnings(), "\n"); !strings.Contains(words, "measure it again") {
+		t.Errorf("warnings %q", words)
 	}
 }

@@ -99,7 +99,6 @@ type question struct {
 	g       *group
 	p       form.Point
 	further float64 // further variance of ln step time
-	shift   float64 // of its mean
 	tiers   float64 // the same, of tiers of the network beyond the measured workers
 	why     string
 	count   int
@@ -119,8 +118,10 @@ func (m *Model) ask(c data.Config) (question, error) {
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
-		shift, other, why := g.resized(c)
-		q.shift, q.further = shift, q.further+other
+		step, compute, why := g.resized(c)
+		if q.further += sq(step.SD); compute.SD > 0 {
+			q.further += sq(compute.SD * (1 - g.onLinks(&q.p)))
+		}
 		if q.why != "" {
 			why = append(why, q.why)
 		}
@@ -129,23 +130,28 @@ func (m *Model) ask(c data.Config) (question, error) {
 	return q, nil
 }
 
-// resized returns mean and variance of the change of ln step time because columns
-// of the network's size differ from the one value measured: each has a slope from
-// the prior.
-func (g *group) resized(c data.Config) (mean, variance float64, why []string) {
+// resized returns the change of ln step time, and of ln computation alone, because
+// columns of the network's size differ from the one value measured: each has a
+// slope from the prior. With data parallelism the length of a sample does not
+// change messages.
+func (g *group) resized(c data.Config) (step, compute prior.Coordinate, why []string) {
 	if c.Architecture == g.arch || g.family == form.LayoutFamily && g.arch.Known() {
-		return 0, 0, nil
+		return step, compute, nil
 	}
 	for _, name := range data.ArchitectureNames() {
 		measured, _ := strconv.ParseFloat(g.arch.Column(name), 64)
 		asked, _ := strconv.ParseFloat(c.Architecture.Column(name), 64)
 		if measured > 0 && asked > 0 && measured != asked && !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.name == name }) {
 			slope, ln := g.prior.Forms["slopes"][slopeKind(name)], math.Log(asked/measured)
-			mean, variance = mean+slope.Mean*ln, variance+sq(slope.SD*ln)
+			of := &step
+			if name == "seq_len" && g.family != form.LayoutFamily {
+				of = &compute
+			}
+			of.Mean, of.SD = of.Mean+slope.Mean*ln, math.Hypot(of.SD, slope.SD*ln)
 			why = append(why, name+" "+amount(asked)+", measured "+amount(measured))
 		}
 	}
-	return mean, variance, why
+	return step, compute, why
 }
 
 // tiers returns the variance of ln step time because communication of more
@@ -156,12 +162,18 @@ func (g *group) tiers(p *form.Point) float64 {
 	if further <= 0 {
 		return 0
 	}
+	return sq(g.prior.Kernel.Tiers*g.onLinks(p)) * further
+}
+
+// onLinks returns the derivative of ln step time by that of communication, at the
+// mode.
+func (g *group) onLinks(p *form.Point) float64 {
 	const h = 1e-3
 	slower := *g.post.at(p)
 	step, _ := g.post.best.LogTimes(&slower)
-	slower.LnLinks = h
+	slower.LnLinks += h
 	later, _ := g.post.best.LogTimes(&slower)
-	return sq(g.prior.Kernel.Tiers*(later-step)/h) * further
+	return (later - step) / h
 }
 
 // prediction returns the prediction, with the cache of a goroutine.

@@ -88,3 +88,38 @@ func TestUnmeasuredLength(t *testing.T) {
 		t.Errorf("extrapolated: %q, %q; want the second alone, for its length", same.Why, other.Why)
 	}
 }
+
+// Messages do not depend on the length of a sample: a job bound by them is hardly
+// faster with shorter samples. All ways to predict agree.
+func TestLengthLeavesMessages(t *testing.T) {
+	at := func(workers, length int) data.Measurement {
+		c := data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: 1, LocalBatch: 2}
+		c.SeqLen, c.Layers = length, 12
+		return data.Measurement{Config: c, Status: data.OK, StepTime: 4e-5*float64(length) + .4*float64(workers-1)/float64(workers)}
+	}
+	m, err := fitAll([]data.Measurement{at(1, 1024), at(2, 1024), at(4, 1024), at(8, 1024)}, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []int{256, 4096} {
+		want := at(8, length)
+		p, err := m.Predict(want.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := p.StepTime; e.Lo > want.StepTime || e.Hi < want.StepTime || e.Hi/e.Lo > 2.5 || math.Abs(math.Log(e.Mean/want.StepTime)) > .2 {
+			t.Errorf("length %d: %v, want %.3g", length, e, want.StepTime)
+		}
+		all, err := m.PredictAll([]data.Config{at(8, 1024).Config, want.Config})
+		if err != nil || math.Abs(all[1].StepTime.Mean/p.StepTime.Mean-1) > 1e-9 {
+			t.Errorf("length %d: %v among others, %v alone, %v", length, all[1].StepTime, p.StepTime, err)
+		}
+		central, err := m.Central([]data.Config{want.Config})
+		if err != nil || math.Abs(central[0]/p.Median-1) > .1 {
+			t.Errorf("length %d: %v at the mode, median %.3g, %v", length, central, p.Median, err)
+		}
+		if world, err := m.World(1)(want.Config); err != nil || world < p.StepTime.Lo/1.5 || world > p.StepTime.Hi*1.5 {
+			t.Errorf("length %d: %.3g in a world, predicted %v, %v", length, world, p.StepTime, err)
+		}
+	}
+}

@@ -83,6 +83,7 @@ func start() *prior.Speed {
 				"layers":           about(1, within/2.),
 				"hidden":           about(2, within/2.),
 				"seq_len":          about(1, within/2.),
+				"seq_len_links":    about(-1, within/2.), // messages stay the same
 				"heads":            about(0, within/2.),
 				"vocab":            about(0, within/2.),
 				"experts":          about(0, within/2.),

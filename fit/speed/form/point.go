@@ -29,7 +29,8 @@ type Point struct {
 	// ln of [ring] of all workers and of those on the widest node; 0 for one
 	// worker.
 	LnRing, LnRingWidest float64
-	LnLinks              float64 // effect of the study's own knobs on communication alone
+	LnLinks              float64 // effect of knobs and of the network's size on communication alone
+	LnStep               float64 // effect of the network's size on all of a step
 }
 
 // Sharing says which workers share what their input comes from; empty if that

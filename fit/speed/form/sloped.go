@@ -100,6 +100,7 @@ func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
 		p = &at
 	}
 	step, compute = c.Fitted.LogTimes(p)
+	ln += p.LnStep
 	return step + ln, compute + ln
 }
 
