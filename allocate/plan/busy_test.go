@@ -50,7 +50,8 @@ func drawBusy(t *rapid.T) (Problem, []oracle) {
 		j.Opportunistic = !servers && rapid.IntRange(0, 5).Draw(t, "opportunistic") == 0
 		j.Tenant = rapid.SampledFrom([]string{"", "lab", "org"}).Draw(t, "tenant")
 		l := law{rates: map[string]float64{"t4": 100, "v100": 300}, power: rapid.Float64Range(0.1, 1).Draw(t, "power"),
-			samples: math.Exp(rapid.Float64Range(8, 18).Draw(t, "log samples")), price: 1}
+			samples: math.Exp(rapid.Float64Range(8, 18).Draw(t, "log samples")), price: 1,
+			uneven: rapid.SampledFrom([]float64{0, .2}).Draw(t, "uneven")}
 		if servers && rapid.Bool().Draw(t, "ps") {
 			l.modes = []data.Mode{data.PSSync}
 		}

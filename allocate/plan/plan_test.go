@@ -28,6 +28,7 @@ type law struct {
 	samples float64 // left
 	maxSeen int     // workers measured; beyond that is extrapolation
 	price   float64 // US$ per worker-hour
+	uneven  float64 // share by which it is faster where nodes have unequal workers
 }
 
 func (l law) At(c data.Config) (predict.Answer, error) {
@@ -36,6 +37,9 @@ func (l law) At(c data.Config) (predict.Answer, error) {
 		return predict.Answer{}, fmt.Errorf("no measurement on %s", c.GPUType)
 	}
 	g := rate * math.Pow(float64(c.Workers), l.power) * math.Pow(0.9, float64(c.NodeCount()-1))
+	if len(c.Placement) > 0 && slices.Max(c.Placement) > slices.Min(c.Placement) {
+		g *= 1 + l.uneven
+	}
 	if c.Mode.UsesPS() {
 		g *= float64(c.PS) / (float64(c.PS) + 0.3*float64(c.Workers))
 	}

@@ -247,10 +247,23 @@ func (p *prepared) translated(placed []place.Placed) []place.Placed {
 		if at := &out[i]; at.Choice != allocate.None {
 			cur := p.Jobs[i].Current
 			at.Option.Keeps = cur != nil && place.Same(currentConfig(p.Jobs[i]), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
-			at.Option.Value = objective.ValueOf(p.objective, p.subjects[i], &at.Option)
+			at.Option.Value = min(objective.ValueOf(p.objective, p.subjects[i], &at.Option), p.most(i, at.Option.Config))
 		}
 	}
 	return out
+}
+
+// most is the largest value of a job's options with as many workers and servers of a
+// type as c. A prediction that an uneven shape is better than these is wrong, and
+// could exceed the bound.
+func (p *prepared) most(i int, c data.Config) float64 {
+	most := math.Inf(-1)
+	for _, o := range p.state.Jobs[i].Options {
+		if o.Config.GPUType == c.GPUType && o.Config.Workers == c.Workers && o.Config.PS == c.PS {
+			most = max(most, o.Value)
+		}
+	}
+	return most
 }
 
 // respeed implements [place.Respeed].
@@ -268,8 +281,6 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 		return allocate.Option{}, false
 	}
 	o := allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
-	// A prediction that the uneven shape is better than the even one is wrong, and
-	// could exceed the bound.
 	o.Value = math.Min(objective.ValueOf(p.objective, p.subjects[i], &o), instead.Value)
 	return o, true
 }
