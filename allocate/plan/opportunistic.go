@@ -26,7 +26,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	rest := pr
-	rest.leftover = true
+	rest.leftover, rest.price = true, pricesOf(pr.Cluster)
 	rest.Jobs = slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return !j.Opportunistic })
 	if rest.FairSlots == 0 {
 		rest.FairSlots = pr.Cluster.Slots()

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +132,25 @@ func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
 	}
 	if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, []int{2, 4}) {
 		t.Errorf("workers %v, want [2 4]", got)
+	}
+}
+
+// TestOpportunisticPrice: a GPU that others leave costs what every GPU of its type does.
+func TestOpportunisticPrice(t *testing.T) {
+	pr := sharedModel(t, 2)
+	for i := range pr.Cluster.Nodes {
+		pr.Cluster.Nodes[i].PricePerHour = 4
+	}
+	pr.Jobs[0].Opportunistic = true
+	pr.Jobs[0].GPUTypes, pr.Jobs[1].GPUTypes = []string{"v100"}, []string{"v100"}
+	pr.Jobs[1].Workers = data.IntRange{Min: 6, Max: 6}
+	made, err := Solve(pr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range made.Jobs {
+		if hourly := j.Cost.Mean / j.Finish.Mean * 3600; math.Abs(hourly-float64(j.Workers)) > 1e-6 {
+			t.Errorf("%s: $%g an hour for %d GPUs at $1", j.Name, hourly, j.Workers)
+		}
 	}
 }

@@ -39,7 +39,10 @@ const year, longest = 365.25 * 86400, 1e9
 
 // oraclesOf completes the predictors of the jobs, nil for a job without one.
 func oraclesOf(pr Problem) []oracle {
-	price := pricesOf(pr.Cluster)
+	price := pr.price
+	if price == nil {
+		price = pricesOf(pr.Cluster)
+	}
 	out := make([]oracle, len(pr.Jobs))
 	for i, job := range pr.Jobs {
 		p := pr.Predictors[job.Name]
