@@ -65,6 +65,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		if was, ok := displaced[j.Name]; ok {
 			j.Was = was
 			j.Action = map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action]
+			if r := job.RestartSeconds; j.Action == data.Move && j.Finish.Mean > 0 {
+				j.Finish, j.Cost = shift(j.Finish, r), shift(j.Cost, r*rest.price[j.GPUType]*float64(j.Workers)/3600)
+			}
 		}
 		all = append(all, j)
 	}

@@ -39,6 +39,9 @@ func TestOpportunisticTakesWhatIsLeft(t *testing.T) {
 		if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, tt.want) || !strings.Contains(made.Jobs[0].Reason, tt.saved) {
 			t.Errorf("claim of %d: workers %v, want %v (%s)", tt.claim, got, tt.want, made.Jobs[0].Reason)
 		}
+		if j, alone := made.Jobs[0], 1e4/math.Pow(2, .9)/.9; j.Action == data.Move && math.Abs(j.Finish.Mean-alone-30) > 1e-6 {
+			t.Errorf("moved over two nodes, it ends in %g s, want %g and 30 of its restart", j.Finish.Mean, alone)
+		}
 		if j := made.Jobs[0]; j.Action != tt.action || len(j.Was) != 1 {
 			t.Errorf("%s from %v, want %s", j.Action, j.Was, tt.action)
 		}

@@ -354,3 +354,19 @@ func TestGoal(t *testing.T) {
 		t.Errorf("epochs without data set: %v", err)
 	}
 }
+
+// TestLateByARestart: 4 GPUs would meet the deadline, but the restart to get them takes too long.
+func TestLateByARestart(t *testing.T) {
+	job := named("a", 4, 4)
+	job.Current = &data.Current{GPUType: "t4", Placement: data.Placement{2}, Nodes: []string{"t41"}}
+	job.Deadline, job.RestartSeconds = time.Hour, 600
+	for samples, want := range map[float64]string{4 * 100 * 3500: "miss its deadline of 1h0m0s by 8m20s", 4 * 100 * 2900: ""} {
+		plan, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}}, []oracle{t4(1, samples)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan.Warnings, "; "); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("warnings %q of a job that ends in %g s, want %q", got, plan.Jobs[0].Finish.Mean, want)
+		}
+	}
+}

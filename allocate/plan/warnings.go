@@ -102,8 +102,8 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
 	}
-	if d := job.Deadline.Seconds(); d > 0 && !passed && a.TimeToTarget.Mean > d {
-		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(a.TimeToTarget.Mean-d)))
+	if d, t := job.Deadline.Seconds(), a.TimeToTarget.Mean+p.restart(i, at); d > 0 && !passed && a.TimeToTarget.Mean > 0 && t > d {
+		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(t-d)))
 	}
 }
 
