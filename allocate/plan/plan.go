@@ -227,9 +227,9 @@ func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float6
 	return &change
 }
 
-// worth is nil for a job without options.
+// worth is nil for a job without options, and where the objective has no worth.
 func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
-	if len(p.state.Jobs[i].Options) == 0 {
+	if len(p.state.Jobs[i].Options) == 0 || p.objective.Unpriced {
 		return nil
 	}
 	return &best.Worth[i]
