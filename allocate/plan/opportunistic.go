@@ -53,7 +53,11 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	made.Utilization.GPUsUsed += others.Utilization.GPUsUsed
-	made.Warnings = append(made.Warnings, others.Warnings...)
+	for _, w := range others.Warnings { // what both say is of the cluster or its tenants
+		if !slices.Contains(made.Warnings, w) {
+			made.Warnings = append(made.Warnings, w)
+		}
+	}
 	var all []data.PlannedJob // in the order of the problem
 	for _, job := range pr.Jobs {
 		from := &made.Jobs

@@ -121,7 +121,7 @@ func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
 	extra.Opportunistic, extra.Tenant, own.Tenant = true, "ann", "bob"
 	pr := Problem{
 		Cluster: testCluster(nodes("t4", 4, 4)...), Jobs: []data.Job{extra, own},
-		Tenants: []data.Tenant{{Name: "group", Quota: map[string]int{"t4": 6}}, {Name: "ann", Parent: "group"}, {Name: "bob", Parent: "group"}},
+		Tenants: []data.Tenant{{Name: "group", Quota: map[string]int{"t4": 6, "h100": 1}}, {Name: "ann", Parent: "group"}, {Name: "bob", Parent: "group"}},
 	}
 	made, err := opportunistic(pr, nil, func(pr Problem, p allocate.Policy) (*data.Plan, error) {
 		oracles := make([]oracle, len(pr.Jobs))
@@ -135,6 +135,9 @@ func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
 	}
 	if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, []int{2, 4}) {
 		t.Errorf("workers %v, want [2 4]", got)
+	}
+	if n := strings.Count(strings.Join(made.Warnings, "; "), "limits nothing"); n != 1 {
+		t.Errorf("a quota that limits nothing is said %d times: %q", n, made.Warnings)
 	}
 }
 

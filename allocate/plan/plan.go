@@ -58,7 +58,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		}
 		out.Jobs = append(out.Jobs, j)
 	}
-	out.Warnings = append(ws.grouped(), p.warnOfTenants()...)
+	out.Warnings = slices.Concat(ws.grouped(), p.warnOfTenants(), p.warnOfPrices())
 	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
 	waits := slices.ContainsFunc(out.Jobs, func(j data.PlannedJob) bool { return !j.Action.Runs() })
 	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 && waits {

@@ -370,3 +370,19 @@ func TestLateByARestart(t *testing.T) {
 		}
 	}
 }
+
+// TestNodesOfDifferentPrices: costs are of the mean, which the plan says.
+func TestNodesOfDifferentPrices(t *testing.T) {
+	c := testCluster(nodes("t4", 2, 4)...)
+	c.Nodes[0].PricePerHour = 4
+	for _, dear := range []float64{4.02, 40} {
+		c.Nodes[1].PricePerHour = dear
+		plan, err := solveWith(Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 4)}}, []oracle{t4(1, 1e6)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan.Warnings, "; "); strings.Contains(got, "t4 costs $1 to $10 an hour") != (dear == 40) {
+			t.Errorf("$%g: warnings %q", dear, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -150,6 +151,25 @@ func (p *prepared) warnOfTenants() (out []string) {
 			more = fmt.Sprintf(" and %d more", n-3)
 		}
 		out = append(out, fmt.Sprintf("no quota holds for %s%s: tenants lists %s", strings.Join(unknown[:min(n, 3)], ", "), more, strings.Join(listed, ", ")))
+	}
+	return out
+}
+
+// warnOfPrices warns of GPU types whose nodes differ in price, as costs are of their mean.
+func (p *prepared) warnOfPrices() (out []string) {
+	if p.leftover {
+		return nil
+	}
+	for _, t := range p.Cluster.GPUTypes() {
+		lo, hi := math.Inf(1), 0.0
+		for _, n := range p.Cluster.Nodes {
+			if n.GPUType == t && n.GPUs > 0 {
+				lo, hi = min(lo, n.PricePerHour/float64(n.GPUs)), max(hi, n.PricePerHour/float64(n.GPUs))
+			}
+		}
+		if hi > 1.01*lo {
+			out = append(out, fmt.Sprintf("a GPU of type %s costs $%.4g to $%.4g an hour, by node; whichever a job gets, its cost is counted at their mean, $%.4g", t, lo, hi, p.Cluster.PricePerGPU(t)))
+		}
 	}
 	return out
 }
