@@ -278,7 +278,7 @@ func TestActionsAndWarnings(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	text := strings.Join(plan.Warnings, "\n")
-	for _, want := range []string{`job "b": the speed of 3 × t4`, "worth profiling", `job "huge": wants at least 32 workers on t4, where no more than 4 fit`} {
+	for _, want := range []string{`job "a": runs on node "t42", which is drained`, `job "b": the speed of 3 × t4`, "worth profiling", `job "huge": wants at least 32 workers on t4, where no more than 4 fit`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("warnings lack %q:\n%s", want, text)
 		}
