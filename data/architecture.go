@@ -3,6 +3,7 @@ package data
 import (
 	"cmp"
 	"io"
+	"maps"
 	"strconv"
 )
 
@@ -38,6 +39,38 @@ func architectureColumns() (all []columnOf[Measurement]) {
 		all = append(all, c)
 	}
 	return all
+}
+
+// VariedSizes returns the columns of the network's size that take several values.
+func VariedSizes(ms []Measurement) (names []string) {
+	for _, name := range ArchitectureNames() {
+		known := map[string]bool{}
+		for _, m := range ms {
+			if v := m.Column(name); v != "" {
+				known[v] = true
+			}
+		}
+		if len(known) > 1 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// SizesAsKnobs gives measurements knobs with the values of columns of their network's
+// size, so that rows that differ in them read differently.
+func SizesAsKnobs(ms []Measurement, names []string) {
+	for i := range ms {
+		for _, name := range names {
+			if v := ms[i].Column(name); v != "" {
+				ms[i].Extra = maps.Clone(ms[i].Extra)
+				if ms[i].Extra == nil {
+					ms[i].Extra = map[string]string{}
+				}
+				ms[i].Extra[name] = v
+			}
+		}
+	}
 }
 
 // Column returns the text of a column, empty if it is not known.

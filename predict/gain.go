@@ -98,6 +98,7 @@ func Gains(m *fit.Model) ([]Gain, error) {
 		for _, mode := range m.Modes(gpu) {
 			own := m.Measurements(gpu, mode)
 			around := surroundingsOf(own)
+			around.base.Extra = usualKnobs(m, own[0].Config)
 			g, err := gainsFrom(m, around.next(own), around.targets())
 			if err != nil {
 				return nil, fmt.Errorf("gain of one more measurement of %s: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
@@ -109,6 +110,23 @@ func Gains(m *fit.Model) ([]Gain, error) {
 		return -cmp.Compare(a.perWorker(), b.perWorker())
 	})
 	return gains, nil
+}
+
+// usualKnobs are the knobs that were varied with a configuration's GPU type and mode, at
+// the values a prediction takes unless told.
+func usualKnobs(m *fit.Model, c data.Config) map[string]string {
+	c.Extra, c.Architecture = nil, data.Architecture{}
+	full, err := m.Resolve(c)
+	if err != nil {
+		return nil
+	}
+	varied := map[string]string{}
+	for _, k := range m.Knobs(c.GPUType, c.ModeOrDefault()) {
+		if len(k.Values) > 1 {
+			varied[k.Name] = full.Extra[k.Name]
+		}
+	}
+	return varied
 }
 
 // gainsFrom returns the one or two candidates worth measuring, if any.

@@ -54,6 +54,24 @@ func TestGainLeavesTheNode(t *testing.T) {
 	}
 }
 
+// Where knobs were varied, the advice says at which of their values to measure; those
+// of the same value everywhere are left out.
+func TestGainNamesVariedKnobs(t *testing.T) {
+	var ms []data.Measurement
+	for _, seq := range []int{512, 1024, 1024} {
+		for _, workers := range []int{1, 2, 4} {
+			m := data.Measurement{Status: data.OK, StepTime: .02 + float64(seq)/1e4 + .03*float64(workers), Config: data.Config{Job: "j", GPUType: "a100",
+				Workers: workers, Nodes: 1, LocalBatch: 8, Extra: map[string]string{"amp": "true"}}}
+			m.SeqLen = seq
+			ms = append(ms, m)
+		}
+	}
+	gains := gainsOf(t, ms)
+	if len(gains) == 0 || !strings.Contains(gains[0].String(), "batch 8, seq_len 1024: would") {
+		t.Errorf("%v", gains)
+	}
+}
+
 func TestTheLargestGainIsNamedBesideTheCheapest(t *testing.T) {
 	gain := func(workers int, narrowing float64) Gain {
 		return Gain{Config: data.Config{Workers: workers}, Narrowing: narrowing}

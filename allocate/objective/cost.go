@@ -24,7 +24,7 @@ const unpaid = 1e7
 // a delay is paid by the second.
 func dollars(late float64) Objective {
 	idle := func(s Subject) float64 { return -unpaid * s.Weight() }
-	return Objective{Idle: idle, Value: func(s Subject, o Outcome) float64 {
+	return Objective{Idle: idle, Unpriced: true, Value: func(s Subject, o Outcome) float64 {
 		t := o.Restart + s.remaining(o.Answer)
 		if math.IsInf(t, 1) {
 			return idle(s)

@@ -14,9 +14,10 @@ import (
 // Objective gives the value of an allocation. It is separable, as a knapsack
 // needs: the value of a plan rises with the sum of the values of its jobs.
 type Objective struct {
-	Value  func(s Subject, o Outcome) float64 // of an option; larger is better
-	Idle   func(s Subject) float64            // if the job gets nothing
-	report func(sum, weights float64) float64 // see Report; nil: the sum
+	Value    func(s Subject, o Outcome) float64 // of an option; larger is better
+	Idle     func(s Subject) float64            // if the job gets nothing
+	Unpriced bool                               // Idle is only a number below any option's, so that an option has no worth beside it
+	report   func(sum, weights float64) float64 // see Report; nil: the sum
 }
 
 // Report turns the sum of the values of all jobs into the number that a plan

@@ -26,7 +26,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	rest := pr
-	rest.leftover = true
+	rest.leftover, rest.price = true, pricesOf(pr.Cluster)
 	rest.Jobs = slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return !j.Opportunistic })
 	if rest.FairSlots == 0 {
 		rest.FairSlots = pr.Cluster.Slots()
@@ -56,7 +56,11 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	made.Utilization.GPUsUsed += others.Utilization.GPUsUsed
-	made.Warnings = append(made.Warnings, others.Warnings...)
+	for _, w := range others.Warnings { // what both say is of the cluster or its tenants
+		if !slices.Contains(made.Warnings, w) {
+			made.Warnings = append(made.Warnings, w)
+		}
+	}
 	var all []data.PlannedJob // in the order of the problem
 	for _, job := range pr.Jobs {
 		from := &made.Jobs
@@ -68,6 +72,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		if was, ok := displaced[j.Name]; ok {
 			j.Was = was
 			j.Action = map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action]
+			if r := job.RestartSeconds; j.Action == data.Move && j.Finish.Mean > 0 {
+				j.Finish, j.Cost = shift(j.Finish, r), shift(j.Cost, r*rest.price[j.GPUType]*float64(j.Workers)/3600)
+			}
 		}
 		all = append(all, j)
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,9 @@ func TestOpportunisticTakesWhatIsLeft(t *testing.T) {
 		checkPlan(t, pr, made)
 		if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, tt.want) || !strings.Contains(made.Jobs[0].Reason, tt.saved) {
 			t.Errorf("claim of %d: workers %v, want %v (%s)", tt.claim, got, tt.want, made.Jobs[0].Reason)
+		}
+		if j, alone := made.Jobs[0], 1e4/math.Pow(2, .9)/.9; j.Action == data.Move && math.Abs(j.Finish.Mean-alone-30) > 1e-6 {
+			t.Errorf("moved over two nodes, it ends in %g s, want %g and 30 of its restart", j.Finish.Mean, alone)
 		}
 		if j := made.Jobs[0]; j.Action != tt.action || len(j.Was) != 1 {
 			t.Errorf("%s from %v, want %s", j.Action, j.Was, tt.action)
@@ -117,7 +121,7 @@ func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
 	extra.Opportunistic, extra.Tenant, own.Tenant = true, "ann", "bob"
 	pr := Problem{
 		Cluster: testCluster(nodes("t4", 4, 4)...), Jobs: []data.Job{extra, own},
-		Tenants: []data.Tenant{{Name: "group", Quota: map[string]int{"t4": 6}}, {Name: "ann", Parent: "group"}, {Name: "bob", Parent: "group"}},
+		Tenants: []data.Tenant{{Name: "group", Quota: map[string]int{"t4": 6, "h100": 1}}, {Name: "ann", Parent: "group"}, {Name: "bob", Parent: "group"}},
 	}
 	made, err := opportunistic(pr, nil, func(pr Problem, p allocate.Policy) (*data.Plan, error) {
 		oracles := make([]oracle, len(pr.Jobs))
@@ -131,6 +135,29 @@ func TestOpportunisticHasTheQuotaThatIsLeft(t *testing.T) {
 	}
 	if got := []int{made.Jobs[0].Workers, made.Jobs[1].Workers}; !slices.Equal(got, []int{2, 4}) {
 		t.Errorf("workers %v, want [2 4]", got)
+	}
+	if n := strings.Count(strings.Join(made.Warnings, "; "), "limits nothing"); n != 1 {
+		t.Errorf("a quota that limits nothing is said %d times: %q", n, made.Warnings)
+	}
+}
+
+// TestOpportunisticPrice: a GPU that others leave costs what every GPU of its type does.
+func TestOpportunisticPrice(t *testing.T) {
+	pr := sharedModel(t, 2)
+	for i := range pr.Cluster.Nodes {
+		pr.Cluster.Nodes[i].PricePerHour = 4
+	}
+	pr.Jobs[0].Opportunistic = true
+	pr.Jobs[0].GPUTypes, pr.Jobs[1].GPUTypes = []string{"v100"}, []string{"v100"}
+	pr.Jobs[1].Workers = data.IntRange{Min: 6, Max: 6}
+	made, err := Solve(pr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range made.Jobs {
+		if hourly := j.Cost.Mean / j.Finish.Mean * 3600; math.Abs(hourly-float64(j.Workers)) > 1e-6 {
+			t.Errorf("%s: $%g an hour for %d GPUs at $1", j.Name, hourly, j.Workers)
+		}
 	}
 }
 

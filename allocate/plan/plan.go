@@ -58,7 +58,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		}
 		out.Jobs = append(out.Jobs, j)
 	}
-	out.Warnings = append(ws.grouped(), p.warnOfTenants()...)
+	out.Warnings = slices.Concat(ws.grouped(), p.warnOfTenants(), p.warnOfPrices())
 	idle := out.Utilization.GPUsTotal - out.Utilization.GPUsUsed
 	waits := slices.ContainsFunc(out.Jobs, func(j data.PlannedJob) bool { return !j.Action.Runs() })
 	if f := placer.Fragmentation(); f > 0.5 && idle >= 4 && waits {
@@ -122,7 +122,6 @@ func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 
 // decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
-	job := p.Jobs[i]
 	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
 		out.Reason = p.whyIdle(i, at, left)
@@ -134,12 +133,20 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 	out.Layout = o.Config.Layout
 	out.Throughput, out.Goodput, out.Fits = o.Answer.Throughput, o.Answer.Goodput, o.Answer.Fits()
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
-	if r := job.RestartSeconds; job.Current != nil && out.Action != data.Keep && r > 0 && out.Finish.Mean > 0 {
+	if r := p.restart(i, at); r > 0 && out.Finish.Mean > 0 {
 		out.Finish = shift(out.Finish, r)
 		out.Cost = shift(out.Cost, r*o.Answer.PricePerHour/3600)
 	}
 	out.Reason, out.MarginalGain = p.why(i, at, left)
 	return out
+}
+
+// restart is the time a job loses by what it gets, in seconds.
+func (p *prepared) restart(i int, at place.Placed) float64 {
+	if p.Jobs[i].Current == nil || p.action(i, at) == data.Keep {
+		return 0
+	}
+	return p.Jobs[i].RestartSeconds
 }
 
 // action compares what a job gets with what it has.
@@ -220,9 +227,9 @@ func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float6
 	return &change
 }
 
-// worth is nil for a job without options.
+// worth is nil for a job without options, and where the objective has no worth.
 func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
-	if len(p.state.Jobs[i].Options) == 0 {
+	if len(p.state.Jobs[i].Options) == 0 || p.objective.Unpriced {
 		return nil
 	}
 	return &best.Worth[i]

@@ -282,7 +282,7 @@ func TestActionsAndWarnings(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	text := strings.Join(plan.Warnings, "\n")
-	for _, want := range []string{`job "b": the speed of 3 × t4`, "worth profiling", `job "huge": wants at least 32 workers on t4, where no more than 4 fit`} {
+	for _, want := range []string{`job "a": runs on node "t42", which is drained`, `job "b": the speed of 3 × t4`, "worth profiling", `job "huge": wants at least 32 workers on t4, where no more than 4 fit`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("warnings lack %q:\n%s", want, text)
 		}
@@ -356,5 +356,37 @@ func TestGoal(t *testing.T) {
 	j.Remaining = data.Remaining{Epochs: 3}
 	if _, err := goalOf(j, twoWorkers, t4(1, 0)); err == nil || !strings.Contains(err.Error(), "remaining.dataset") {
 		t.Errorf("epochs without data set: %v", err)
+	}
+}
+
+// TestLateByARestart: 4 GPUs would meet the deadline, but the restart to get them takes too long.
+func TestLateByARestart(t *testing.T) {
+	job := named("a", 4, 4)
+	job.Current = &data.Current{GPUType: "t4", Placement: data.Placement{2}, Nodes: []string{"t41"}}
+	job.Deadline, job.RestartSeconds = time.Hour, 600
+	for samples, want := range map[float64]string{4 * 100 * 3500: "miss its deadline of 1h0m0s by 8m20s", 4 * 100 * 2900: ""} {
+		plan, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}}, []oracle{t4(1, samples)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan.Warnings, "; "); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("warnings %q of a job that ends in %g s, want %q", got, plan.Jobs[0].Finish.Mean, want)
+		}
+	}
+}
+
+// TestNodesOfDifferentPrices: costs are of the mean, which the plan says.
+func TestNodesOfDifferentPrices(t *testing.T) {
+	c := testCluster(nodes("t4", 2, 4)...)
+	c.Nodes[0].PricePerHour = 4
+	for _, dear := range []float64{4.02, 40} {
+		c.Nodes[1].PricePerHour = dear
+		plan, err := solveWith(Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 4)}}, []oracle{t4(1, 1e6)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan.Warnings, "; "); strings.Contains(got, "t4 costs $1 to $10 an hour") != (dear == 40) {
+			t.Errorf("$%g: warnings %q", dear, got)
+		}
 	}
 }

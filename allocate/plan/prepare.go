@@ -39,7 +39,10 @@ const year, longest = 365.25 * 86400, 1e9
 
 // oraclesOf completes the predictors of the jobs, nil for a job without one.
 func oraclesOf(pr Problem) []oracle {
-	price := pricesOf(pr.Cluster)
+	price := pr.price
+	if price == nil {
+		price = pricesOf(pr.Cluster)
+	}
 	out := make([]oracle, len(pr.Jobs))
 	for i, job := range pr.Jobs {
 		p := pr.Predictors[job.Name]
@@ -200,9 +203,17 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 
 // mayStay reports whether a job runs and none of its nodes is drained.
 func (p *prepared) mayStay(job data.Job) bool {
-	return job.Current != nil && !slices.ContainsFunc(p.Cluster.Nodes, func(n data.Node) bool {
-		return n.Drained && slices.Contains(job.Current.Nodes, n.Name)
-	})
+	return job.Current != nil && p.drained(job) == ""
+}
+
+// drained is the first drained node that a running job has, empty if none.
+func (p *prepared) drained(job data.Job) string {
+	for _, n := range p.Cluster.Nodes {
+		if n.Drained && job.Current != nil && slices.Contains(job.Current.Nodes, n.Name) {
+			return n.Name
+		}
+	}
+	return ""
 }
 
 // addJob makes the state of one job from its table x, or from kept, the table of its

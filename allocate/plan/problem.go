@@ -37,6 +37,7 @@ type Problem struct {
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less
 	Strict     bool                          // a job that cannot be planned is an error, not a warning
 	leftover   bool                          // opportunistic jobs on what others leave: a plan, even if none can be planned
+	price      map[string]float64            // US$ per GPU-hour by GPU type; nil: of the cluster
 	FairSlots  int                           // worker slots that equal shares divide, the same for clusters to be compared; 0: those of the cluster
 }
 

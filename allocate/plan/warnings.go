@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ const (
 	unplanned    kind = "cannot be planned"
 	occupied     kind = "are not planned and stay as they are"
 	gone         kind = "ran on nodes that the cluster does not have and are placed anew"
+	leaving      kind = "run on drained nodes and have to leave them"
 	fellBack     kind = "get less than was chosen for them, as no nodes are free in that shape"
 	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
 	extrapolated kind = "get an allocation whose speed is extrapolated"
@@ -79,6 +81,9 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	if n, ok := p.lost[i]; ok {
 		ws.add(job.Name, gone, fmt.Sprintf("ran on node %q, which the cluster does not have, and is placed anew", n))
 	}
+	if n := p.drained(job); n != "" && p.oracles[i] != nil {
+		ws.add(job.Name, leaving, fmt.Sprintf("runs on node %q, which is drained, and has to leave it", n))
+	}
 	if at.Reason != "" {
 		ws.add(job.Name, fellBack, at.Reason)
 	}
@@ -102,8 +107,8 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
 	}
-	if d := job.Deadline.Seconds(); d > 0 && !passed && a.TimeToTarget.Mean > d {
-		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(a.TimeToTarget.Mean-d)))
+	if d, t := job.Deadline.Seconds(), a.TimeToTarget.Mean+p.restart(i, at); d > 0 && !passed && a.TimeToTarget.Mean > 0 && t > d {
+		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(t-d)))
 	}
 }
 
@@ -150,6 +155,25 @@ func (p *prepared) warnOfTenants() (out []string) {
 			more = fmt.Sprintf(" and %d more", n-3)
 		}
 		out = append(out, fmt.Sprintf("no quota holds for %s%s: tenants lists %s", strings.Join(unknown[:min(n, 3)], ", "), more, strings.Join(listed, ", ")))
+	}
+	return out
+}
+
+// warnOfPrices warns of GPU types whose nodes differ in price, as costs are of their mean.
+func (p *prepared) warnOfPrices() (out []string) {
+	if p.leftover {
+		return nil
+	}
+	for _, t := range p.Cluster.GPUTypes() {
+		lo, hi := math.Inf(1), 0.0
+		for _, n := range p.Cluster.Nodes {
+			if n.GPUType == t && n.GPUs > 0 {
+				lo, hi = min(lo, n.PricePerHour/float64(n.GPUs)), max(hi, n.PricePerHour/float64(n.GPUs))
+			}
+		}
+		if hi > 1.01*lo {
+			out = append(out, fmt.Sprintf("a GPU of type %s costs $%.4g to $%.4g an hour, by node; whichever a job gets, its cost is counted at their mean, $%.4g", t, lo, hi, p.Cluster.PricePerGPU(t)))
+		}
 	}
 	return out
 }

@@ -20,7 +20,7 @@ type Job struct {
 	Work        float64 // samples at initial-batch worth until it ends; > 0
 	Steps       bool    // Work is optimizer steps, not samples
 	Seconds     bool    // Work is seconds on what its owner asked for, not samples
-	TotalSteps  float64 // optimizer steps until it ends, used instead of the seconds where a model knows the batch; 0 if not known
+	TotalSteps  float64 // optimizer steps until it ends, with EndsAt those declared; used instead of the seconds where a model knows the batch; 0 if not known
 	Declared    float64 // work declared by its owner, in the unit of Work; 0: none
 	Fate        Fate    // how it ends once its Work is done
 	EndsAt      float64 // share of its declared work that Work is; 0 means all

@@ -281,5 +281,5 @@ func parseFate(j *Job, row *data.Row) {
 // Unfinished reports whether a job may end without completing, or at other work
 // than declared.
 func (j *Job) Unfinished() bool {
-	return j.Declared > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
+	return j.Declared > 0 || j.EndsAt > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
 }

@@ -99,7 +99,9 @@ func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 	out := map[string]float64{}
 	for b, t := range c.GPUTypes() {
 		if at := k.dims[b][0]; k.limit[at] > 0 {
-			out[t] = d.price[at] / k.limit[at]
+			if out[t] = d.price[at] / k.limit[at]; d.price[at] < 1e-12*math.Abs(d.bound) { // 0 but for rounding
+				out[t] = 0
+			}
 		}
 	}
 	return out

@@ -201,7 +201,12 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	}{made.Prices, jobs}, t); err != nil {
 		return err
 	}
-	a.note("the plan is worth %s (objective %s); the price of a GPU is about what one more would add and one less would take", number(made.Value), made.Objective)
-	a.note("a job with a negative surplus is worth less than what the others would make of its place")
+	a.note("the plan is worth %s (objective %s); the price of a GPU is its worth if jobs took any fraction of one, one_more and one_less are what a whole one adds and takes", number(made.Value), made.Objective)
+	if made.Policy != policy.Default {
+		a.note("prices, and what jobs are worth, are those of the best plan found, not of what policy %s chooses", made.Policy)
+	}
+	if len(jobs) > 0 {
+		a.note("a job with a negative surplus is worth less than what the others would make of its place")
+	}
 	return nil
 }

@@ -256,6 +256,7 @@ type checkResult struct {
 type driftOf struct {
 	Config data.Config `json:"config"`
 	check.Drift
+	name string // of the configuration, apart from others compared
 }
 
 func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
@@ -292,7 +293,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	if measured == 0 {
 		measured = check.StepTime(steps, c.ModeOrDefault())
 	}
-	return res, res.hold(a, f.model, m, c, measured)
+	return res, res.hold(a, f.model, m, c, c.String(), measured)
 }
 
 // isMeasurements reports whether a file is a CSV with step times and without a
@@ -316,11 +317,13 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 	if err != nil {
 		return res, err
 	}
-	for _, row := range ms {
+	named := slices.Clone(ms)
+	data.SizesAsKnobs(named, data.VariedSizes(named))
+	for i, row := range ms {
 		if row.Status != data.OK {
 			continue
 		}
-		if err := res.hold(a, f.model, m, row.Config, row.StepTime); err != nil {
+		if err := res.hold(a, f.model, m, row.Config, named[i].Config.String(), row.StepTime); err != nil {
 			return res, fmt.Errorf("%s: %w", row.Source, err)
 		}
 	}
@@ -354,18 +357,18 @@ func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	return steps, p.Measurement.StepTime, err
 }
 
-func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, measured float64) error {
+func (r *checkResult) hold(a *app, model string, m *fit.Model, c data.Config, name string, measured float64) error {
 	p, err := m.Predict(c)
 	if err != nil {
-		return fmt.Errorf("%s: %s: %w", model, c, err)
+		return fmt.Errorf("%s: %s: %w", model, name, err)
 	}
 	d := check.Compare(measured, p.StepTime)
-	r.Drift = append(r.Drift, driftOf{c, d})
+	r.Drift = append(r.Drift, driftOf{c, d, name})
 	verdict := "inside the interval"
 	if d.Refit {
 		verdict = "outside the interval: measure again and fit anew"
 	}
-	a.note("%s steps in %s, predicted %s, %s: %s", c, seconds(d.Measured), between(d.Predicted, seconds), percent(d.Change), verdict)
+	a.note("%s steps in %s, predicted %s, %s: %s", name, seconds(d.Measured), between(d.Predicted, seconds), percent(d.Change), verdict)
 	return nil
 }
 
@@ -387,7 +390,7 @@ func (r checkResult) table() *table {
 	if len(r.Workers) == 0 && len(r.Drift) > 0 {
 		t := newTable("config,measured_s,predicted_s,predicted_lo_s,predicted_hi_s,change,refit")
 		for _, d := range r.Drift {
-			t.add(d.Config, d.Measured, d.Predicted.Mean, d.Predicted.Lo, d.Predicted.Hi, d.Change, d.Refit)
+			t.add(d.name, d.Measured, d.Predicted.Mean, d.Predicted.Lo, d.Predicted.Hi, d.Change, d.Refit)
 		}
 		return t
 	}

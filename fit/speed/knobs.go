@@ -116,7 +116,7 @@ func knobsOf(rows []row, held []data.Measurement) []knob {
 
 // sizeKnobs returns the columns of the network's size that take several values and
 // thus are knobs, unless the form of layouts counts operations from them.
-func sizeKnobs(ms []data.Measurement) (names []string) {
+func sizeKnobs(ms []data.Measurement) []string {
 	layouts, counted := false, true
 	for _, m := range ms {
 		layouts, counted = layouts || !m.Plain(), counted && m.Architecture.Known()
@@ -124,34 +124,7 @@ func sizeKnobs(ms []data.Measurement) (names []string) {
 	if layouts && counted {
 		return nil
 	}
-	for _, name := range data.ArchitectureNames() {
-		known := map[string]bool{}
-		for _, m := range ms {
-			if v := m.Column(name); v != "" {
-				known[v] = true
-			}
-		}
-		if len(known) > 1 {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// setKnobs gives measurements knobs with the values of the columns of their
-// network's size.
-func setKnobs(ms []data.Measurement, names []string) {
-	for i := range ms {
-		for _, name := range names {
-			if v := ms[i].Column(name); v != "" {
-				ms[i].Extra = maps.Clone(ms[i].Extra)
-				if ms[i].Extra == nil {
-					ms[i].Extra = map[string]string{}
-				}
-				ms[i].Extra[name] = v
-			}
-		}
-	}
+	return data.VariedSizes(ms)
 }
 
 // measure sets how values become coordinates, those held out too.

@@ -79,9 +79,9 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 		s.ignoreLayouts = true
 	}
 	sizes := sizeKnobs(ok)
-	setKnobs(ok, sizes)
+	data.SizesAsKnobs(ok, sizes)
 	s.HeldOut = slices.Clone(s.HeldOut)
-	setKnobs(s.HeldOut, sizes)
+	data.SizesAsKnobs(s.HeldOut, sizes)
 	for _, part := range parts(ok, s.Family) {
 		g, err := newGroup(part, s)
 		if err == nil {

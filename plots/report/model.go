@@ -249,7 +249,9 @@ func (j *job) reportTrials(r *Report, s *Section) {
 
 func trialTable(ms []data.Measurement) *Table {
 	t := newTable("#trial", "configuration", "#step time (s)", "#samples/s", "status", "error")
-	for i, m := range ms[:min(len(ms), mostRows)] {
+	named := slices.Clone(ms)
+	data.SizesAsKnobs(named, data.VariedSizes(named))
+	for i, m := range named[:min(len(ms), mostRows)] {
 		var step, rate any = "", ""
 		if m.Status == data.OK {
 			step, rate = m.StepTime, m.Throughput()

@@ -17,6 +17,11 @@ func TestRowsNameTheWholeConfiguration(t *testing.T) {
 	if got := trialTable([]data.Measurement{run}).Rows[0][1].Text; got != run.Config.String() {
 		t.Errorf("a trial of %s is %q", run.Config, got)
 	}
+	long, longer := run, run
+	long.SeqLen, longer.SeqLen = 512, 1024
+	if rows := trialTable([]data.Measurement{long, longer}).Rows; rows[0][1].Text != run.Config.String()+", seq_len 512" || rows[1][1].Text != run.Config.String()+", seq_len 1024" {
+		t.Errorf("trials that differ in seq_len are %q and %q", rows[0][1].Text, rows[1][1].Text)
+	}
 	job := data.PlannedJob{GPUType: "a100", Workers: 8, LocalBatch: 32, Layout: layout, Extra: run.Extra, Reason: "because",
 		Placement: []data.NodeShare{{Node: "n1", Workers: 6}, {Node: "n2", Workers: 2, PS: 1}}}
 	row := planTable(&data.Plan{Jobs: []data.PlannedJob{job, {Name: "other", Reason: "full"}}}).Rows

@@ -90,7 +90,14 @@ func (a *app) spec(w simulate.Job, gang bool) data.Job {
 // a policy chooses.
 func (a *app) work(w *simulate.Job, options []allocate.Option) error {
 	if per := cmp.Or(w.Batch, a.model.Batch().Initial, options[0].Config.GlobalBatch()); w.TotalSteps > 0 && per > 0 {
-		w.Work, w.Declared, w.Seconds = w.TotalSteps*per, 0, false
+		declared := per * w.Declared // in steps, unless the work is given in seconds too
+		if w.Work > 0 {
+			declared = per * w.TotalSteps * w.Declared / w.Work
+		}
+		w.Work, w.Declared, w.Seconds = w.TotalSteps*per, declared, false
+		if w.EndsAt > 0 {
+			w.Work, w.Declared = w.Work*w.EndsAt, w.Work
+		}
 		return nil
 	}
 	if !w.Seconds {

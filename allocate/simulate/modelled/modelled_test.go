@@ -142,6 +142,22 @@ func TestStepsAreOfTheBatchAskedFor(t *testing.T) {
 			t.Errorf("1000 steps of 64 samples are %g samples (%v), rigid: %v", jobs[0].Work, err, gang)
 		}
 	}
+	for row, want := range map[string][2]float64{ // work and declared work, samples
+		"1000,,,0.25":   {16000, 64000},
+		"1000,,4000,":   {64000, 256000},
+		"1000,50,200,":  {64000, 256000},
+		"1000,50,,0.25": {16000, 64000},
+		"1000,50,,":     {64000, 0},
+	} {
+		w, _, err := simulate.ReadWorkload(strings.NewReader("application,submit_s,global_batch,total_steps,duration_s,declared,ends_at\nx,0,64,"+row+"\n"), "w.csv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := m.Jobs(w, nodes(), false, false)
+		if err != nil || jobs[0].Work != want[0] || jobs[0].Declared != want[1] {
+			t.Errorf("%s: %g samples of %g declared (%v), want %g of %g", row, jobs[0].Work, jobs[0].Declared, err, want[0], want[1])
+		}
+	}
 }
 
 // TestMeasuredLayouts: jobs run only what was measured, at the layout that
