@@ -289,8 +289,10 @@ func (o *object) scalar(key, want string) string {
 }
 
 // text reads a name: text on one line.
-func (o *object) text(key string) string {
-	s := o.scalar(key, "text")
+func (o *object) text(key string) string { return o.oneLine(key, "text") }
+
+func (o *object) oneLine(key, want string) string {
+	s := o.scalar(key, want)
 	if !singleLine(s) {
 		o.fail(key, quote(s), wantText)
 	}
@@ -299,7 +301,7 @@ func (o *object) text(key string) string {
 
 // required reads a name; a missing or empty one is an error.
 func (o *object) required(key, want string) string {
-	s := o.text(key)
+	s := o.oneLine(key, want)
 	if s == "" {
 		o.fail(key, "nothing", want)
 	}
