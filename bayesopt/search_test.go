@@ -130,7 +130,7 @@ func TestRemeasurement(t *testing.T) {
 		best = min(best, truth(c))
 	}
 	named, lucky, again := 0, 0, 0
-	const seeds = 30
+	const seeds = 10
 	for seed := range int64(seeds) {
 		s, err := NewGuided(Options{Objective: CostToTarget, Price: price, Noisy: true, Seed: seed})
 		if err != nil {
