@@ -208,8 +208,11 @@ func (p *prepared) mayStay(job data.Job) bool {
 
 // drained is the first drained node that a running job has, empty if none.
 func (p *prepared) drained(job data.Job) string {
-	for _, n := range p.Cluster.Nodes {
-		if n.Drained && job.Current != nil && slices.Contains(job.Current.Nodes, n.Name) {
+	if job.Current == nil {
+		return ""
+	}
+	for i := range p.Cluster.Nodes {
+		if n := &p.Cluster.Nodes[i]; n.Drained && slices.Contains(job.Current.Nodes, n.Name) {
 			return n.Name
 		}
 	}
