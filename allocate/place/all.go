@@ -18,9 +18,9 @@ type Placed struct {
 	Reason string // why it did not get its assigned option; empty if it did
 }
 
-// Respeed predicts a configuration that is not in the option table and replaces the
-// option instead. It reports false if it cannot.
-type Respeed func(job int, c data.Config, instead *allocate.Option) (allocate.Option, bool)
+// Respeed predicts a configuration that is not in the option table. It reports false
+// if it cannot.
+type Respeed func(job int, c data.Config) (allocate.Option, bool)
 
 // All places an assignment on the nodes of a cluster; standing has a request for each
 // job, without configuration: first jobs that stay as they
@@ -211,7 +211,7 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	alt := o
 	alt.Config, alt.Keeps = c, false
 	if p.respeed != nil {
-		told, ok := p.respeed(i, c, &o)
+		told, ok := p.respeed(i, c)
 		if !ok {
 			p.placer.Release(nodes, p.standing[i].Resources)
 			return o, nil, false

@@ -247,27 +247,27 @@ func (p *prepared) translated(placed []place.Placed) []place.Placed {
 		if at := &out[i]; at.Choice != allocate.None {
 			cur := p.Jobs[i].Current
 			at.Option.Keeps = cur != nil && place.Same(currentConfig(p.Jobs[i]), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
-			at.Option.Value = min(objective.ValueOf(p.objective, p.subjects[i], &at.Option), p.most(i, at.Option.Config))
+			at.Option.Value = p.valueOf(i, &at.Option)
 		}
 	}
 	return out
 }
 
-// most is the largest value of a job's options with as many workers and servers of a
-// type as c. A prediction that an uneven shape is better than these is wrong, and
-// could exceed the bound.
-func (p *prepared) most(i int, c data.Config) float64 {
-	most := math.Inf(-1)
-	for _, o := range p.state.Jobs[i].Options {
-		if o.Config.GPUType == c.GPUType && o.Config.Workers == c.Workers && o.Config.PS == c.PS {
-			most = max(most, o.Value)
+// valueOf is the value of an option that may be in an uneven shape: at most that of
+// the job's options with as many workers and servers of the type. A prediction that it
+// is better than these is wrong, and could exceed the bound.
+func (p *prepared) valueOf(i int, o *allocate.Option) float64 {
+	most, c := math.Inf(-1), o.Config
+	for _, x := range p.state.Jobs[i].Options {
+		if x.Config.GPUType == c.GPUType && x.Config.Workers == c.Workers && x.Config.PS == c.PS {
+			most = max(most, x.Value)
 		}
 	}
-	return most
+	return min(most, objective.ValueOf(p.objective, p.subjects[i], o))
 }
 
 // respeed implements [place.Respeed].
-func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allocate.Option, bool) {
+func (p *prepared) respeed(i int, c data.Config) (allocate.Option, bool) {
 	if p.EqualNodes && slices.Max(c.Placement) != slices.Min(c.Placement) {
 		return allocate.Option{}, false
 	}
@@ -281,6 +281,6 @@ func (p *prepared) respeed(i int, c data.Config, instead *allocate.Option) (allo
 		return allocate.Option{}, false
 	}
 	o := allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, job.Resources)}
-	o.Value = math.Min(objective.ValueOf(p.objective, p.subjects[i], &o), instead.Value)
+	o.Value = p.valueOf(i, &o)
 	return o, true
 }

@@ -84,7 +84,7 @@ func competitive(t *testing.T, hold bool) {
 				Utility: func(n int) float64 { return value * math.Pow(decay, float64(n)) }}
 			jobs, arrive = append(jobs, j), append(arrive, rapid.IntRange(0, slots-1).Draw(t, "arrives"))
 			high = math.Max(high, j.Utility(1))
-			low = math.Min(low, j.Utility(slots)/work/4)
+			low = math.Min(low, j.Utility(slots)/(4*work))
 		}
 		m := &Market{GPUs: []float64{gpus}, Low: low, High: high}
 		var got float64
