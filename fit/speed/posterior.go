@@ -149,10 +149,10 @@ func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 		return
 	}
 	best := t.residualsOf([]form.Curve{q.best})
-	q.mode.weigh(best)
+	q.mode.applyInverse(best)
 	q.atMode = best.Data
 	q.weight = t.residualsOf(q.curves)
-	q.eachNode(func(j, first, end int) { q.nodes[j].weigh(columns(q.weight, first, end)) })
+	q.eachNode(func(j, first, end int) { q.nodes[j].applyInverse(columns(q.weight, first, end)) })
 }
 
 // eachNode calls f for every node with curves, those from first to before end.
@@ -224,8 +224,8 @@ func (t *task) residualsOf(curves []form.Curve) blas64.General {
 	return r
 }
 
-// weigh replaces residuals r, one curve a column, by scale²·K⁻¹·r.
-func (n *node) weigh(r blas64.General) {
+// applyInverse replaces residuals r, one curve a column, by scale²·K⁻¹·r.
+func (n *node) applyInverse(r blas64.General) {
 	for i := range r.Rows {
 		blas64.Scal(n.scale*n.scale, vec(r.Data[i*r.Stride:i*r.Stride+r.Cols]))
 	}

@@ -71,6 +71,10 @@ func TestResumedModelPredictsTheSame(t *testing.T) {
 		if got := predict(string(text)); got != want {
 			t.Errorf("%s: %+v became %+v", name, want, got)
 		}
+		// A file of before has no nodes: they are drawn again.
+		if before := regexp.MustCompile(`"nodes":\[[^]]*\],`).ReplaceAllString(string(text), ""); before == string(text) || predict(before) != want {
+			t.Errorf("%s: without nodes %+v became %+v", name, want, predict(before))
+		}
 		once := regexp.MustCompile(`"proposals":\[[^]]*\]`).ReplaceAllStringFunc(string(text), func(list string) string {
 			every := make([]string, strings.Count(list, ",")+1) // 128 or 256 of the 512 proposals
 			for i := range every {
@@ -85,6 +89,8 @@ func TestResumedModelPredictsTheSame(t *testing.T) {
 			"no posterior":     regexp.MustCompile(`"posterior":\[.*?\],"measurements"`).ReplaceAllString(once, `"measurements"`),
 			"another mode":     regexp.MustCompile(`"z":\[`).ReplaceAllString(once, `"z":[9,`),
 			"draws of nothing": strings.ReplaceAll(once, `"proposals":[0`, `"proposals":[-1`),
+			"nodes of nothing": regexp.MustCompile(`"nodes":\[[0-9]+,`).ReplaceAllString(once, `"nodes":[-1,`),
+			"too few nodes":    regexp.MustCompile(`"nodes":\[[0-9]+,`).ReplaceAllString(once, `"nodes":[`),
 		} {
 			if got := predict(change); change == once || got != want {
 				t.Errorf("%s, %s: predicts %+v, a new fit %+v", name, what, got.StepTime, want.StepTime)
