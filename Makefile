@@ -1,13 +1,10 @@
-# make test is all that a change needs; it needs only Go (and uses the race
-# detector where there is a C compiler). make help lists the targets.
+# make test is all that a change needs; it needs only Go. make help lists the
+# targets.
 GO ?= go
-# The race detector needs cgo, and a compiler for it.
-RACE := $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
-TESTENV := $(if $(RACE),CGO_ENABLED=1,CGO_ENABLED=0)
 
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help build test lint vulncheck integration bench golden release
+.PHONY: help build test race lint vulncheck integration bench golden release
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -28,7 +25,10 @@ vulncheck: ## known vulnerabilities of what is linked in, where https://vuln.go.
 
 test: lint ## everything that needs only Go: build, unit, property, golden and command tests
 	CGO_ENABLED=0 $(GO) build ./...
-	$(TESTENV) $(GO) test $(RACE) -timeout 60m ./...
+	CGO_ENABLED=0 $(GO) test ./...
+
+race: ## the same tests under the race detector, which needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 
 integration: ## the real thing: quick start from a clean clone, interrupted profiles, PostgreSQL, a full disk
 	./test/integration/run

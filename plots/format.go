@@ -29,7 +29,7 @@ func Duration(s float64) string {
 	switch {
 	case s <= 0 || math.IsNaN(s):
 		return "0s"
-	case s < 1:
+	case s < 0.9995: // 0.9996 s is 1 s
 		return Plain(s*1000) + " ms"
 	case s < 60:
 		return Plain(s) + " s"

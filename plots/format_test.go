@@ -38,3 +38,11 @@ func TestMoney(t *testing.T) {
 		}
 	}
 }
+
+func TestDuration(t *testing.T) {
+	for s, want := range map[float64]string{0: "0s", 0.25: "250 ms", 0.9994: "999 ms", 0.9998: "1 s", 59.2: "59.2 s", 7261: "2h1m", 2e9: "never"} {
+		if got := Duration(s); got != want {
+			t.Errorf("%g s: %q, want %q", s, got, want)
+		}
+	}
+}

@@ -173,7 +173,7 @@ func distinct(cmd *cobra.Command, args []string) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			named = append(named, list.GetSlice()...)
-		} else if f.Name != "job" && f.Name != "beside" { // whose own error says more
+		} else if !slices.Contains([]string{"job", "beside", "title"}, f.Name) { // text, or whose own error says more
 			named = append(named, f.Value.String())
 		}
 	})
