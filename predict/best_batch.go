@@ -74,7 +74,7 @@ func (l batchLimits) round(c data.Config, measured []float64) []data.Config {
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
 	k := float64(c.Workers)
-	var out []data.Config
+	out := make([]data.Config, 0, len(sizes))
 	for _, b := range sizes {
 		for s := 0; b >= l.localMin && b <= l.localMax && k*b*float64(s+1) <= l.max; s = 2*s + 1 {
 			if k*b*float64(s+1) >= l.initial {

@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -132,15 +133,19 @@ func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 	q.gauss, q.noise = slices.Clone(v.gauss), slices.Clone(v.noise)
 	decorrelate(q.gauss, along)
 	decorrelate(q.noise, append(along, q.gauss))
-	at := map[int]int{} // index in curves of a proposal
-	for j := range q.nodes {
-		for _, d := range mine {
-			if _, known := at[from[d]]; q.nodeOf(from[d]) == j && !known {
-				at[from[d]] = len(q.curves)
-				q.curves = append(q.curves, t.form.Bind(q.theta(from[d])))
-			}
+	at := make(map[int]int, len(mine)) // index in curves of a proposal
+	q.curves, q.ends = make([]form.Curve, 0, len(mine)), make([]int, len(q.nodes))
+	byNode := slices.Clone(mine)
+	slices.SortStableFunc(byNode, func(a, b int) int { return cmp.Compare(q.nodeOf(from[a]), q.nodeOf(from[b])) })
+	for _, d := range byNode {
+		if _, known := at[from[d]]; !known {
+			at[from[d]] = len(q.curves)
+			q.curves = append(q.curves, t.form.Bind(q.theta(from[d])))
 		}
-		q.ends = append(q.ends, len(q.curves))
+		q.ends[q.nodeOf(from[d])] = len(q.curves)
+	}
+	for j := range q.ends[1:] { // nodes without curves end where those before them do
+		q.ends[j+1] = max(q.ends[j+1], q.ends[j])
 	}
 	for _, d := range mine {
 		q.which = append(q.which, at[from[d]])
@@ -281,8 +286,8 @@ func (n *node) process(at, explained float64) float64 {
 
 // centralMemo caches terms of [posterior.central] between similar points.
 type centralMemo struct {
-	before  *form.Point
-	places  []float64 // placeCov with each measurement
+	before  form.Point
+	places  []float64 // placeCov of before with each measurement; nil: nothing is cached
 	process float64
 }
 
@@ -290,14 +295,14 @@ type centralMemo struct {
 func (q *posterior) central(p *form.Point, m *centralMemo) float64 {
 	p = q.at(p)
 	k := q.task.kernel
-	sameBatch := m.before != nil && m.before.Type == p.Type && m.before.Batch == p.Batch && k.weights == nil
-	if m.before == nil || !samePlace(m.before, p) {
+	sameBatch := m.places != nil && m.before.Type == p.Type && m.before.Batch == p.Batch && k.weights == nil
+	if m.places == nil || !samePlace(&m.before, p) {
 		m.places, sameBatch = m.places[:0], false
 		for i := range q.atMode {
 			m.places = append(m.places, k.placeCov(p, &q.task.pts[i]))
 		}
 	}
-	if m.before = p; !sameBatch {
+	if m.before = *p; !sameBatch {
 		m.process = 0
 		for i, w := range q.atMode {
 			m.process += w * k.covGiven(p, &q.task.pts[i], m.places[i])

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -27,9 +28,13 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	var s sampled
-	return q.prediction(&s, &answering{}), nil
+	s := spare.Get().(*sampled)
+	defer spare.Put(s)
+	return q.prediction(s, &answering{}), nil
 }
+
+// spare is room for the draws of single predictions.
+var spare = sync.Pool{New: func() any { return &sampled{} }}
 
 // LogDensity returns the log predictive density of ln step time of a
 // measurement. It fails like [Model.Predict].
@@ -58,18 +63,19 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 func (m *Model) Central(cs []data.Config) ([]float64, error) {
 	out := make([]float64, len(cs))
 	memos := map[*posterior]*centralMemo{}
+	var p form.Point
+	of := func(q *posterior) float64 {
+		if memos[q] == nil {
+			memos[q] = &centralMemo{}
+		}
+		return q.central(&p, memos[q])
+	}
 	for i, c := range cs {
 		g, _, c, err := m.resolve(c)
 		if err != nil {
 			return nil, fmt.Errorf("configuration %d: %w", i, err)
 		}
-		p, _ := g.point(c)
-		of := func(q *posterior) float64 {
-			if memos[q] == nil {
-				memos[q] = &centralMemo{}
-			}
-			return q.central(&p, memos[q])
-		}
+		p, _ = g.point(c)
 		ln, rest := 0., 1.
 		for _, m := range g.members {
 			ln += m.share * of(m.post)
@@ -235,10 +241,14 @@ func (m *Model) resolve(c data.Config) (*group, int, data.Config, error) {
 	c.Architecture = g.asked.Or(c.Architecture).Or(g.arch)
 	var err error
 	c.Extra, err = g.complete(c.Extra, c.Architecture)
-	for _, name := range data.ArchitectureNames() {
-		if v := c.Extra[name]; v != "" {
-			c.Architecture.SetColumn(name, v)
+	if len(c.Extra) > 0 {
+		size := c.Architecture // a copy, as only then something leaves the stack
+		for _, name := range data.ArchitectureNames() {
+			if v := c.Extra[name]; v != "" {
+				size.SetColumn(name, v)
+			}
 		}
+		c.Architecture = size
 	}
 	return g, t, c, err
 }
