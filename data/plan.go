@@ -79,6 +79,13 @@ type PlannedJob struct {
 	Template     Template          `json:"template,omitzero"`
 }
 
+// Config is the configuration that the job is to run in.
+func (j PlannedJob) Config() Config {
+	placement := PlacementOf(j.Placement)
+	return Config{Job: j.Name, GPUType: j.GPUType, Mode: j.Mode, Workers: j.Workers, PS: j.PS, Placement: placement, Nodes: len(placement),
+		LocalBatch: j.LocalBatch, AccumSteps: j.AccumSteps, Layout: j.Layout, Extra: j.Extra}
+}
+
 // GPUPrice is the shadow price of a GPU type: the value of one more GPU, in
 // units of Plan.Value.
 type GPUPrice struct {

@@ -96,10 +96,8 @@ func Gains(m *fit.Model) ([]Gain, error) {
 	var gains []Gain
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
-			own := m.Measurements(gpu, mode)
-			around := surroundingsOf(own)
-			around.base.Extra = usualKnobs(m, own[0].Config)
-			g, err := gainsFrom(m, around.next(own), around.targets())
+			around, next := nextOf(m, gpu, mode)
+			g, err := gainsFrom(m, next, around.targets())
 			if err != nil {
 				return nil, fmt.Errorf("gain of one more measurement of %s: %w", data.Config{GPUType: gpu, Mode: mode}.Kind(), err)
 			}
@@ -110,6 +108,32 @@ func Gains(m *fit.Model) ([]Gain, error) {
 		return -cmp.Compare(a.perWorker(), b.perWorker())
 	})
 	return gains, nil
+}
+
+// GainFor returns the measurement that narrows the prediction for one
+// configuration most per worker, of those that [Gains] considers and the
+// configuration itself; nil if none narrows it by a fiftieth. It fails for a
+// configuration that the model cannot predict.
+func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
+	c, err := m.Resolve(c)
+	if err != nil {
+		return nil, err
+	}
+	_, next := nextOf(m, c.GPUType, c.Mode)
+	gains, err := gainsFrom(m, append(next, c), []data.Config{c})
+	if len(gains) == 0 {
+		return nil, err
+	}
+	return &gains[0], nil
+}
+
+// nextOf returns what was measured of a GPU type and mode, and the likely next
+// measurements.
+func nextOf(m *fit.Model, gpu string, mode data.Mode) (surroundings, []data.Config) {
+	own := m.Measurements(gpu, mode)
+	around := surroundingsOf(own)
+	around.base.Extra = usualKnobs(m, own[0].Config)
+	return around, around.next(own)
 }
 
 // usualKnobs are the knobs that were varied with a configuration's GPU type and mode, at
@@ -135,11 +159,11 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 	if err != nil {
 		return nil, err
 	}
-	ln, sd, err := m.Draws(slices.Concat(targets, candidates))
+	ln, process, run, err := m.Draws(slices.Concat(targets, candidates))
 	if err != nil {
 		return nil, err
 	}
-	variance := func(i int) float64 { return stat.PopVariance(ln[i], nil) + sd[i]*sd[i] }
+	variance := func(i int) float64 { return stat.Variance(ln[i], nil) + process[i] + run[i] }
 	var gains []Gain
 	for c := range candidates {
 		y := len(targets) + c
@@ -147,6 +171,9 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 		total, most := 0., math.Inf(-1)
 		for t, p := range predicted {
 			cov := stat.Covariance(ln[t], ln[y], nil)
+			if targets[t].Key() == candidates[c].Key() {
+				cov += process[t]
+			}
 			keeps := math.Sqrt(max(1-cov*cov/variance(y)/variance(t), 0))
 			width := math.Log(p.StepTime.Hi / p.StepTime.Lo)
 			g.Narrowing += width * (1 - keeps)

@@ -198,3 +198,51 @@ func TestGainKeepsItsWord(t *testing.T) {
 		}
 	}
 }
+
+// A measurement of the configuration asked about narrows its interval as promised:
+// what the process and the form add to both is known then, the noise of a run not.
+func TestGainOfTheConfigurationItself(t *testing.T) {
+	row := func(nodes, workers int, batch, seconds float64) data.Measurement {
+		return data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Nodes: nodes, Workers: workers, LocalBatch: batch}, StepTime: seconds, Status: data.OK}
+	}
+	known := []data.Measurement{row(1, 1, 32, .2), row(1, 2, 32, .22), row(1, 4, 32, .25)}
+	m, err := fit.Fit(known, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range []data.Measurement{row(1, 4, 8, .12), row(2, 8, 32, .3)} {
+		gains, err := gainsFrom(m, []data.Config{asked.Config}, []data.Config{asked.Config})
+		if err != nil || len(gains) != 1 {
+			t.Fatalf("%s: %v, %v; want one gain", asked.Config, gains, err)
+		}
+		with, err := fit.Fit(append(slices.Clone(known), asked), fit.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := with.Predict(asked.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if really := halfWidth(p.StepTime); really > 1.6*gains[0].After || really < gains[0].After/1.6 {
+			t.Errorf("%v; really ±%.0f %%", gains[0], 100*really)
+		}
+	}
+}
+
+// The measurement for a configuration is about that, and that of a GPU type
+// without measurements is refused.
+func TestGainFor(t *testing.T) {
+	m, err := fit.Fit(measureTruth(t, "a100", 1), fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := m.Measurements("a100", data.AllReduce)[0].Config
+	asked.Workers, asked.Placement, asked.Nodes = 64, nil, 16
+	if g, err := GainFor(m, asked); err != nil || g == nil || g.Target.Workers != 64 || g.After >= g.Before {
+		t.Errorf("of 64 workers: %v, %v", g, err)
+	}
+	asked.GPUType = "h100"
+	if g, err := GainFor(m, asked); err == nil {
+		t.Errorf("of another type: %v, want an error", g)
+	}
+}

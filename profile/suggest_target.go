@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"math"
 	"slices"
 
 	"knee/bayesopt"
@@ -25,7 +26,11 @@ func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel {
 		if err != nil {
 			return nil, nil, err
 		}
-		return model.Draws(at)
+		ln, sd, run, err := model.Draws(at)
+		for i := range sd {
+			sd[i] = math.Sqrt(sd[i] + run[i])
+		}
+		return ln, sd, err
 	}
 }
 

@@ -36,7 +36,7 @@ func (k kubernetes) write(manifest string, ts []task, first string) ([]File, err
 			return nil, t.refuse("template.time_limit is %s, and the target has no time limits", t.Template.TimeLimit)
 		}
 		if k.equal && t.PerNode() == 0 {
-			return nil, t.refuse("its nodes hold %s workers, and %s has the same number on every node; export it to jobset, volcano or slurm", t.config().Placement, k.kind)
+			return nil, t.refuse("its nodes hold %s workers, and %s has the same number on every node; export it to jobset, volcano or slurm", t.Config().Placement, k.kind)
 		}
 		f, err := yamlFile(t.ID+".yaml", manifest, *t, t.Template.Pod)
 		if err != nil {

@@ -99,7 +99,7 @@ func (t task) Threads() string { return strconv.Itoa(max(1, int(t.Resources.Work
 
 // PerNode is the workers on every node, 0 if nodes differ.
 func (t task) PerNode() int {
-	counts := t.config().Placement
+	counts := t.Config().Placement
 	for _, n := range counts {
 		if n != counts[0] {
 			return 0

@@ -127,20 +127,13 @@ func (t task) rendered() ([]string, error) {
 	if t.Paused() || !slices.ContainsFunc(t.Template.Command, func(a string) bool { return strings.Contains(a, "{{") }) {
 		return t.Template.Command, nil
 	}
-	return data.RenderCommand(t.Template.Command, t.config(), data.Source{File: "template"})
-}
-
-// config is the allocation of the job.
-func (t task) config() data.Config {
-	placement := data.PlacementOf(t.Placement)
-	return data.Config{Job: t.Name, GPUType: t.GPUType, Mode: t.Mode, Workers: t.Workers, PS: t.PS, Placement: placement, Nodes: len(placement),
-		LocalBatch: t.LocalBatch, AccumSteps: t.AccumSteps, Layout: t.Layout, Extra: t.Extra}
+	return data.RenderCommand(t.Template.Command, t.Config(), data.Source{File: "template"})
 }
 
 // Environment is the owner's variables, then those of the training contract.
 func (t task) Environment() [][2]string {
 	var out [][2]string
-	told := launch.Contract(t.config(), t.InitialBatch)
+	told := launch.Contract(t.Config(), t.InitialBatch)
 	told["KNEE_JOB"] = t.Name
 	for _, env := range []map[string]string{t.Template.Env, told} {
 		for _, k := range slices.Sorted(maps.Keys(env)) {

@@ -145,7 +145,7 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 		}
 	}
 	if len(f.explain) > 0 {
-		return a.explain(plan, f.explain, out)
+		return a.explain(pr, plan, f.explain, out)
 	}
 	if out == "json" {
 		return data.WritePlan(a.stdout, plan)

@@ -16,6 +16,7 @@ import (
 	"knee/internal/grouped"
 	"knee/internal/hostlist"
 	"knee/plots"
+	"knee/predict"
 )
 
 // whatIfRow is the plan of one change.
@@ -139,10 +140,17 @@ func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
 	return pr, nil
 }
 
-// explain prints everything a plan holds about some of its jobs.
-func (a *app) explain(made *data.Plan, names []string, out format) error {
+// explained is a planned job and what to measure next for it.
+type explained struct {
+	data.PlannedJob
+	Measure *predict.Gain `json:"measure,omitempty"` // nil if no measurement would tell much
+}
+
+// explain prints everything a plan holds about some of its jobs, and the
+// measurement that would tell most about the speed planned with.
+func (a *app) explain(pr plan.Problem, made *data.Plan, names []string, out format) error {
 	t := newTable("job,what,is")
-	var jobs []data.PlannedJob
+	var jobs []explained
 	for _, name := range names {
 		at := slices.IndexFunc(made.Jobs, func(j data.PlannedJob) bool { return j.Name == name })
 		if at < 0 {
@@ -150,7 +158,7 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 			return &data.UnknownError{What: "job", Name: name, Known: known}
 		}
 		j := made.Jobs[at]
-		jobs = append(jobs, j)
+		about := explained{PlannedJob: j}
 		say := func(what, is string) {
 			if is != "" {
 				t.add(name, what, is)
@@ -174,6 +182,12 @@ func (a *app) explain(made *data.Plan, names []string, out format) error {
 		for _, w := range j.Warnings {
 			say("warning", w)
 		}
+		if p := pr.Predictors[name]; p != nil && j.Workers > 0 && p.Model.Layouts(j.GPUType) == nil {
+			if about.Measure, _ = predict.GainFor(p.Model, j.Config()); about.Measure != nil {
+				say("measure next", about.Measure.String())
+			}
+		}
+		jobs = append(jobs, about)
 	}
 	return out.print(a.stdout, jobs, t)
 }

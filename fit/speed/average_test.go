@@ -91,7 +91,7 @@ func TestWidePredictionsHaveMoreDraws(t *testing.T) {
 		for _, r := range c.rows {
 			cs = append(cs, r.Config)
 		}
-		draws, _, err := m.Draws(cs)
+		draws, _, _, err := m.Draws(cs)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,12 +38,12 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 }
 
 // Draws returns ln step time (s) of configurations in every draw of the
-// posterior, one slice of the same length per configuration, and the standard
-// deviation of one run about the draws, process uncertainty included. Tiers of
-// the network beyond the measured workers, which slow all alike, are left out.
-// It fails like [Model.PredictAll].
-func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error) {
-	ln, sd = make([][]float64, len(cs)), make([]float64, len(cs))
+// posterior, one slice of the same length per configuration, and the variances
+// about the draws of the process and of one run. Tiers of the network beyond the
+// measured workers, which slow all alike, are left out. It fails like
+// [Model.PredictAll].
+func (m *Model) Draws(cs []data.Config) (ln [][]float64, process, run []float64, err error) {
+	ln, process, run = make([][]float64, len(cs)), make([]float64, len(cs)), make([]float64, len(cs))
 	most := 0
 	for _, g := range m.groups {
 		most = max(most, len(g.post.from))
@@ -60,11 +60,11 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, sd []float64, err error
 				ln[i] = append(ln[i], s.ln...)
 			}
 			for d, v := range s.variance {
-				sd[i] += (v + sq(s.fresh[d])) / float64(len(s.ln))
+				process[i] += v / float64(len(s.ln))
+				run[i] += sq(s.fresh[d]) / float64(len(s.ln))
 			}
-			sd[i] = math.Sqrt(sd[i])
 			return nil
 		}
 	})
-	return ln, sd, err
+	return ln, process, run, err
 }
