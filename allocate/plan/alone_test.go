@@ -65,6 +65,17 @@ func TestOneJobAlone(t *testing.T) {
 	if _, err := solveWith(pr, oracles, nil); !errors.As(err, &none) || len(none.Reasons) != 2 {
 		t.Errorf("strict: %v", err)
 	}
+	without, err := pr.WithoutNodes([]string{"t41"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	without.Strict = false
+	if made, err = solveWith(without, oracles, nil); err != nil {
+		t.Fatal(err)
+	}
+	if j := made.Jobs[0]; j.Action != data.Wait || !strings.Contains(j.Reason, `node "t41", on which it ran, is not in the cluster`) {
+		t.Errorf("without a model, its node removed: %+v", j)
+	}
 }
 
 // TestOccupants: a job without a model counts in the quota of its tenant, and is taken to

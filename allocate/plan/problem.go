@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,7 +62,7 @@ func (e *Infeasible) Error() string {
 func checkProblem(pr Problem) error {
 	switch {
 	case pr.Cluster == nil || len(pr.Cluster.Nodes) == 0:
-		return errors.New("plan: the cluster has no nodes")
+		return &Infeasible{Reasons: []string{"the cluster has no nodes"}}
 	case len(pr.Jobs) == 0:
 		return &data.InputError{Source: data.Source{Column: "jobs"}, Found: "there are no jobs", Want: "at least one"}
 	case math.IsNaN(pr.Risk) || pr.Risk < 0 || pr.Risk > 1:

@@ -39,7 +39,8 @@ func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 // maxMoreNodes bounds the nodes that can be added at once.
 const maxMoreNodes = 65536
 
-// WithoutNodes is the problem with nodes drained; jobs on them still run there.
+// WithoutNodes is the problem without some nodes. Jobs on them are planned anew;
+// those without a model wait.
 func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 	nodes := slices.Clone(pr.Cluster.Nodes)
 	for _, name := range names {
@@ -47,7 +48,7 @@ func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 		if at < 0 {
 			return pr, fmt.Errorf("the cluster has no node %q to remove", name)
 		}
-		nodes[at].Drained = true
+		nodes = slices.Delete(nodes, at, at+1)
 	}
 	return pr.withCluster(nodes), nil
 }
