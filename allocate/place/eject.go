@@ -16,7 +16,8 @@ const (
 	repairTries = 400
 )
 
-// ejection is a choice for another job that may free nodes.
+// ejection is a choice for another job that may free nodes; its present one is
+// placed in another shape.
 type ejection struct {
 	job, choice int
 	loss        float64
@@ -48,7 +49,8 @@ func (p *placing) valueOf(i int) float64 {
 }
 
 // ejections lists choices of other jobs, not larger on the same GPU type, that lose
-// less than a gain, cheapest first. Unchanged jobs are left out.
+// less than a gain, cheapest first; what a choice loses in another shape is not known
+// yet. Jobs that stay are left out.
 func (p *placing) ejections(i int, gain float64) []ejection {
 	var out []ejection
 	least := 1e-9 * (1 + math.Abs(gain))
@@ -59,7 +61,7 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 		}
 		for n := range p.state.Jobs[b].Options {
 			o := &p.state.Jobs[b].Options[n]
-			room := o.Use.GPUs < now.Option.Use.GPUs || o.Use.GPUType != now.Option.Use.GPUType || o.Use.GPUs == now.Option.Use.GPUs && n != now.Choice
+			room := o.Use.GPUs < now.Option.Use.GPUs || o.Use.GPUType != now.Option.Use.GPUType || o.Use.GPUs == now.Option.Use.GPUs && (n != now.Choice || len(now.Nodes) > 1)
 			if loss := now.Option.Value - o.Value; room && loss < gain-least {
 				out = append(out, ejection{b, n, loss})
 			}
@@ -70,27 +72,42 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 }
 
 // swap places job i on its choice and another job on that of the ejection w, or
-// changes nothing if they do not fit.
+// changes nothing if they do not fit or lose value.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
 	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
 	if !p.permits(i, &want.Use, w.job, &less.Use) {
 		return false
 	}
+	gain := want.Value - p.valueOf(i)
 	p.placer.Release(mine.Nodes, p.standing[i].Resources)
 	p.placer.Release(other.Nodes, p.standing[w.job].Resources)
 	if nodes, ok := p.placer.placeShape(p.request(i, want.Config)); ok {
-		if second, ok := p.placer.placeShape(p.request(w.job, less.Config)); ok {
-			p.give(i, Placed{Choice: choice, Option: want, Nodes: nodes})
-			p.give(w.job, Placed{Choice: w.choice, Option: less, Nodes: second})
-			p.short[i] = false
-			return true
+		if second, ok := p.yield(w); ok {
+			if other.Option.Value-second.Option.Value < gain {
+				p.give(i, Placed{Choice: choice, Option: want, Nodes: nodes})
+				p.give(w.job, second)
+				p.short[i] = false
+				return true
+			}
+			p.placer.Release(second.Nodes, p.standing[w.job].Resources)
 		}
 		p.placer.Release(nodes, p.standing[i].Resources)
 	}
 	p.placer.Take(mine.Nodes, p.standing[i].Resources)
 	p.placer.Take(other.Nodes, p.standing[w.job].Resources)
 	return false
+}
+
+// yield places the job of an ejection on its choice, its present one in any shape.
+func (p *placing) yield(w ejection) (Placed, bool) {
+	o := p.state.Jobs[w.job].Options[w.choice]
+	if w.choice == p.out[w.job].Choice {
+		alt, nodes, ok := p.uneven(w.job, o)
+		return Placed{Choice: w.choice, Option: alt, Nodes: nodes}, ok
+	}
+	nodes, ok := p.placer.placeShape(p.request(w.job, o.Config))
+	return Placed{Choice: w.choice, Option: o, Nodes: nodes}, ok
 }
 
 // lost is the value that job i lost by placement.

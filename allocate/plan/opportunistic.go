@@ -20,7 +20,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	first := pr
-	first.Jobs = claim
+	first.Jobs, first.Cluster = claim, lastWhere(pr)
 	made, err := solve(first, policy)
 	if err != nil {
 		return nil, err
@@ -39,16 +39,20 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	rest.Cluster, rest.Tenants = &left, remaining(pr.Tenants, made.Jobs, claim)
 	room := left
 	room.Nodes = slices.Clone(left.Nodes)
-	displaced := map[string][]data.NodeShare{} // jobs whose nodes other jobs took, with these nodes
+	displaced, took := map[string][]data.NodeShare{}, map[string]string{} // jobs whose nodes or quota others took, with these nodes
+	quotas := rest.Tenants
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
 		now := currentShares(*job)
 		switch has, holds := roomFor(&room, now, job.Resources); {
-		case !has: // it starts anew as any other job does
-		case holds:
-			take(&room, now, job.Resources)
+		case len(now) == 0 || !has: // it starts anew as any other job does
+		case !holds:
+			displaced[job.Name], took[job.Name], job.Current = now, "other jobs take its nodes", nil
+		case pr.Predictors[job.Name] == nil && !permitted(quotas, *job): // one with a model may shrink
+			displaced[job.Name], took[job.Name], job.Current = now, "other jobs take the quota of its tenant", nil
 		default:
-			displaced[job.Name], job.Current = now, nil
+			take(&room, now, job.Resources)
+			quotas = remaining(quotas, []data.PlannedJob{{GPUType: job.Current.GPUType, Workers: job.Current.Placement.Workers()}}, []data.Job{*job})
 		}
 	}
 	others, err := solve(rest, nil)
@@ -72,6 +76,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		if was, ok := displaced[j.Name]; ok {
 			j.Was = was
 			j.Action = map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action]
+			if j.Action == data.Pause {
+				j.Reason = took[j.Name] + "; " + j.Reason
+			}
 			if r := job.RestartSeconds; j.Action == data.Move && j.Finish.Mean > 0 {
 				j.Finish, j.Cost = shift(j.Finish, r), shift(j.Cost, r*rest.price[j.GPUType]*float64(j.Workers)/3600)
 			}
@@ -80,6 +87,37 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	}
 	made.Jobs = all
 	return made, nil
+}
+
+// lastWhere is the cluster with the nodes on which opportunistic jobs run after the
+// others, so that of equal nodes these are taken last.
+func lastWhere(pr Problem) *data.Cluster {
+	busy := map[string]int{} // 1 where one runs
+	for _, j := range pr.Jobs {
+		for _, s := range currentShares(j) {
+			if j.Opportunistic {
+				busy[s.Node] = 1
+			}
+		}
+	}
+	c := *pr.Cluster
+	c.Nodes = slices.Clone(c.Nodes)
+	slices.SortStableFunc(c.Nodes, func(a, b data.Node) int { return busy[a.Name] - busy[b.Name] })
+	return &c
+}
+
+// permitted reports whether quotas have room for what a running job holds.
+func permitted(tenants []data.Tenant, job data.Job) bool {
+	byName := map[string]data.Tenant{}
+	for _, t := range tenants {
+		byName[t.Name] = t
+	}
+	for t, ok := byName[job.Tenant]; ok; t, ok = byName[t.Parent] {
+		if quota, limited := t.Quota[job.Current.GPUType]; limited && quota < job.Current.Placement.Workers() {
+			return false
+		}
+	}
+	return true
 }
 
 // remaining is what planned jobs leave of the quotas of their tenants, and of those

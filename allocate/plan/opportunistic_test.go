@@ -195,3 +195,25 @@ func TestOpportunisticNeedsCores(t *testing.T) {
 		t.Errorf("second: %s, although its node has room for it", j.Action)
 	}
 }
+
+// TestOpportunisticStaysBesideOthers: of equal nodes a job with a claim takes the
+// empty one, and a running job without a model stays only within the quota.
+func TestOpportunisticStaysBesideOthers(t *testing.T) {
+	for _, tt := range []struct {
+		quota, own int
+		want       data.Action
+		reason     string
+	}{{8, 4, data.Keep, "no fitted model"}, {4, 4, data.Pause, "quota"}, {8, 8, data.Pause, "nodes"}} {
+		extra, own := named("extra", 1, 8), named("own", tt.own, tt.own)
+		extra.Opportunistic, extra.Tenant, own.Tenant = true, "ann", "ann"
+		extra.Current = &data.Current{GPUType: "t4", Placement: data.Placement{2}, Nodes: []string{"t41"}}
+		pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{extra, own}, Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{"t4": tt.quota}}}}
+		made, err := solveKnown(pr, []oracle{nil, t4(0.9, 1e6)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := made.Jobs[0]; j.Action != tt.want || !strings.Contains(j.Reason, tt.reason) || made.Jobs[1].Workers != tt.own {
+			t.Errorf("quota %d, claim to %d: %s (%s), want %s", tt.quota, tt.own, j.Action, j.Reason, tt.want)
+		}
+	}
+}

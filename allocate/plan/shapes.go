@@ -128,8 +128,8 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	return slices.Sorted(maps.Keys(counts))
 }
 
-// whole keeps the sizes that divide a fixed batch into whole samples, or all if none
-// does; of a job with logical workers those that divide them (EasyScale, Li et al., SC
+// whole keeps the sizes that divide a fixed batch into whole samples, and smaller ones
+// than all of these, so that a wider range asks for no more; of a job with logical workers those that divide them (EasyScale, Li et al., SC
 // 2023: training does not depend on the number of GPUs).
 func whole(job data.Job, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
@@ -138,11 +138,12 @@ func whole(job data.Job, counts []int) []int {
 	if job.Batch.Adapt || job.Batch.Initial <= 0 {
 		return counts
 	}
-	divides := func(w int) bool { return math.Mod(job.Batch.Initial, float64(w)) == 0 }
-	if !slices.ContainsFunc(counts, divides) {
-		return counts
-	}
-	return slices.DeleteFunc(counts, func(w int) bool { return !divides(w) })
+	divided := false
+	return slices.DeleteFunc(counts, func(w int) bool {
+		divides := math.Mod(job.Batch.Initial, float64(w)) == 0
+		divided = divided || divides
+		return divided && !divides
+	})
 }
 
 // stride is the step from w workers to the next size, in whole nodes.

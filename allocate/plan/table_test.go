@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,5 +173,33 @@ func TestWhatRunsFits(t *testing.T) {
 	plan, err := Solve(Problem{Cluster: cluster, Jobs: []data.Job{job}, Predictors: map[string]*predict.Predictor{"a": {Model: model}}}, nil)
 	if err != nil || plan.Jobs[0].Action != data.Keep || plan.Jobs[0].Goodput.Mean <= 0 {
 		t.Errorf("%+v, %v: want it to stay", plan, err)
+	}
+}
+
+// TestWiderRangesAskForNoMore: sizes that divide a fixed batch are offered, and smaller
+// ones than all of these.
+func TestWiderRangesAskForNoMore(t *testing.T) {
+	job := data.Job{Batch: data.Batch{Initial: 32}}
+	for _, c := range []struct{ counts, want []int }{
+		{[]int{3}, []int{3}}, {[]int{3, 4, 5, 8}, []int{3, 4, 8}}, {[]int{1, 2, 3, 4}, []int{1, 2, 4}}, {[]int{5, 6, 7}, []int{5, 6, 7}},
+	} {
+		if got := whole(job, slices.Clone(c.counts)); !slices.Equal(got, c.want) {
+			t.Errorf("of %v: %v, want %v", c.counts, got, c.want)
+		}
+	}
+}
+
+// TestAnotherJobTakesUnequalShares: of three nodes of four GPUs jobs of 6, 3 and 2
+// workers all get theirs if that of six runs as 4-2.
+func TestAnotherJobTakesUnequalShares(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 3, 4)...), Jobs: []data.Job{named("six", 6, 6), named("two", 2, 2), named("three", 3, 3)}}
+	made, err := solveWith(pr, []oracle{t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"4-2", "2", "3"} {
+		if got := made.Jobs[i].Config().Placement.String(); got != want {
+			t.Errorf("%s as %s, want %s", made.Jobs[i].Name, got, want)
+		}
 	}
 }
