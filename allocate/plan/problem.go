@@ -72,12 +72,12 @@ func checkProblem(pr Problem) error {
 	case pr.Sizes != "" && !slices.Contains(SizeSets(), pr.Sizes):
 		return fmt.Errorf("plan: sizes %q, want one of %s", pr.Sizes, strings.Join(SizeSets(), ", "))
 	}
-	slots, widest := map[string]int{}, map[string]int{} // by node, by GPU type
+	held := holdings{nodes: map[string]data.Node{}, widest: map[string]int{}, of: map[string]int{}}
 	for _, n := range pr.Cluster.Nodes {
-		if _, twice := slots[n.Name]; twice {
+		if _, twice := held.nodes[n.Name]; twice {
 			return fmt.Errorf("plan: the cluster has node %q twice", n.Name)
 		}
-		slots[n.Name], widest[n.GPUType] = n.GPUs, max(widest[n.GPUType], n.GPUs)
+		held.nodes[n.Name], held.widest[n.GPUType] = n, max(held.widest[n.GPUType], n.GPUs)
 	}
 	seen := map[string]bool{}
 	for _, j := range pr.Jobs {
@@ -92,33 +92,49 @@ func checkProblem(pr Problem) error {
 		if j.Workers.Max > 0 && j.Workers.Min > j.Workers.Max {
 			return inputError(j, "workers", fmt.Sprintf("min %d, max %d", j.Workers.Min, j.Workers.Max), "min ≤ max")
 		}
-		if err := checkCurrent(j, slots, widest); err != nil {
+		if err := held.add(j); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkCurrent refuses a job that runs on more worker slots than its node has, or any
-// node of the type if its nodes are not named. A scheduler's word counts: of a live job
-// a GPU may have failed.
-func checkCurrent(j data.Job, slots, widest map[string]int) error {
+// holdings are the worker slots that running jobs hold.
+type holdings struct {
+	nodes  map[string]data.Node
+	widest map[string]int // slots of the widest node, by GPU type
+	of     map[string]int // by node: those held
+}
+
+// add refuses a job that runs on another GPU type than its node has, or, with the jobs
+// before it, on more slots; or on more than any node of the type has if its nodes are
+// not named. A scheduler's word counts: of a live job a GPU may have failed.
+func (h holdings) add(j data.Job) error {
 	if j.Current == nil || j.ID != "" {
 		return nil
 	}
-	held := map[string]int{}
-	for i, n := range j.Current.Placement {
-		most, known := widest[j.Current.GPUType]
-		on, want := "one node", "a node of type "+j.Current.GPUType
-		if i < len(j.Current.Nodes) {
-			name := j.Current.Nodes[i]
-			held[name] += n
-			n, on, want = held[name], "node "+name, "it"
-			most, known = slots[name]
+	for i, workers := range j.Current.Placement {
+		found := fmt.Sprintf("%s of job %s on ", english.Plural(workers, "worker", ""), j.Name)
+		if i >= len(j.Current.Nodes) {
+			if most, known := h.widest[j.Current.GPUType]; known && workers > most {
+				return inputError(j, "current.placement", found+"one node", fmt.Sprintf("at most %d, as a node of type %s has", most, j.Current.GPUType))
+			}
+			continue
 		}
-		if known && n > most {
-			found := fmt.Sprintf("%s of job %s on %s", english.Plural(n, "worker", ""), j.Name, on)
-			return inputError(j, "current.placement", found, fmt.Sprintf("at most %d, as %s has", most, want))
+		n, known := h.nodes[j.Current.Nodes[i]]
+		if !known {
+			continue
+		}
+		if n.GPUType != j.Current.GPUType {
+			return inputError(j, "current.gpu_type", j.Current.GPUType+" on node "+n.Name, n.GPUType+", as it has")
+		}
+		before := h.of[n.Name]
+		if h.of[n.Name] += workers; h.of[n.Name] > n.GPUs {
+			want := fmt.Sprintf("at most %d, as it has", n.GPUs)
+			if before > 0 {
+				want += fmt.Sprintf("; %d of them taken", before)
+			}
+			return inputError(j, "current.placement", found+"node "+n.Name, want)
 		}
 	}
 	return nil
