@@ -3,13 +3,16 @@ package export
 import (
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 )
 
 // torchrun writes one script per job for clusters without a scheduler: run on each
 // node of the job, it starts the node's workers with torchrun, one process per GPU.
 // The node is the first argument, else the short host name. The scripts do not stop
-// earlier processes; paused.txt names the jobs that get nothing.
+// earlier processes; paused.txt names the jobs that get nothing. Jobs that share a node
+// get GPUs of their own by CUDA_VISIBLE_DEVICES, and a port where they share the first
+// node; variables that are set already count.
 //
 // A job with a range of workers and equal numbers on all nodes is elastic, with
 // --nnodes=min:max. To grow it, run the script on more nodes; to shrink it, stop it on
@@ -18,6 +21,12 @@ import (
 func torchrun(ts []task) ([]File, error) {
 	var files []File
 	var paused strings.Builder
+	jobs, given, ports := map[string]int{}, map[string]int{}, map[string]int{} // by node: jobs, GPUs given to them, ports
+	for _, t := range ts {
+		for _, s := range t.Placement {
+			jobs[s.Node]++
+		}
+	}
 	for _, t := range ts {
 		if t.Paused() {
 			fmt.Fprintf(&paused, "%s: %s\n", comment(t.Name), comment(t.Reason))
@@ -26,7 +35,18 @@ func torchrun(ts []task) ([]File, error) {
 		if err := t.expressible("torchrun", true, false); err != nil {
 			return nil, err
 		}
-		f, err := script(t.ID+".torchrun.sh", "torchrun.sh", t)
+		by := ownScript{task: t, Devices: map[string]string{}, Port: 29500 + ports[t.Placement[0].Node]}
+		ports[t.Placement[0].Node]++
+		for _, s := range t.Placement {
+			var gpus []string
+			for i := range s.Workers {
+				gpus = append(gpus, strconv.Itoa(given[s.Node]+i))
+			}
+			if given[s.Node] += s.Workers; jobs[s.Node] > 1 && t.GPUType != "cpu" {
+				by.Devices[s.Node] = strings.Join(gpus, ",")
+			}
+		}
+		f, err := script(t.ID+".torchrun.sh", "torchrun.sh", by)
 		if err != nil {
 			return nil, err
 		}
@@ -36,6 +56,13 @@ func torchrun(ts []task) ([]File, error) {
 		files = append(files, File{Name: "paused.txt", Mode: 0o644, Data: []byte(paused.String())})
 	}
 	return files, nil
+}
+
+// ownScript is a job with the GPUs it gets on nodes that it shares, and its port.
+type ownScript struct {
+	task
+	Devices map[string]string // by node
+	Port    int
 }
 
 // NodeRange is "fewest:most" nodes of an elastic job with the same workers on each,
