@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -405,6 +406,35 @@ func TestYAMLReadsBack(t *testing.T) {
 	}
 	if m.Metadata.Annotations["knee/job"] != "ResNet50 / ImageNet" {
 		t.Errorf("annotations %v", m.Metadata.Annotations)
+	}
+}
+
+// Jobs that share a node start on GPUs of their own, and two with the same first node
+// at ports of their own; a job alone on its node may take all of its GPUs.
+func TestTorchrunSharesNodes(t *testing.T) {
+	p := data.Plan{Version: data.PlanVersion}
+	for name, nodes := range map[string][]data.NodeShare{"a": {{Node: "n1", Workers: 2}}, "b": {{Node: "n1", Workers: 1}, {Node: "n2", Workers: 1}}, "c": {{Node: "n3", Workers: 2}}} {
+		j := data.PlannedJob{Name: name, Action: data.Start, GPUType: "t4", Mode: data.AllReduce, Placement: nodes, Template: data.Template{Command: []string{"train"}}}
+		for _, n := range nodes {
+			j.Workers += n.Workers
+		}
+		p.Jobs = append(p.Jobs, j)
+	}
+	slices.SortFunc(p.Jobs, func(a, b data.PlannedJob) int { return strings.Compare(a.Name, b.Name) })
+	files, err := exporters()["torchrun"](p)
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %d files", err, len(files))
+	}
+	for i, want := range [][]string{{":-0,1}", ":-29500}"}, {":-2}", ":-29501}"}, {":-29500}"}} {
+		text := string(files[i].Data)
+		for _, w := range want {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s lacks %q:\n%s", files[i].Name, w, text)
+			}
+		}
+		if n := strings.Count(text, "export CUDA_VISIBLE_DEVICES"); n != len(want)-1 {
+			t.Errorf("%s sets GPUs %d times", files[i].Name, n)
+		}
 	}
 }
 

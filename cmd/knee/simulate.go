@@ -67,6 +67,11 @@ func newSimulate(a *app) *cobra.Command {
   knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
   knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia --load 0.5,1,2 --jobs-out jobs.csv -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range []string{"interval", "restart", "node-mtbf", "node-repair", "checkpoint-every", "survival"} {
+				if in.Semantics != compare.Native && cmd.Flags().Changed(name) {
+					return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
+				}
+			}
 			if err := in.load(cmd.Context(), a); err != nil {
 				return err
 			}
@@ -113,7 +118,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	bounded(cmd, &in.Parallel, "parallel", "replays at a time", atLeast(1))
 	in.Rescale, in.NodeRepair, in.CheckpointEvery = 1, 3600, 600
 	bounded(cmd, &in.Interval, "interval", "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute", data.Seconds())
-	bounded(cmd, &in.Restart, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30", data.Seconds())
+	bounded(cmd, &in.Restart, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30, where jobs have speeds", data.Seconds())
 	oneOf(cmd, &in.scaling, "scaling", "what a change of size costs (native), a restart or --rescale-seconds", "stop-resume", stopFree)
 	bounded(cmd, &in.Rescale, "rescale-seconds", "seconds lost under --scaling stop-free", data.Seconds())
 	bounded(cmd, &in.NodeMTBF, "node-mtbf", "mean seconds between failures of a node (native)", data.Seconds())
