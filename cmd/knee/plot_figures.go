@@ -20,6 +20,7 @@ import (
 	"knee/internal/grouped"
 	"knee/plots"
 	"knee/predict"
+	"knee/profile"
 )
 
 // The figures of a model.
@@ -255,6 +256,9 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			}
 			s, err := data.Load(study, data.ReadStudy)
 			if err != nil {
+				return nil, err
+			}
+			if ms, _, err = profile.Recognise(s, ms); err != nil {
 				return nil, err
 			}
 			return plots.NewSurrogate(s, ms, points, along)

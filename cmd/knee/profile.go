@@ -316,6 +316,13 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			if err := how.load(); err != nil {
 				return err
 			}
+			ms, strangers, err := profile.Recognise(study, ms)
+			if err != nil {
+				return err
+			}
+			if strangers > 0 {
+				a.warn(fmt.Sprintf("%d of the %s of %s are of no configuration of the study: they inform the search, but none counts as measured by them", strangers, english.Plural(len(ms), "measurement", ""), history))
+			}
 			next, err := profile.Suggest(study, how.Search, ms, points, n)
 			if err != nil {
 				return err
