@@ -2,7 +2,10 @@ package fit
 
 import (
 	"context"
+	"fmt"
 	"slices"
+
+	"github.com/dustin/go-humanize/english"
 
 	"knee/data"
 	"knee/fit/convergence"
@@ -45,7 +48,27 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if out.file.Memory != nil && slices.ContainsFunc(ms, func(m data.Measurement) bool { return m.EP > 1 && m.Experts == 0 }) {
 		out.file.Warnings = append(out.file.Warnings, "memory over ep is known from measured peaks alone, without the number of experts (column experts)")
 	}
+	out.file.Warnings = append(out.file.Warnings, stopped(m, ms)...)
 	return out, nil
+}
+
+// stopped warns of measurements ended by a time limit, which the fit leaves out,
+// whose lower bounds are above what the model predicts.
+func stopped(m *speed.Model, ms []data.Measurement) []string {
+	var beyond []string
+	for _, r := range ms {
+		if r.Status != data.Timeout || !(r.StepTime > 0) {
+			continue
+		}
+		if p, err := m.Predict(r.Config); err == nil && r.StepTime > p.StepTime.Mean {
+			beyond = append(beyond, fmt.Sprintf("%s, took at least %.3g s per step, where %.3g (%.3g–%.3g) is predicted", r.Config, r.StepTime, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi))
+		}
+	}
+	if len(beyond) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s with status timeout, which the model leaves out, contradict it: the first, %s; measure with a longer limit before you rely on the model there",
+		english.Plural(len(beyond), "measurement", ""), beyond[0])}
 }
 
 // memoryOf fits the memory model if a measurement with a batch has a peak, a size of

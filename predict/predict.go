@@ -49,6 +49,9 @@ type Predictor struct {
 	GlobalBatch float64
 	// Accumulate allows [Predictor.BestBatch] to accumulate gradients.
 	Accumulate bool
+	// PerNode is the workers that a node holds, for configurations without nodes; 0:
+	// the most measured.
+	PerNode int
 }
 
 // At predicts one configuration.
@@ -77,6 +80,10 @@ func (p *Predictor) At(c data.Config) (Answer, error) {
 func (p *Predictor) resolve(c data.Config) (data.Config, error) {
 	if p.Model == nil {
 		return c, errors.New("predict: no model")
+	}
+	if p.PerNode > 0 && c.Nodes == 0 && len(c.Placement) == 0 && c.Workers > 0 {
+		c.Nodes = (c.Workers + p.PerNode - 1) / p.PerNode
+		c.Placement = data.EvenPlacement(c.Workers, c.Nodes)
 	}
 	return p.Model.Resolve(c)
 }

@@ -113,7 +113,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
 	f.StringVar(&pool, "pool", "", "common name of several sizes of a model")
 	f.StringToStringVar(&columns, "columns", nil, columnsUsage)
-	f.Int64Var(&settings.Seed, "seed", 1, "seed of random draws")
+	f.Int64Var(&settings.Seed, "seed", predict.DefaultSeed, "seed of random draws")
 	f.StringSliceVar(&cluster, "cluster", nil, "models of other jobs on the same machines")
 	bounded(cmd, &settings.Interconnect, "interconnect", "bytes/s between two nodes, such as 12.5G", amounts())
 	bounded(cmd, &settings.MessageBytes, "message-bytes", "bytes of a synchronisation, such as 102M (4 × parameters)", amounts())

@@ -87,7 +87,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
-			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch}
+			p := &predict.Predictor{Model: m, Price: f.price, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
 			if f.layouts(m) {
 				return a.predictLayouts(p, f, out)
 			}
@@ -103,6 +103,9 @@ given. A knob of the study has the value measured most unless --knob lists other
 			}
 			if n := m.NoiseScale(); n == nil && f.localBatch+f.globalBatch == 0 {
 				a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
+			}
+			if lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); lo == 0 && f.localBatch+f.globalBatch > 0 {
+				a.warn("no measurement has a batch: the step times are those of whatever batch was measured, not of the one given, which only turns them into samples/s")
 			}
 			switch {
 			case f.whatIf != "":
@@ -140,7 +143,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	priced(cmd, &f.price)
 	formatFlag(cmd, &out)
 	for _, exclusive := range []string{
-		"at workers", "at gpu-type", "at mode", "at ps", "at local-batch global-batch", "at knob best", "at what-if deadline", "at accumulation local-batch",
+		"at workers", "at gpu-type", "at mode", "at ps", "at local-batch global-batch", "at knob best", "at what-if deadline", "at budget", "at per-node", "at accumulation local-batch",
 		"best what-if", "best local-batch", "best deadline", "best budget", "best accumulation",
 		"what-if budget", "what-if global-batch", "steps target-loss delta",
 	} {
@@ -208,11 +211,24 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 		return err
 	}
 	a.warn(warnings...)
-	cs := make([]data.Config, len(configs))
+	cs, known := make([]data.Config, len(configs)), knobsOf(p.Model)
 	for i, c := range configs {
 		if cs[i] = c.Config; cs[i].Job == "" {
 			cs[i].Job = p.Model.Job()
 		}
+		for name := range c.Extra {
+			if !slices.Contains(known, name) {
+				source, want := c.Source, "none, as no measurement has one"
+				if source.Column = "x_" + name; len(known) > 0 {
+					want = "one of x_" + strings.Join(known, ", x_")
+				}
+				return &data.InputError{Source: source, Found: "a knob that no measurement has", Want: want}
+			}
+		}
+	}
+	sized := func(c data.Config) bool { return !c.Architecture.Zero() }
+	if p.Model.Architecture().Zero() && slices.ContainsFunc(cs, sized) {
+		a.warn(f.at + ": columns of the network's size are ignored, as no measurement has them")
 	}
 	if i := slices.IndexFunc(cs, func(c data.Config) bool { return c.Job != p.Model.Job() }); i >= 0 {
 		a.warn(fmt.Sprintf("%s: job %q is predicted by the model of job %q", configs[i].Source, cs[i].Job, p.Model.Job()))

@@ -314,8 +314,8 @@ func (k knobFlag) set(text string) error {
 	return nil
 }
 
-// check refuses knobs that the model does not have.
-func (k knobFlag) check(m *fit.Model) error {
+// knobsOf returns the names of a model's knobs, sorted.
+func knobsOf(m *fit.Model) []string {
 	known := map[string]bool{}
 	for _, gpu := range m.GPUTypes() {
 		for _, mode := range m.Modes(gpu) {
@@ -324,12 +324,18 @@ func (k knobFlag) check(m *fit.Model) error {
 			}
 		}
 	}
+	return slices.Sorted(maps.Keys(known))
+}
+
+// check refuses knobs that the model does not have.
+func (k knobFlag) check(m *fit.Model) error {
+	known := knobsOf(m)
 	for name := range k {
 		switch {
 		case len(known) == 0:
 			return usageError("--knob %s: the model has no knobs; measurements have them in columns x_NAME", name)
-		case !known[name]:
-			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case !slices.Contains(known, name):
+			return usageError("--knob %s: want one of the model's knobs: %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil

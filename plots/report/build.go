@@ -13,6 +13,7 @@ import (
 	"knee/fit/convergence"
 	"knee/internal/grouped"
 	"knee/plots"
+	"knee/predict"
 )
 
 // Report builds the page: a section for each job, then for each plan and for
@@ -106,7 +107,7 @@ func (j *job) complete(ctx context.Context) error {
 	if j.model != nil || len(j.measurements) == 0 {
 		return nil
 	}
-	m, err := fit.FitContext(ctx, j.measurements, fit.Settings{})
+	m, err := fit.FitContext(ctx, j.measurements, fit.Settings{Seed: predict.DefaultSeed})
 	if err != nil {
 		return ctx.Err() // nothing was measured: the section says so
 	}
