@@ -94,10 +94,11 @@ func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 // asked is the prior of a target given the curve, relative to its maximum. The
 // gap from target to the curve's limit, as a share of the way from the first
 // value to the target, is log-normal, as targets are chosen near what training
-// reaches.
+// reaches. Of gaps below the median all count the same: a target close to a limit
+// that the record shows is no sign of a higher one.
 func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 	known := c.beliefs()
-	z := math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian) / known.GapSD
+	z := math.Max(math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian)/known.GapSD, 0)
 	return math.Exp(-z * z / 2)
 }
 

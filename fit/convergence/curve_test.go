@@ -155,3 +155,28 @@ func stepsTo(c *Curve, target float64) (data.Estimate, error) {
 	a, err := c.Target(target)
 	return a.Steps, err
 }
+
+// Targets a little below the end of a smooth record are met when it goes on, however
+// close to its limit.
+func TestTargetsJustAhead(t *testing.T) {
+	for _, epochs := range []int{20, 24, 25, 30} {
+		course := func(x float64) float64 { return 20 + 100*math.Exp(-x/4000) }
+		var points []data.CurvePoint
+		for e := range epochs {
+			x := float64(e) * 1000
+			points = append(points, data.CurvePoint{Run: "r", Step: x, Progress: x, Loss: math.Round(1000*course(x)) / 1000})
+		}
+		c, err := Fit(points, 0, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, left := range []float64{.8, .5, .3} {
+			last := float64(epochs-1) * 1000
+			truth := last - 4000*math.Log(left)
+			a, err := c.Target(course(truth))
+			if err != nil || a.Chance < .5 || truth < a.Steps.Lo || truth > a.Steps.Hi {
+				t.Errorf("%d epochs, %g of the way left: after %v with probability %.2f, %v; truth %.0f", epochs, left, a.Steps, a.Chance, err, truth)
+			}
+		}
+	}
+}
