@@ -51,7 +51,7 @@ type Answer struct {
 // posterior; for [Optimus], the best fit with the same interval.
 //
 // It fails with a *[NeverReachedError] if the record moves away from the
-// target, or if fewer than one in twenty curves reach it and there is neither a
+// target, or if fewer than one in twenty curves of some points reach it and there is neither a
 // planned rest of the run nor a finished run; and with a *data.InputError if
 // target is NaN.
 func (c *Curve) Target(target float64) (Answer, error) {
@@ -84,7 +84,7 @@ func (c *Curve) Target(target float64) (Answer, error) {
 		a, floor = Answer{Steps: e, Chance: at.chance, Method: c.Family}, p.level(t, floor)
 		cut := c.unknownCut()
 		a.Steps.Lo = math.Min(a.Steps.Lo, cut)
-		hopeless = at.curves < unlikely && c.Planned <= c.LastX && len(c.Templates) == 0
+		hopeless = at.curves < unlikely && c.Points >= minOptimusPoints && c.Planned <= c.LastX && len(c.Templates) == 0
 		away = p.rising() > 1-unlikely
 		if at.past > 0 {
 			a.Notes = []string{fmt.Sprintf("the smoothed record meets the target at %.4g steps, by its noise alone with a probability of %.0f %%", met, 100*(1-at.past))}
