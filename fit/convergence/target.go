@@ -51,9 +51,9 @@ type Answer struct {
 // posterior; for [Optimus], the best fit with the same interval.
 //
 // It fails with a *[NeverReachedError] if the record moves away from the
-// target, or if fewer than one in twenty curves of some points reach it and there is neither a
-// planned rest of the run nor a finished run; and with a *data.InputError if
-// target is NaN.
+// target, or if fewer than one in twenty curves of four points or more reach it and
+// there is neither a planned rest of the run nor a finished run; and with a
+// *data.InputError if target is NaN.
 func (c *Curve) Target(target float64) (Answer, error) {
 	t := c.toLoss(target)
 	if math.IsNaN(t) {
