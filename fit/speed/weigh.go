@@ -38,7 +38,9 @@ func (q *posterior) weigh(seed uint64) (weights []float64, evidence float64) {
 
 // importance returns the weights of proposals from the logarithm of posterior
 // density over proposal density, truncated at √n times their mean (Ionides,
-// "Truncated Importance Sampling", 2008), and ln of that mean. It changes ln.
+// "Truncated Importance Sampling", 2008), and ln of the mean of those: without
+// the truncation a single proposal can decide which member has the evidence. It
+// changes ln.
 func importance(ln []float64) (w []float64, mean float64) {
 	for i, v := range ln {
 		if math.IsNaN(v) {
@@ -50,8 +52,9 @@ func importance(ln []float64) (w []float64, mean float64) {
 		ln[i] = math.Exp(ln[i] - top)
 	}
 	sum := blas64.Asum(vec(ln))
+	most := sum / math.Sqrt(float64(len(ln)))
 	for i := range ln {
-		ln[i] = min(ln[i], sum/math.Sqrt(float64(len(ln))))
+		ln[i] = min(ln[i], most)
 	}
-	return ln, top + math.Log(sum/float64(len(ln)))
+	return ln, top + math.Log(blas64.Asum(vec(ln))/float64(len(ln)))
 }
