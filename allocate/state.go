@@ -14,6 +14,12 @@ type Policy interface {
 	Allocate(State) (Assignment, error)
 }
 
+// Explainer is a policy that says why a job got nothing by its last assignment, empty
+// if it does not know.
+type Explainer interface {
+	WhyIdle(job string) string
+}
+
 // State is the input of a policy.
 type State struct {
 	Now     float64       // seconds since the start of the workload; 0 for a single plan

@@ -30,7 +30,8 @@ type prepared struct {
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
-	policy     string   // that chooses in place of marginal gain; empty: none
+	policy     string // that chooses in place of marginal gain; empty: none
+	explainer  allocate.Explainer
 	offered    []*table // of the options of a job; nil if it cannot be planned
 }
 

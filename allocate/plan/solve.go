@@ -65,6 +65,7 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 		return p.plan(best, p.settled(best)), nil
 	}
 	p.policy = p.Policy
+	p.explainer, _ = policy.(allocate.Explainer)
 	a, err := policy.Allocate(p.cautious())
 	if err == nil {
 		err = a.Check(p.state)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"math"
 
 	"knee/allocate"
@@ -29,6 +30,7 @@ type OASiS struct {
 	market *oasis.Market
 	booked map[string]*booking
 	origin float64 // when slot 0 begins
+	now    int     // the slot of the last assignment
 }
 
 // oasisSlot is the length of a slot in seconds, oasisHorizon how many ahead are
@@ -49,6 +51,7 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	all := newGangs(q)
 	now := o.open(all)
+	o.now = now
 	for _, i := range sorted(s, submitted) {
 		j := &s.Jobs[i]
 		b := o.booked[j.Name]
@@ -65,6 +68,20 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 		q.fill(submitted)
 	}
 	return q.assignment(), nil
+}
+
+// WhyIdle implements [allocate.Explainer].
+func (o *OASiS) WhyIdle(job string) string {
+	b := o.booked[job]
+	if b == nil {
+		return fmt.Sprintf("finds its GPUs dearer than it is worth; it asks again every %d minutes", oasisSlot/60)
+	}
+	for slot := o.now; slot < b.From+len(b.Choice); slot++ {
+		if b.Choice[max(0, slot-b.From)] >= 0 && slot >= b.From {
+			return fmt.Sprintf("has booked GPUs for it in %d minutes", (slot-o.now)*oasisSlot/60)
+		}
+	}
+	return ""
 }
 
 // open makes the market, or updates its capacity and frees the bookings of ended
