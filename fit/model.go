@@ -55,20 +55,24 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 // stopped warns of measurements ended by a time limit, which the fit leaves out,
 // whose lower bounds are above what the model predicts.
 func stopped(m *speed.Model, ms []data.Measurement) []string {
-	var beyond []string
+	count, first := 0, ""
 	for _, r := range ms {
 		if r.Status != data.Timeout || !(r.StepTime > 0) {
 			continue
 		}
-		if p, err := m.Predict(r.Config); err == nil && r.StepTime > p.StepTime.Mean {
-			beyond = append(beyond, fmt.Sprintf("%s, took at least %.3g s per step, where %.3g (%.3g–%.3g) is predicted", r.Config, r.StepTime, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi))
+		p, err := m.Predict(r.Config)
+		if err != nil || r.StepTime <= p.StepTime.Mean {
+			continue
+		}
+		if count++; count == 1 {
+			first = fmt.Sprintf("%s, took at least %.3g s per step, where %.3g (%.3g–%.3g) is predicted", r.Config, r.StepTime, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi)
 		}
 	}
-	if len(beyond) == 0 {
+	if count == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("%s with status timeout, which the model leaves out, contradict it: the first, %s; measure with a longer limit before you rely on the model there",
-		english.Plural(len(beyond), "measurement", ""), beyond[0])}
+		english.Plural(count, "measurement", ""), first)}
 }
 
 // memoryOf fits the memory model if a measurement with a batch has a peak, a size of

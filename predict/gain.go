@@ -110,10 +110,10 @@ func Gains(m *fit.Model) ([]Gain, error) {
 	return gains, nil
 }
 
-// GainFor returns the measurement that narrows the prediction for one
-// configuration most per worker, of those that [Gains] considers and the
-// configuration itself; nil if none narrows it by a fiftieth. It fails for a
-// configuration that the model cannot predict.
+// GainFor returns what to measure to know the speed of one configuration: that
+// itself, or what [Gains] considers, whichever narrows its prediction most per
+// worker. It returns nil if no measurement narrows it by a fiftieth, and fails
+// for a configuration that the model cannot predict.
 func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	c, err := m.Resolve(c)
 	if err != nil {

@@ -7,38 +7,38 @@ import (
 	"knee/profile/space"
 )
 
-// Recognise returns measurements made elsewhere with the configurations of the
-// study that they are of, and the number of those that are of none, which inform
-// the search but count as trials of no candidate. A file may say more than the
-// study (nodes where that leaves placements open, a knob that is not varied), and
-// give nodes where the study has a placement.
+// Recognise gives measurements made elsewhere the configurations of the study
+// that they belong to. They may say more than the study does, such as the nodes
+// or a knob that it does not vary. strangers counts those that belong to none, or
+// to several: the search learns from them too, but they are no trials of a
+// candidate.
 func Recognise(s *data.Study, measured []data.Measurement) (out []data.Measurement, strangers int, err error) {
 	candidates, err := space.Candidates(s)
 	if err != nil {
 		return nil, 0, err
 	}
-	known := make(map[string]bool, len(candidates))
-	for _, c := range candidates {
-		known[c.Key()] = true
-	}
 	out = slices.Clone(measured)
 	for i := range out {
-		if known[out[i].Key()] {
+		m, found, matches := &out[i].Config, 0, 0
+		for at := range candidates {
+			if belongs(m, &candidates[at]) {
+				found, matches = at, matches+1
+			}
+		}
+		if matches != 1 {
+			strangers++
 			continue
 		}
-		at := slices.IndexFunc(candidates, func(c data.Config) bool { return says(out[i].Config, c) })
-		if at < 0 || slices.ContainsFunc(candidates[at+1:], func(c data.Config) bool { return says(out[i].Config, c) }) {
-			strangers++ // or of several
-			continue
-		}
-		out[i].Config = candidates[at]
+		size := m.Architecture
+		*m = candidates[found]
+		m.Architecture = m.Architecture.Or(size)
 	}
 	return out, strangers, nil
 }
 
-// says reports whether a measured configuration agrees with all that a candidate
-// states.
-func says(measured, c data.Config) bool {
+// belongs reports whether a measured configuration agrees with all that a
+// candidate states.
+func belongs(measured, c *data.Config) bool {
 	if measured.Workers != c.Workers || measured.PS != c.PS || measured.LocalBatch != c.LocalBatch {
 		return false
 	}
@@ -52,9 +52,10 @@ func says(measured, c data.Config) bool {
 			return false
 		}
 	}
-	measured.Extra, measured.Placement, measured.Nodes, measured.Architecture = c.Extra, c.Placement, c.Nodes, c.Architecture
+	same := *measured // but for what the candidate leaves open, or was compared
+	same.Extra, same.Placement, same.Nodes = c.Extra, c.Placement, c.Nodes
 	if c.GPUType == "" {
-		measured.GPUType = ""
+		same.GPUType = ""
 	}
-	return measured.Key() == c.Key()
+	return same.Key() == c.Key()
 }

@@ -27,13 +27,16 @@ func TestRecognise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ms, _, err := data.ReadMeasurements(strings.NewReader("job,local_batch,step_time_s,"+c.columns+"\na,32,0.1,"+c.row+"\n"), "m.csv")
+		ms, _, err := data.ReadMeasurements(strings.NewReader("job,local_batch,step_time_s,layers,"+c.columns+"\na,32,0.1,24,"+c.row+"\n"), "m.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, strangers, err := Recognise(study, ms)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if got[0].Layers != 24 {
+			t.Errorf("%s: %d layers, want 24", c.space, got[0].Layers)
 		}
 		if strange := strangers == 1; strange != (c.want == "") || !strange && !strings.Contains(got[0].Key(), c.want) {
 			t.Errorf("%s, measured %s %s: %s, strangers %d, want %q", c.space, c.columns, c.row, got[0].Key(), strangers, c.want)

@@ -20,7 +20,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return nil, err
 	}
 	first := pr
-	first.Jobs, first.Cluster = claim, lastWhere(pr)
+	first.Jobs, first.Cluster = claim, yielding(pr)
 	made, err := solve(first, policy)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	rest.Cluster, rest.Tenants = &left, remaining(pr.Tenants, made.Jobs, claim)
 	room := left
 	room.Nodes = slices.Clone(left.Nodes)
-	displaced, took := map[string][]data.NodeShare{}, map[string]string{} // jobs whose nodes or quota others took, with these nodes
+	displaced := map[string]displacement{} // by job
 	quotas := rest.Tenants
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
@@ -47,9 +47,9 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		switch has, holds := roomFor(&room, now, job.Resources); {
 		case len(now) == 0 || !has: // it starts anew as any other job does
 		case !holds:
-			displaced[job.Name], took[job.Name], job.Current = now, "other jobs take its nodes", nil
+			displaced[job.Name], job.Current = displacement{now, "other jobs take its nodes"}, nil
 		case pr.Predictors[job.Name] == nil && !permitted(quotas, *job): // one with a model may shrink
-			displaced[job.Name], took[job.Name], job.Current = now, "other jobs take the quota of its tenant", nil
+			displaced[job.Name], job.Current = displacement{now, "other jobs take the quota of its tenant"}, nil
 		default:
 			take(&room, now, job.Resources)
 			quotas = remaining(quotas, []data.PlannedJob{{GPUType: job.Current.GPUType, Workers: job.Current.Placement.Workers()}}, []data.Job{*job})
@@ -74,10 +74,10 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		j := (*from)[0]
 		*from = (*from)[1:]
 		if was, ok := displaced[j.Name]; ok {
-			j.Was = was
+			j.Was = was.from
 			j.Action = map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action]
 			if j.Action == data.Pause {
-				j.Reason = took[j.Name] + "; " + j.Reason
+				j.Reason = was.why + "; " + j.Reason
 			}
 			if r := job.RestartSeconds; j.Action == data.Move && j.Finish.Mean > 0 {
 				j.Finish, j.Cost = shift(j.Finish, r), shift(j.Cost, r*rest.price[j.GPUType]*float64(j.Workers)/3600)
@@ -89,9 +89,15 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	return made, nil
 }
 
-// lastWhere is the cluster with the nodes on which opportunistic jobs run after the
-// others, so that of equal nodes these are taken last.
-func lastWhere(pr Problem) *data.Cluster {
+// displacement is of an opportunistic job that cannot stay.
+type displacement struct {
+	from []data.NodeShare
+	why  string
+}
+
+// yielding is the cluster with the nodes of opportunistic jobs after the others: of
+// equal nodes they are taken last.
+func yielding(pr Problem) *data.Cluster {
 	busy := map[string]int{} // 1 where one runs
 	for _, j := range pr.Jobs {
 		for _, s := range currentShares(j) {

@@ -128,9 +128,10 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	return slices.Sorted(maps.Keys(counts))
 }
 
-// whole keeps the sizes that divide a fixed batch into whole samples, and smaller ones
-// than all of these, so that a wider range asks for no more; of a job with logical workers those that divide them (EasyScale, Li et al., SC
-// 2023: training does not depend on the number of GPUs).
+// whole keeps the sizes that divide a fixed batch into whole samples, and those below
+// the first such size: with a wider range a job can still run on as few workers. Of a
+// job with logical workers it keeps the sizes that divide them (EasyScale, Li et al.,
+// SC 2023: training does not depend on the number of GPUs).
 func whole(job data.Job, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
 		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })

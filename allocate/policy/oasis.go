@@ -76,8 +76,8 @@ func (o *OASiS) WhyIdle(job string) string {
 	if b == nil {
 		return fmt.Sprintf("finds its GPUs dearer than it is worth; it asks again every %d minutes", oasisSlot/60)
 	}
-	for slot := o.now; slot < b.From+len(b.Choice); slot++ {
-		if b.Choice[max(0, slot-b.From)] >= 0 && slot >= b.From {
+	for slot := max(o.now, b.From); slot < b.From+len(b.Choice); slot++ {
+		if b.Choice[slot-b.From] >= 0 {
 			return fmt.Sprintf("has booked GPUs for it in %d minutes", (slot-o.now)*oasisSlot/60)
 		}
 	}
