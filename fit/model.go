@@ -2,10 +2,7 @@ package fit
 
 import (
 	"context"
-	"fmt"
 	"slices"
-
-	"github.com/dustin/go-humanize/english"
 
 	"knee/data"
 	"knee/fit/convergence"
@@ -48,31 +45,7 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if out.file.Memory != nil && slices.ContainsFunc(ms, func(m data.Measurement) bool { return m.EP > 1 && m.Experts == 0 }) {
 		out.file.Warnings = append(out.file.Warnings, "memory over ep is known from measured peaks alone, without the number of experts (column experts)")
 	}
-	out.file.Warnings = append(out.file.Warnings, stopped(m, ms)...)
 	return out, nil
-}
-
-// stopped warns of measurements ended by a time limit, which the fit leaves out,
-// whose lower bounds are above what the model predicts.
-func stopped(m *speed.Model, ms []data.Measurement) []string {
-	count, first := 0, ""
-	for _, r := range ms {
-		if r.Status != data.Timeout || !(r.StepTime > 0) {
-			continue
-		}
-		p, err := m.Predict(r.Config)
-		if err != nil || r.StepTime <= p.StepTime.Mean {
-			continue
-		}
-		if count++; count == 1 {
-			first = fmt.Sprintf("%s, took at least %.3g s per step, where %.3g (%.3g–%.3g) is predicted", r.Config, r.StepTime, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi)
-		}
-	}
-	if count == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s with status timeout, which the model leaves out, contradict it: the first, %s; measure with a longer limit before you rely on the model there",
-		english.Plural(count, "measurement", ""), first)}
 }
 
 // memoryOf fits the memory model if a measurement with a batch has a peak, a size of

@@ -47,7 +47,7 @@ type rowFile struct {
 	Runs     float64 `json:"runs,omitempty"`
 	Variance float64 `json:"relative_variance,omitempty"` // recorded variance of the mean
 	Within   float64 `json:"within,omitempty"`            // sum of squares of ln step time between its runs
-	LeftOut  float64 `json:"left_out,omitempty"`          // variance added to an outlier
+	LeftOut  float64 `json:"left_out,omitempty"`          // variance added to an outlier or a lower bound
 }
 
 // MarshalJSON implements [json.Marshaler].

@@ -61,7 +61,9 @@ type Model struct {
 	warnings []string
 }
 
-// Fit fits the ok measurements of one job; one is enough.
+// Fit fits the ok measurements of one job; one is enough. Where those that a time
+// limit ended have a lower bound of their step time above what the others predict,
+// it counts.
 //
 // It fails with a *data.InputError if there is no ok measurement, if they are
 // of several jobs, if a value is invalid, or if the family does not support a
@@ -82,10 +84,15 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 	data.SizesAsKnobs(ok, sizes)
 	s.HeldOut = slices.Clone(s.HeldOut)
 	data.SizesAsKnobs(s.HeldOut, sizes)
+	stopped := slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.Timeout })
+	data.SizesAsKnobs(stopped, sizes)
 	for _, part := range parts(ok, s.Family) {
 		g, err := newGroup(part, s)
 		if err == nil {
 			err = g.fit(ctx, s)
+		}
+		if err == nil && g.learned() && !s.FormOnly {
+			err = m.bound(ctx, g, g.lowerBounds(stopped), s.Seed)
 		}
 		if err != nil {
 			return nil, err
@@ -343,7 +350,7 @@ func (m *Model) Measurements(gpuType string, mode data.Mode) []data.Measurement 
 	}
 	var rows []data.Measurement
 	for i := range g.rows {
-		if g.rows[i].GPUType == gpuType {
+		if g.rows[i].GPUType == gpuType && g.rows[i].Status == data.OK {
 			rows = append(rows, g.rows[i].Measurement)
 		}
 	}

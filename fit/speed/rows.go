@@ -16,7 +16,7 @@ type row struct {
 	se2      float64 // squared relative standard error of its step time, as recorded
 	within   float64 // sum of squares of ln step time around their mean
 	freedom  float64 // degrees of freedom of within
-	inflated float64 // further variance of an outlier
+	inflated float64 // further variance of an outlier or a lower bound
 }
 
 // lnCompute returns ln of the compute time of one micro-step, s, if

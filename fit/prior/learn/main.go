@@ -41,6 +41,7 @@ func run(w io.Writer, args []string) error {
 	out := flags.String("o", "fit/prior/speed.json", "file to write the prior to")
 	only := flags.String("only", "", "score the starting values on datasets and protocols whose names match this regular expression, and write nothing")
 	verbose := flags.Bool("v", false, "a line for every split")
+	limited := flags.Bool("limit", false, "with -only: a time limit ended the slower two fifths of the measurements to fit; a rival leaves them out")
 	peaks := flags.Bool("memory", false, "learn the prior of the memory model instead, and write fit/memory/prior.json")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -63,6 +64,11 @@ func run(w io.Writer, args []string) error {
 			return err
 		}
 		splits = slices.DeleteFunc(splits, func(s split) bool { return !which.MatchString(s.dataset + " " + s.protocol) })
+		if *limited {
+			for i := range splits {
+				splits[i].limit()
+			}
+		}
 		scores, err := scoresOf(splits, func(string) *prior.Speed { return from })
 		if err == nil {
 			report(w, scores, *verbose)

@@ -18,8 +18,22 @@ import (
 // rivals returns the predictors to compare with on a split.
 func (s *split) rivals(p *prior.Speed) (map[string]func(data.Measurement) float64, error) {
 	all := map[string]func(data.Measurement) float64{}
-	all[linear], all[power] = rulers(s.train)
 	var err error
+	if rest := ok(s.train); len(rest) < len(s.train) {
+		m, err := speed.Fit(context.Background(), rest, speed.Settings{Prior: p})
+		if err != nil {
+			return nil, err
+		}
+		all[leftOut] = func(r data.Measurement) float64 {
+			t, err := m.For(r.Architecture).StepTime(r.Config)
+			if err != nil {
+				return math.NaN()
+			}
+			return t
+		}
+		return all, nil
+	}
+	all[linear], all[power] = rulers(s.train)
 	if types := gpuTypes(s.train); len(types) == 2 {
 		if all[ratio], err = oneFactor(s.train, types[0], p); err != nil {
 			return nil, err

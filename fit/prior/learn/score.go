@@ -36,6 +36,7 @@ const (
 	logGP   = "gp"
 	optimus = "optimus"
 	ratio   = "ratio"
+	leftOut = "left out"
 )
 
 // scoreOf predicts the held-out rows of a split.
@@ -120,7 +121,7 @@ func (r *score) choose(name string, predict func(row int) float64) {
 			p.expected, p.time = expected, t.StepTime
 		}
 	}
-	for _, t := range r.train {
+	for _, t := range ok(r.train) {
 		add(t, t.StepTime)
 	}
 	for i, t := range r.test {
@@ -188,7 +189,7 @@ func summary(of []score) string {
 	}
 	line := fmt.Sprintf("%-22s %-13s %6d %6.1f %6.1f %7.1f  ", of[0].dataset, of[0].protocol, len(inside),
 		100*mean(all[ours]), 100*quantile.Median(all[ours]), 100*mean(inside))
-	for _, name := range []string{linear, power, logGP, optimus, ratio} {
+	for _, name := range []string{linear, power, logGP, optimus, ratio, leftOut} {
 		if e := all[name]; e != nil {
 			line += fmt.Sprintf(" %s %.1f", name, 100*mean(e))
 		}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"slices"
+
+	"knee/data"
+	"knee/internal/quantile"
+)
+
+// limit ends the measurements to fit that take longer than three fifths of them at
+// a time limit, which remains as a lower bound.
+func (s *split) limit() {
+	var times []float64
+	for _, m := range s.train {
+		times = append(times, m.StepTime)
+	}
+	slices.Sort(times)
+	longest := quantile.Sorted(times, .6)
+	s.train = slices.Clone(s.train)
+	for i := range s.train {
+		if m := &s.train[i]; m.StepTime > longest {
+			m.Status, m.StepTime, m.SyncTime = data.Timeout, longest, 0
+		}
+	}
+}
+
+// ok returns the measurements that ended.
+func ok(ms []data.Measurement) []data.Measurement {
+	return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
+}
