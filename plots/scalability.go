@@ -99,7 +99,7 @@ func reference(s Series) (x, y float64, ok bool) {
 // ScalabilityOf predicts a curve for every condition, with its knee and the
 // measurements that lie on it. Curves are named by what they differ in; what they
 // share is the subtitle. Goodput has no measured points. If a condition has no
-// batch, the quantity is Speed. It fails for Goodput of a model without gradient
+// batch, the quantity is Speed, of which neither knee nor linear scaling is known. It fails for Goodput of a model without gradient
 // statistics, which does not know it.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
@@ -108,7 +108,7 @@ func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 			return s, bad("goodput", "no gradient statistics", "a model fitted with a training curve that has grad_sqr and grad_var")
 		}
 		if c.Base.LocalBatch == 0 && c.GlobalBatch == 0 && !c.Layout {
-			s.Quantity = Speed
+			s.Quantity, s.Ideal = Speed, false
 		}
 	}
 	names, shared := namesOf(all)
@@ -142,7 +142,7 @@ func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error)
 	}
 	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
 	// A curve that still rises at its end has its knee further on, if anywhere.
-	if i := predict.KneeOf(answers, shown); i >= 0 && i < len(answers)-1 {
+	if i := predict.KneeOf(answers, shown); q != Speed && i >= 0 && i < len(answers)-1 {
 		s.Knee = &Knee{X: float64(answers[i].Config.Workers), Y: shown(answers[i])}
 		if answers[i].Extrapolated {
 			s.Knee.Note = "knee, extrapolated: " + amount(s.Knee.X, "workers")

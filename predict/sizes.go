@@ -8,12 +8,14 @@ import (
 )
 
 // Sizes returns the numbers of workers and parameter servers to predict for one
-// GPU type and mode: workers from 1 to twice the most measured, each up to 16
-// and doublings beyond; ps as measured (only 0 where the mode has none).
+// GPU type and mode: workers from 1 to twice the most measured, each up to 16,
+// beyond them doublings and what was measured; ps as measured (only 0 where the
+// mode has none).
 func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 	most := 1
 	for _, row := range m.Measurements(gpuType, mode) {
 		most = max(most, row.Workers)
+		workers = append(workers, row.Workers)
 		if !slices.Contains(ps, row.PS) {
 			ps = append(ps, row.PS)
 		}
@@ -25,5 +27,6 @@ func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 		workers = append(workers, k)
 	}
 	slices.Sort(ps)
-	return workers, ps
+	slices.Sort(workers)
+	return slices.Compact(workers), ps
 }

@@ -23,7 +23,8 @@ type predictFlags struct {
 	confident, accumulation       bool
 	price                         priceFlag
 	knobs                         knobFlag
-	whatIf, size                  string
+	size                          string
+	whatIf                        []string
 	best                          bool
 	top, perNode                  int
 	globalBatch                   float64
@@ -108,7 +109,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 				a.warn("no measurement has a batch: the step times are those of whatever batch was measured, not of the one given, which only turns them into samples/s")
 			}
 			switch {
-			case f.whatIf != "":
+			case f.whatIf != nil:
 				return a.whatIf(p, f, configs, out)
 			case f.deadline != "" || f.budget > 0:
 				return a.predictBest(p, f, configs, out)
@@ -122,7 +123,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	fl.StringVar(&f.ps, "ps", "", "parameter servers (default: those measured)")
 	fl.StringVar(&f.gpuType, "gpu-type", "", "GPU type (default: all measured)")
 	choose(cmd, &f.mode, "mode", "allreduce, ps-sync or ps-async (default: all measured)", string(data.AllReduce), string(data.PSSync), string(data.PSAsync))
-	bounded(cmd, &f.localBatch, "local-batch", "samples per worker (default: the best)", positive("samples per worker"))
+	bounded(cmd, &f.localBatch, "local-batch", "samples per worker (default: the best; in ps-async the one measured most)", positive("samples per worker"))
 	bounded(cmd, &f.initial, "initial-batch", "global batch at efficiency 1 (default: the model's)", positive("samples"))
 	bounded(cmd, &f.maxBatch, "max-batch", "largest global batch allowed (default: the model's)", positive("samples"))
 	bounded(cmd, &f.steps, "steps", "goal: optimizer steps at the initial batch", positive("steps"))
@@ -133,7 +134,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 	bounded(cmd, &f.budget, "budget", "US$ to reach the goal with", positive("US$"))
 	fl.BoolVar(&f.confident, "confident", false, "meet deadline and budget at the bad end of the interval")
 	fl.Func("knob", "`values` of a knob (default: measured most); may be repeated", f.knobs.set)
-	fl.StringVar(&f.whatIf, "what-if", "", "joint changes: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
+	fl.StringSliceVar(&f.whatIf, "what-if", nil, "joint changes: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
 	f.top = 5
 	bounded(cmd, &f.top, "top", "layouts to list", atLeast(1))

@@ -183,7 +183,7 @@ type layoutRow struct {
 // layouts reports whether layouts are requested: by --best, or by a sweep over
 // workers of a model with measured layouts, which gives the fastest of each size.
 func (f *predictFlags) layouts(m *fit.Model) bool {
-	if f.best || f.at != "" || f.whatIf != "" || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
+	if f.best || f.at != "" || f.whatIf != nil || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
 		return f.best
 	}
 	gpu := cmp.Or(f.gpuType, m.GPUTypes()[0])
@@ -366,7 +366,7 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		return err
 	}
 	answers := slices.Concat(curves...)
-	changed, err := predict.Change(p.Model, f.whatIf)
+	changed, err := predict.Change(p.Model, strings.Join(f.whatIf, ","))
 	if err != nil {
 		return err
 	}

@@ -124,3 +124,47 @@ func TestOutliersWithoutBatches(t *testing.T) {
 		}
 	}
 }
+
+// A configuration on several nodes is uncertain if nothing is known of the network
+// between them: measured without nodes, or with parameter servers on one node.
+func TestUnmeasuredNetwork(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		placement data.Placement
+		mode      data.Mode
+	}{{"nodes unknown", nil, data.AllReduce}, {"servers on one node", data.Placement{1}, data.PSSync}} {
+		var ms []data.Measurement
+		at := func(k int) data.Config {
+			c := data.Config{Job: "job", GPUType: "a100", Mode: tc.mode, Workers: k, LocalBatch: 32}
+			if tc.mode.UsesPS() {
+				c.PS = 1
+			}
+			return c
+		}
+		for _, k := range []int{1, 2, 4, 8} {
+			c := at(k)
+			if tc.placement != nil {
+				c.Placement = data.Placement{k}
+			}
+			ms = append(ms, data.Measurement{Config: c, StepTime: .1 + .01*float64(k), Status: data.OK})
+		}
+		m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, several := at(8), at(8)
+		one.Placement, several.Placement = data.Placement{8}, data.Placement{2, 2, 2, 2}
+		near, err := m.Predict(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		far, err := m.Predict(several)
+		if err != nil || far.StepTime.Hi < 2*near.StepTime.Hi || far.StepTime.Mean < .95*near.StepTime.Mean || !far.Extrapolated {
+			t.Errorf("%s: on 4 nodes %+v, %v; on one %+v", tc.name, far, err, near.StepTime)
+		}
+		all, err := m.PredictAll([]data.Config{one, several})
+		if err != nil || math.Abs(all[1].StepTime.Hi/far.StepTime.Hi-1) > 1e-9 {
+			t.Errorf("%s: PredictAll %+v, %v; Predict %+v", tc.name, all, err, far)
+		}
+	}
+}

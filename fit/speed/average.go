@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"knee/fit/prior"
 	"knee/internal/parallel"
 )
@@ -161,6 +163,24 @@ func (s *sampled) sample(q *question, a *answering) {
 			s.variance[d] = process[at] + q.further
 			s.fresh[d] = post.nodes[at].fresh
 		}
+		if q.unlinked.SD > 0 {
+			s.slow(q, post)
+		}
+	}
+}
+
+// slow adds what a network between nodes that was never measured may take: in every
+// draw another one, no faster than the links inside a node.
+func (s *sampled) slow(q *question, post *posterior) {
+	p := *post.at(&q.p)
+	for i, d := range post.mine {
+		_, u := math.Modf(float64(d+1) * math.Phi)
+		between := p
+		between.LnLinks += max(q.unlinked.Mean+q.unlinked.SD*distuv.UnitNormal.Quantile(u), 0)
+		curve := post.curves[post.which[i]]
+		before, _ := curve.LogTimes(&p)
+		after, _ := curve.LogTimes(&between)
+		s.ln[d] += after - before
 	}
 }
 

@@ -139,13 +139,18 @@ func (g *group) measure() {
 // recorded. words are the labels of knobs with an unmeasured word as value.
 func (g *group) point(c data.Config) (p form.Point, words []string) {
 	t := max(slices.Index(g.types, c.GPUType), 0)
+	var nodes, widest int
 	if !g.ranges[t].Placed {
+		if c.Nodes > 0 || len(c.Placement) > 0 {
+			nodes, widest = c.NodeCount(), c.WidestNode()
+		}
 		c.Nodes, c.Placement = 0, nil
 	}
 	if g.without == len(g.rows) {
 		c.LocalBatch = 0
 	}
 	p = form.NewPoint(c, g.scale)
+	p.AskedNodes, p.AskedWidest = float64(nodes), float64(widest)
 	p.Type, p.Offsets = t, form.OffsetsOf(c.Architecture.Or(g.arch))
 	if c.GPUType == "cpu" {
 		p.Offsets = p.Offsets.OfComputing()

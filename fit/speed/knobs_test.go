@@ -196,7 +196,7 @@ func TestUnknownPlacement(t *testing.T) {
 		t.Errorf("64 workers: %+v, %v", p, err)
 	}
 	p, err = m.Predict(data.Config{Workers: 64, Nodes: 8, LocalBatch: 32})
-	if err != nil || !strings.Contains(p.Why, "8 nodes, measured without the number of nodes") {
+	if err != nil || !strings.Contains(p.Why, "nodes 8, measured without their number") {
 		t.Errorf("on 8 nodes: %+v, %v", p, err)
 	}
 }

@@ -101,13 +101,14 @@ func (m *Model) Resolve(c data.Config) (data.Config, error) {
 
 // question is a resolved configuration.
 type question struct {
-	at      int // index in the request
-	g       *group
-	p       form.Point
-	further float64 // further variance of ln step time
-	tiers   float64 // the same, of tiers of the network beyond the measured workers
-	why     string
-	count   int
+	at       int // index in the request
+	g        *group
+	p        form.Point
+	further  float64          // further variance of ln step time
+	tiers    float64          // the same, of tiers of the network beyond the measured workers
+	unlinked prior.Coordinate // ln of the time on links relative to those measured; zero if those are the same
+	why      string
+	count    int
 }
 
 func (m *Model) ask(c data.Config) (question, error) {
@@ -120,6 +121,9 @@ func (m *Model) ask(c data.Config) (question, error) {
 	q.p, words = g.point(c)
 	if g.learned() {
 		q.tiers = g.tiers(&q.p)
+		if r := g.ranges[t]; g.family == form.ServerFamily && r.Placed && r.Nodes[1] == 1 && q.p.Nodes > 1 {
+			q.unlinked = linked(g.prior.Forms[form.CollectiveFamily]["inter_over_intra"], c.GPUType)
+		}
 		// An unmeasured word has an effect drawn from the prior of words.
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)

@@ -94,7 +94,7 @@ func (h *measuredRange) outside(c data.Config, fixedGlobal bool) string {
 		check("nodes", float64(c.NodeCount()), h.Nodes)
 		check("workers on one node", float64(c.WidestNode()), h.Widest)
 	} else if c.NodeCount() > 1 {
-		why = append(why, fmt.Sprintf("%d nodes, measured without the number of nodes", c.NodeCount()))
+		why = append(why, fmt.Sprintf("nodes %d, measured without their number", c.NodeCount()))
 	}
 	if c.Mode.UsesPS() {
 		check("ps", float64(max(c.PS, 1)), h.PS)

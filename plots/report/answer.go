@@ -36,30 +36,42 @@ type choice struct {
 // at is the configuration at the knee with what is predicted of it.
 func (c choice) at() predict.Answer { return c.curve[c.knee] }
 
-// choose finds the knee of every condition within what was measured, at the
-// measured batch that is fastest there. The best of them comes first.
+// choose finds the knee of every condition within what was measured, with the
+// measured batch that is fastest at each number of workers. The best of them comes
+// first; its condition has the batch at the knee.
 func choose(conditions []plots.Condition) ([]choice, error) {
 	var all []choice
 	for _, c := range conditions {
-		var best *choice
+		var fastest []predict.Answer
 		for _, variant := range batches(c) {
-			found, err := kneeOf(variant)
+			curve, err := variant.Answers()
 			if err != nil {
 				return nil, err
 			}
-			if best == nil || found.at().Rate() > best.at().Rate() {
-				best = &found
+			if fastest == nil {
+				fastest = curve
+				continue
+			}
+			for i, a := range curve {
+				if a.Rate() > fastest[i].Rate() {
+					fastest[i] = a
+				}
 			}
 		}
-		all = append(all, *best)
+		found := kneeOf(c, fastest)
+		if !c.Layout && c.GlobalBatch == 0 {
+			found.Base.LocalBatch = found.at().Config.LocalBatch
+		}
+		all = append(all, found)
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(b.at().Rate(), a.at().Rate()) })
 	return all, nil
 }
 
-// batches returns the condition with each local batch that was measured.
+// batches returns the condition with each local batch that was measured; in
+// ps-async, where an update sees one worker's batch, with its own.
 func batches(c plots.Condition) []plots.Condition {
-	if c.Layout || c.GlobalBatch > 0 {
+	if c.Layout || c.GlobalBatch > 0 || c.Base.ModeOrDefault() == data.PSAsync {
 		return []plots.Condition{c}
 	}
 	var out []plots.Condition
@@ -72,11 +84,7 @@ func batches(c plots.Condition) []plots.Condition {
 
 // kneeOf finds the knee of a curve within the measured range, or of all of it
 // where nothing lies within.
-func kneeOf(c plots.Condition) (choice, error) {
-	curve, err := c.Answers()
-	if err != nil {
-		return choice{}, err
-	}
+func kneeOf(c plots.Condition, curve []predict.Answer) choice {
 	within := slices.DeleteFunc(slices.Clone(curve), func(a predict.Answer) bool { return a.Extrapolated })
 	if len(within) == 0 {
 		within = curve
@@ -84,13 +92,24 @@ func kneeOf(c plots.Condition) (choice, error) {
 	index := func(i int) int {
 		return slices.IndexFunc(curve, func(a predict.Answer) bool { return a.Config.Workers == within[i].Config.Workers })
 	}
-	return choice{c, curve, index(predict.KneeOf(within, predict.Answer.Rate)), index(len(within) - 1)}, nil
+	found := choice{c, curve, 0, index(len(within) - 1)}
+	if found.knee = found.last; !found.batchless() {
+		found.knee = index(predict.Knee(within))
+	}
+	return found
 }
+
+// batchless reports whether only steps per second are known, of which nobody knows
+// whether more workers make each worth more.
+func (c choice) batchless() bool { return !(c.curve[0].Goodput.Mean > 0) }
 
 // workers names the knee, its efficiency relative to linear scaling, and the gain that
 // is predicted for the next doubling.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
+	if c.batchless() {
+		return fmt.Sprintf("%s, the most measured; the best number is not known without a batch: add a column local_batch or global_batch", english.Plural(k, "worker", ""))
+	}
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
 	switch {
 	case c.knee == c.last:
@@ -142,6 +161,9 @@ func (c choice) doubling() string {
 // knee.
 func (c choice) fastest() string {
 	best := c.at()
+	if c.batchless() {
+		return ""
+	}
 	for _, a := range c.curve[:c.last+1] {
 		if !a.Extrapolated && a.Rate() > best.Rate() {
 			best = a

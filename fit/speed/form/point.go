@@ -14,9 +14,12 @@ type Point struct {
 	Global                 float64 // samples per step; per update in ps-async
 	Accum                  float64 // further micro-steps
 	Placed                 bool    // the number of nodes is known
-	BatchKnown             bool
-	Type                   int       // index among the model's GPU types
-	Knobs                  []float64 // coordinates of the layout and of the study's own knobs
+	// Nodes and workers on the fullest of a configuration to predict from
+	// measurements without nodes; 0 if not known.
+	AskedNodes, AskedWidest float64
+	BatchKnown              bool
+	Type                    int       // index among the model's GPU types
+	Knobs                   []float64 // coordinates of the layout and of the study's own knobs
 
 	TP, PP, CP, EP, Replicas     float64 // degrees of parallelism and data-parallel width, at least 1
 	Sharding, Recompute, Offload string  // empty for none
@@ -108,6 +111,9 @@ func (p *Point) setNodes(s *Scale) {
 		p.Nodes, p.Widest = 1, p.Workers
 		if s.PerNode > 0 {
 			p.Nodes, p.Widest = math.Ceil(p.Workers/s.PerNode), min(p.Workers, s.PerNode)
+			if p.AskedNodes > 0 {
+				p.Nodes, p.Widest = p.AskedNodes, p.AskedWidest
+			}
 		}
 	}
 	p.LnNodes, p.LnWidest, p.LnRingWidest = math.Log(p.Nodes), math.Log(p.Widest), lnRing(p.Widest)
