@@ -77,9 +77,9 @@ func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 		return nil, data.Invalid("layout", "no measured layout of "+q.GPUType, "measurements with tp, pp, sharding or recompute, to choose a layout from")
 	}
 	q = q.complete(measured)
-	candidates := q.candidates(measured, nil, p.Model.Architecture())
+	candidates := q.candidates(measured, nil, p.Model.Architecture(), 1)
 	if len(candidates) == 0 {
-		return nil, data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), "a global batch that is a multiple of replicas × micro-batch")
+		return nil, q.indivisible()
 	}
 	answers, err := p.AtAll(candidates)
 	if err != nil {
@@ -176,55 +176,74 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 }
 
 // candidates lists the layouts to choose from: degrees that are powers of two
-// or were measured, tensor parallelism within a node unless measured wider,
-// expert parallelism by divisors of the number of experts, micro-batches that
-// are powers of two up to twice the largest measured, and combinations of
-// sharding, recompute and offload: those given besides those measured.
-func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture) []data.Config {
-	tensors, stages, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}
-	for e := 2; e <= a.Experts; e++ {
-		if a.Experts%e == 0 {
-			experts[e] = true
-		}
+// or were measured; tensor parallelism by divisors of the attention heads, within a
+// node unless measured wider; stages also by divisors of the layers; context
+// parallelism up to twice the largest measured, at least widest; expert parallelism by divisors of the number of experts; micro-batches
+// that were measured or are powers of two up to twice the largest measured; and
+// combinations of sharding, recompute and offload: those given besides those
+// measured.
+func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture, widest int) []data.Config {
+	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
+	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })
+	for p := range divisors(a.Layers) {
+		stages[p] = stages[p] || q.Workers%p == 0
 	}
-	largest := 1.
+	micros, largest := map[float64]bool{}, 1.
 	for _, m := range measured {
-		tensors[max(m.TP, 1)], stages[max(m.PP, 1)], experts[max(m.EP, 1)] = true, true, true
+		tensors[max(m.TP, 1)], stages[max(m.PP, 1)], contexts[max(m.CP, 1)], experts[max(m.EP, 1)] = true, true, true, true
 		if !m.MicroUnknown {
-			largest = math.Max(largest, m.LocalBatch)
+			micros[m.LocalBatch], largest = true, math.Max(largest, m.LocalBatch)
+		}
+		if m.CP > 1 {
+			widest = max(widest, 2*m.CP)
 		}
 		words := data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload}
 		if !slices.Contains(combinations, words) {
 			combinations = append(combinations, words)
 		}
 	}
+	maps.Copy(contexts, doublings(widest))
+	for b := 1.; b <= 2*largest; b *= 2 {
+		micros[b] = true
+	}
 	like := data.Config{Job: measured[0].Job, GPUType: measured[0].GPUType, Mode: data.AllReduce,
 		Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode}
-	seen := map[string]bool{}
-	var all []data.Config
+	var degrees []data.Layout
 	for _, t := range slices.Sorted(maps.Keys(tensors)) {
 		for _, p := range slices.Sorted(maps.Keys(stages)) {
-			for _, e := range slices.Sorted(maps.Keys(experts)) {
-				for b := 1.; b <= 2*largest; b *= 2 {
-					for _, l := range combinations {
-						if l.TP, l.PP = t, p; e > 1 {
-							l.EP = e
-						}
-						c := like
-						c.LocalBatch, c.Layout = b, l
-						if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" {
-							continue
-						}
-						steps := q.GlobalBatch / (float64(c.Replicas()) * b)
-						if steps < 1 || steps != math.Trunc(steps) {
-							continue
-						}
-						c.AccumSteps = int(steps) - 1
-						if key := q.effective(c).Key(); !seen[key] {
-							seen[key] = true
-							all = append(all, c)
-						}
+			for _, s := range slices.Sorted(maps.Keys(contexts)) {
+				for _, e := range slices.Sorted(maps.Keys(experts)) {
+					d := data.Layout{TP: t, PP: p}
+					if s > 1 {
+						d.CP = s
 					}
+					if e > 1 {
+						d.EP = e
+					}
+					degrees = append(degrees, d)
+				}
+			}
+		}
+	}
+	seen := map[string]bool{}
+	var all []data.Config
+	for _, d := range degrees {
+		for _, b := range slices.Sorted(maps.Keys(micros)) {
+			for _, l := range combinations {
+				l.TP, l.PP, l.CP, l.EP = d.TP, d.PP, d.CP, d.EP
+				c := like
+				c.LocalBatch, c.Layout = b, l
+				if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" {
+					continue
+				}
+				steps := q.GlobalBatch / (float64(c.Replicas()) * b)
+				if steps < 1 || steps != math.Trunc(steps) {
+					continue
+				}
+				c.AccumSteps = int(steps) - 1
+				if key := q.effective(c).Key(); !seen[key] {
+					seen[key] = true
+					all = append(all, c)
 				}
 			}
 		}
@@ -243,6 +262,17 @@ func (q LayoutQuestion) effective(c data.Config) data.Config {
 	return c
 }
 
+// divisors returns those of n, and 1.
+func divisors(n int) map[int]bool {
+	all := map[int]bool{1: true}
+	for d := 2; d <= n; d++ {
+		if n%d == 0 {
+			all[d] = true
+		}
+	}
+	return all
+}
+
 // doublings returns 1, 2, 4, … up to n.
 func doublings(n int) map[int]bool {
 	all := map[int]bool{}
@@ -254,8 +284,9 @@ func doublings(n int) map[int]bool {
 
 // UnmeasuredLayouts predicts the layouts of a model on a GPU type without
 // measurements, in descending order of P(fits) / expected step time. Times are
-// in an arbitrary unit.
-func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) []LayoutAnswer {
+// in an arbitrary unit. Context is divided only where no layout is likely to fit
+// without. It fails with a *data.InputError if no candidate divides the batch.
+func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) ([]LayoutAnswer, error) {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}
 	like := []data.Measurement{{Config: data.Config{GPUType: gpuType, Workers: 1, LocalBatch: 4}}}
@@ -267,10 +298,25 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 	}
 	parts := speed.ExpectedParts(gpuType, a)
 	var all []LayoutAnswer
-	for _, c := range q.candidates(like, combinations, a) {
-		needs, l := m.Predict(c), parts(c)
-		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
+	for _, widest := range []int{1, workers} {
+		likely := false
+		all = nil
+		for _, c := range q.candidates(like, combinations, a, widest) {
+			needs, l := m.Predict(c), parts(c)
+			all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
+			likely = likely || needs.Fits >= .5
+		}
+		if likely {
+			break
+		}
+	}
+	if all == nil {
+		return nil, q.indivisible()
 	}
 	byUsefulSpeed(all)
-	return all
+	return all, nil
+}
+
+func (q LayoutQuestion) indivisible() error {
+	return data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), "a global batch that is a multiple of replicas × micro-batch")
 }

@@ -115,8 +115,16 @@ func TestNoLayoutFits(t *testing.T) {
 // without sharding, that it fits with it, and that fitting layouts need not
 // recompute everything. The order is by P(fits) / time.
 func TestUnmeasuredLayouts(t *testing.T) {
+	stages := 0
 	llama := data.Architecture{Parameters: 70e9, Layers: 80, Hidden: 8192, Heads: 64, SeqLen: 4096, Vocab: 128256}
-	large := predict.UnmeasuredLayouts(llama, "h100", 64, 8, 512)
+	unmeasured := func(a data.Architecture, workers int, batch float64) []predict.LayoutAnswer {
+		all, err := predict.UnmeasuredLayouts(a, "h100", workers, 8, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	large := unmeasured(llama, 64, 512)
 	plain := slices.IndexFunc(large, func(a predict.LayoutAnswer) bool { return a.Config.Plain() })
 	if plain < 0 || large[plain].Memory.Fits > .01 {
 		t.Fatalf("70 billion parameters on every GPU: %+v", large[plain].Memory)
@@ -124,9 +132,30 @@ func TestUnmeasuredLayouts(t *testing.T) {
 	if best := large[0]; best.Memory.Fits < .5 || best.Config.Plain() {
 		t.Errorf("the first, %s, fits with %.2f", best.Config, best.Memory.Fits)
 	}
-	small := predict.UnmeasuredLayouts(data.Architecture{Parameters: 1e9, Layers: 16, Hidden: 2048, Heads: 16, SeqLen: 2048, Vocab: 32000}, "h100", 8, 8, 64)
+	small := unmeasured(data.Architecture{Parameters: 1e9, Layers: 16, Hidden: 2048, Heads: 16, SeqLen: 2048, Vocab: 32000}, 8, 64)
 	if c := small[0].Config; c.ModelParallel() > 1 || c.Recompute == "full" {
 		t.Errorf("a billion parameters on 8 GPUs: first %s", c)
+	}
+	// Twelve heads cannot be divided among eight workers; 24 GPUs hold three stages.
+	for _, a := range unmeasured(data.Architecture{Parameters: 2e8, Layers: 12, Hidden: 768, Heads: 12, SeqLen: 1024, Vocab: 50257}, 24, 48) {
+		if a.Config.TP == 8 {
+			t.Fatalf("12 heads: %s", a.Config)
+		}
+		if a.Config.PP == 3 {
+			stages++
+		}
+	}
+	if stages == 0 {
+		t.Error("no layout of 24 GPUs has 3 stages")
+	}
+	if _, err := predict.UnmeasuredLayouts(llama, "h100", 7, 8, 512); err == nil {
+		t.Error("512 samples on 7 GPUs")
+	}
+	// Of 131,072 tokens the activations fit where context is divided.
+	long := llama
+	long.Parameters, long.Layers, long.Hidden, long.Heads, long.SeqLen = 7e9, 32, 4096, 32, 131072
+	if a := unmeasured(long, 32, 32)[0]; a.Config.CP < 2 || a.Memory.Fits < .5 {
+		t.Errorf("long sequences: the first, %s, fits with %.2f", a.Config, a.Memory.Fits)
 	}
 	for _, all := range [][]predict.LayoutAnswer{large, small} {
 		alone := map[string]bool{}
@@ -152,7 +181,11 @@ func TestUnmeasuredLayouts(t *testing.T) {
 func TestUnmeasuredExperts(t *testing.T) {
 	moe := data.Architecture{Layers: 32, Hidden: 4096, Heads: 32, SeqLen: 2048, Vocab: 32000, Experts: 6}
 	degrees := map[int]float64{}
-	for _, a := range predict.UnmeasuredLayouts(moe, "h100", 48, 8, 480) {
+	all, err := predict.UnmeasuredLayouts(moe, "h100", 48, 8, 480)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
 		degrees[a.Config.EP] = max(degrees[a.Config.EP], a.Memory.Fits)
 	}
 	if len(degrees) != 4 || !(degrees[6] > degrees[0]) {

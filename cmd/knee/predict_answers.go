@@ -235,11 +235,16 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	if _, ok := data.FindGPU(f.gpuType); !ok {
 		return &data.UnknownError{What: "GPU type", Name: f.gpuType, Known: data.GPUNames()}
 	}
-	f.perNode, f.globalBatch = cmp.Or(f.perNode, 8), cmp.Or(f.globalBatch, 512)
-	a.note("computed from the size of the model alone, at %g samples per step on nodes of %d; nothing was measured. Memory spans the frameworks; the first has the most P(fits) / time, as expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", f.globalBatch, f.perNode)
+	const usual = 512
+	f.perNode = cmp.Or(f.perNode, 8)
+	batch := fmt.Sprintf("%g samples per step", f.globalBatch)
+	if f.globalBatch == 0 {
+		batch = fmt.Sprintf("%d samples per step, or the next multiple of the workers", usual)
+	}
+	a.note("computed from the size of the model alone, at %s, on nodes of %d; nothing was measured. Memory spans the frameworks; the first has the most P(fits) / time, as expected from other jobs. Measure the first ones, with peak_memory_bytes, to know more", batch, f.perNode)
 	relative := func(l, best predict.LayoutAnswer) []any { return []any{fmt.Sprintf("%.2f", l.Expected/best.Expected)} }
 	return a.listLayouts(f, out, "relative time", relative, func(k int) ([]predict.LayoutAnswer, error) {
-		return predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), f.globalBatch), nil
+		return predict.UnmeasuredLayouts(arch, f.gpuType, k, min(f.perNode, k), cmp.Or(f.globalBatch, math.Ceil(usual/float64(k))*float64(k)))
 	})
 }
 
@@ -250,6 +255,7 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	if err != nil {
 		return err
 	}
+	var none *predict.NoLayoutError // unless a layout that is listed may fit
 	t := newTable("workers,layout," + columns + ",memory,fits,bubble,communication,loses by")
 	var rows []layoutRow
 	for _, k := range workers {
@@ -257,7 +263,13 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 		if all, err = layouts(k); err != nil && len(workers) > 1 {
 			a.note("%s: %v", english.Plural(k, "worker", ""), err)
 		}
+		if len(all) > 0 && len(rows) == 0 {
+			none = &predict.NoLayoutError{Tried: len(all), Nearest: all[0].Answer}
+		}
 		for _, l := range all[:min(f.top, len(all))] {
+			if fits := l.Fits(); fits == nil || *fits >= .005 { // printed as 0.01
+				none = nil
+			}
 			bubble, communication := l.Shares()
 			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
 			t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
@@ -271,7 +283,10 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	if len(rows) == 0 {
 		return err
 	}
-	return out.print(a.stdout, rows, t)
+	if err := out.print(a.stdout, rows, t); err != nil || none == nil {
+		return err
+	}
+	return none
 }
 
 func layoutWords(c data.Config) string {
