@@ -198,6 +198,8 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 	line := func(step, seconds float64) launch.Observation {
 		return launch.Observation{Step: step, StepTime: seconds, SyncTime: nan, Throughput: nan, Loss: 1, GradSqr: nan, GradVar: nan}
 	}
+	died := launch.Unseen()
+	died.OutOfMemory = "torch.OutOfMemoryError: CUDA out of memory"
 	for _, tc := range []struct {
 		prints prints
 		status data.Status
@@ -208,6 +210,10 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 		{prints{line(1, .02), line(2, .01), line(3, .01)}, data.Timeout, 0, "no step for 50ms (after 3 steps)"},
 		{prints{line(1, 2), line(2, 1)}, data.Timeout, .05, "no step for 50ms (after 2 steps); a step takes longer than trial.timeout"},
 		{prints{line(nan, nan), line(nan, nan)}, data.Timeout, 0, "no step for 50ms (after 0 steps)"},
+		{prints{line(1, .02), line(2, .01)}, data.Timeout, 0, "no step for 50ms (after 2 steps)"},
+		{prints{died}, data.OOM, 0, died.OutOfMemory},
+		{prints{line(1, 2), died, line(2, 1)}, data.OOM, 0, died.OutOfMemory},
+		{prints{died, line(1, .02), line(2, .01), line(3, .01)}, data.Timeout, 0, "no step for 50ms (after 3 steps)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRunner(t, t.TempDir(), 1, tc.prints)

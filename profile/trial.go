@@ -279,6 +279,8 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	case ended:
 		end.Status = data.Failed
 		end.Error = fmt.Sprintf("it ended after %s, want at least %d after warm-up", english.Plural(m.Observed(), "step", ""), meter.FewestSteps)
+	case errors.Is(err, errHung) && m.OutOfMemory() != "": // the other ranks wait for the one that died
+		end.Status, end.Error = data.OOM, m.OutOfMemory()
 	case errors.Is(err, errHung):
 		end.Status = data.Timeout
 		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
@@ -286,8 +288,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 			end.Error += printed // output in place of steps, added by the launcher
 		}
 		limit := r.Study.Trial.Timeout.Seconds()
-		if hung := reading.Steps > 0 && reading.StepTime < limit/2; m.Observed() > 0 && reading.Steps < meter.FewestSteps && !hung {
-			// It makes steps, each longer than the timeout.
+		if m.Observed() > 0 && reading.Steps < meter.FewestSteps && m.Shortest() >= limit/2 { // it makes steps, each longer than the timeout
 			end.StepTime = limit
 			end.Error += "; a step takes longer than trial.timeout"
 		}

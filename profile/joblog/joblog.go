@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,10 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		return p, nil
 	}
 	reading := steps.Read()
+	if why := steps.OutOfMemory(); why != "" {
+		p.Measurement = data.Measurement{Config: c, Status: data.OOM, StartedAt: first, GPUMemory: reading.DeviceMemory, Error: why}
+		return p, nil
+	}
 	if reading.Steps == 0 {
 		p.Untimed = untimed(name, c, seen, reading.Warmup, at, parser)
 		return p, nil
@@ -115,6 +120,12 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			}
 			bad.File, bad.Line = name, n
 			return what, parser, bad
+		}
+		if launch.SpeaksOfMemory(lines.Text()) {
+			if !ok {
+				o, ok = launch.Unseen(), true
+			}
+			o.OutOfMemory = lines.Text()
 		}
 		if ok {
 			o.At = at
@@ -162,6 +173,9 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pat
 		want := "lines of knee, a --regex, or one of the patterns " + strings.Join(data.MetricPatterns(), ", ")
 		if expr != "" {
 			want = fmt.Sprintf("--regex, perhaps '%s': check that it reads the right numbers", expr)
+		}
+		if m == (data.Metrics{}) && slices.ContainsFunc(strings.Split(string(head), "\n"), launch.SpeaksOfMemory) {
+			return "", launch.ParserFor(launch.Parser{}, c), nil
 		}
 		if m == (data.Metrics{}) {
 			return "", p, &data.InputError{Source: data.Source{File: name}, Found: "nothing in its first lines that tells of a step", Want: want}

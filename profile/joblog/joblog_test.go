@@ -106,9 +106,17 @@ func TestReadMemory(t *testing.T) {
 		fmt.Fprintf(&log, "epoch=0/micro_step=1/global_step=%d, RunningAvgSamplesPerSec=80, CurrSamplesPerSec=80, MemAllocated=1.5GB, MaxMemAllocated=2.5GB\n", i+1)
 	}
 	log.WriteString("MA 1.0 GB         Max_MA 3.25 GB         CA 4 GB         Max_CA 4 GB\n")
-	log.WriteString("torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 79.5 GiB of which 1 GiB is free.\n")
-	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", c, data.Metrics{}, nil)
-	m, pattern := p.Measurement, p.Pattern
+	const died = "torch.OutOfMemoryError: CUDA out of memory. GPU 0 has a total capacity of 79.5 GiB of which 1 GiB is free.\n"
+	read := func(log string) (data.Measurement, string, error) {
+		p, err := joblog.Read(strings.NewReader(log), "job.log", c, data.Metrics{}, nil)
+		return p.Measurement, p.Pattern, err
+	}
+	for _, text := range []string{died, log.String() + died} { // before the first step, or after the last
+		if m, _, err := read(text); err != nil || m.Status != data.OOM || m.StepTime != 0 || m.GPUMemory != 79.5*(1<<30) || m.Error == "" {
+			t.Errorf("%+v, %v; want out of memory", m, err)
+		}
+	}
+	m, pattern, err := read(died + log.String()) // a smaller batch was tried
 	if err != nil || pattern != "deepspeed" || math.Abs(m.StepTime-.1) > 1e-9 {
 		t.Fatalf("%+v, %q, %v", m, pattern, err)
 	}

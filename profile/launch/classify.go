@@ -24,7 +24,8 @@ var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|
 var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
 	"oom", "OOM", "ignal 9", "SIGKILL", " -9", "by signal"}
 
-func speaksOfMemory(line string) bool {
+// SpeaksOfMemory reports whether a line of output says that memory ran out.
+func SpeaksOfMemory(line string) bool {
 	return slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) && oomText.MatchString(line)
 }
 

@@ -44,7 +44,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		`RuntimeError: DataLoader worker (pid 123) is killed by signal: Killed.`,
 		`ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.`,
 	} {
-		if !speaksOfMemory(line) {
+		if !SpeaksOfMemory(line) {
 			t.Errorf("not known as out of memory: %s", line)
 		}
 	}
@@ -59,7 +59,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		"ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
 		"zoom 3, allocated 2 GiB of memory",
 	} {
-		if speaksOfMemory(line) {
+		if SpeaksOfMemory(line) {
 			t.Errorf("taken for out of memory: %s", line)
 		}
 	}

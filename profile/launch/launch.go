@@ -57,6 +57,7 @@ type Observation struct {
 
 	PeakMemory   float64 // bytes, peak of the process so far; 0 if not reported
 	DeviceMemory float64 // bytes that the device has; 0 if not reported
+	OutOfMemory  string  // a line that says so; empty for others
 
 	odd error // the first quantity that is an oddRate
 }
@@ -70,7 +71,8 @@ func (o Observation) OfStep() bool {
 // UnknownRank is the rank of output that several ranks may share.
 const UnknownRank = -1
 
-func unseen() Observation {
+// Unseen is an observation of nothing.
+func Unseen() Observation {
 	nan := math.NaN()
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
 }

@@ -86,8 +86,13 @@ func (p *output) line(at time.Time, line string) {
 	h.mu.Unlock()
 	if !ok || !o.OfStep() {
 		p.last = line
-		if p.oom == "" && speaksOfMemory(line) {
+		if p.oom == "" && SpeaksOfMemory(line) {
 			p.oom = line
+			if !ok {
+				o, ok = Unseen(), true
+				o.Rank = p.rank
+			}
+			o.OutOfMemory = oneLine(line)
 		}
 	}
 	if !ok {

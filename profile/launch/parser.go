@@ -41,7 +41,7 @@ func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 		return o, ok, nil
 	}
 	if !ok {
-		o = unseen()
+		o = Unseen()
 	}
 	o.PeakMemory, o.DeviceMemory = max(o.PeakMemory, peak), max(o.DeviceMemory, device)
 	return o, true, nil

@@ -32,6 +32,10 @@ func newClock(samples float64, sole bool) *clock {
 // below half of it starts a new epoch, and is not the line of a lagging rank.
 const fewestToRestart = 8
 
+// farthestBehind is how many lines a lagging rank may be behind: a counter that falls
+// further continues from a checkpoint.
+const farthestBehind = 3
+
 // farthest is how many times further than ever before the counter may move for a line
 // to stand for all these steps: beyond, it has jumped, as where a run is resumed.
 const farthest = 10
@@ -53,7 +57,8 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	}
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
-	restarted := o.Step < c.step/2 && (c.sole || c.step >= fewestToRestart)
+	fell := c.step - o.Step
+	restarted := fell > 0 && (c.sole || c.step >= fewestToRestart && (o.Step < c.step/2 || c.most > 0 && fell > farthestBehind*c.most))
 	together := !(s.seconds > 0) && elapsed == 0 && steps > 0 // of lines with one time stamp, the first counts
 	if steps <= 0 && !restarted || together {
 		return step{}, false

@@ -24,6 +24,8 @@ type Meter struct {
 	seen        int       // observations
 	peak        float64   // bytes, largest reported peak of any rank; 0 if none
 	device      float64   // bytes of its device; 0 if not known
+	outOfMemory string    // the last line that says so
+	until       int       // observations after which the trial has gone on regardless
 }
 
 // Reading is the result of a Meter so far. Times are in seconds.
@@ -56,6 +58,9 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 // Add takes one observation and reports whether the trial can be ended.
 func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
+	if o.OutOfMemory != "" {
+		m.outOfMemory, m.until = o.OutOfMemory, m.seen+m.config.Workers
+	}
 	if o.OfStep() {
 		if m.seen++; m.seen == 1 {
 			m.first = o.At
@@ -108,6 +113,25 @@ func (m *Meter) enough() bool {
 // steps if not every step is reported.
 func (m *Meter) looked() float64 {
 	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
+}
+
+// OutOfMemory returns the line that says that memory ran out, after which no rank
+// made more than a step; empty without one.
+func (m *Meter) OutOfMemory() string {
+	if m.seen > m.until {
+		return ""
+	}
+	return m.outOfMemory
+}
+
+// Shortest returns the seconds of the shortest batch of steps, warm-up included; +Inf
+// without a timed step.
+func (m *Meter) Shortest() float64 {
+	least := math.Inf(1)
+	for _, b := range m.series.batches {
+		least = min(least, b.mean())
+	}
+	return least
 }
 
 // Read returns the result so far; Steps is 0 without any steady step.

@@ -131,7 +131,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 	if c.Nodes > c.Workers {
 		return c, false, nil
 	}
-	if _, _, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), s.Model); want != "" {
+	if _, _, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), s.Model); want != "" || s.Model.Heads%max(c.TP, 1) != 0 {
 		return c, false, nil
 	}
 	if globalBatch > 0 && c.LocalBatch > 0 { // accumulation follows from the batches
