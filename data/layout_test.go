@@ -73,6 +73,16 @@ func TestLayoutDefaultsMakeNoDifference(t *testing.T) {
 	}
 }
 
+// Stages of ZeRO and strategies of FSDP are understood in a table.
+func TestShardingElsewhere(t *testing.T) {
+	for word, want := range map[string]string{"FULL_SHARD": "zero3", "ZeRO-1": "zero1", "2": "zero2", "hybrid_shard": "hybrid", "0": "", "NO_SHARD": ""} {
+		ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,tp,sharding,step_time_s\ngpt,8,2,"+word+",1\n"), "m.csv")
+		if err != nil || ms[0].Sharding != want {
+			t.Errorf("%s: %q, %v; want %q", word, ms[0].Sharding, err, want)
+		}
+	}
+}
+
 func TestLayoutErrors(t *testing.T) {
 	for row, want := range map[string]string{
 		"gpt,a100,10,4,0,1,ok,4,2,,,,,,,":                    "m.csv:2:workers: found 10, want a multiple of tp × pp × cp, which is 8",

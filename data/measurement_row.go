@@ -51,10 +51,14 @@ func (mr *measurementReader) measurement(r *Row) Measurement {
 	return m
 }
 
-// aboveMemory is a warning of a peak that the GPU type cannot hold, empty if it can.
+// aboveMemory is a warning of a peak that the GPU cannot hold, empty if it can.
 func (mr *measurementReader) aboveMemory(m *Measurement) string {
+	const slack = 1.02 // of rounding, and of what a driver counts
 	gpu, known := FindGPU(m.GPUType)
-	if !known || m.PeakMemory <= gpu.Memory*(1<<30) {
+	switch {
+	case m.GPUMemory > 0 && m.PeakMemory > slack*m.GPUMemory:
+		return fmt.Sprintf("%s: peak_memory_bytes, %.4g GiB, is above gpu_memory_bytes, %.4g GiB: are both in one unit, and of one GPU?", m.Source, m.PeakMemory/(1<<30), m.GPUMemory/(1<<30))
+	case m.GPUMemory > 0 || !known || m.PeakMemory <= gpu.Memory*(1<<30):
 		return ""
 	}
 	return fmt.Sprintf("%s: peak_memory_bytes is above the %g GiB of %s; gpu_type names another card, or gpu_memory_bytes says what it has", m.Source, gpu.Memory, m.GPUType)
@@ -65,7 +69,7 @@ func (mr *measurementReader) status(r *Row) Status {
 	name, speed := r.Cell("status"), mr.speed.column
 	time := r.Cell(speed)
 	s := Status(strings.ToLower(name))
-	if ended, known := statesElsewhere[s]; known {
+	if ended := endedElsewhere(string(s)); ended != "" {
 		if s = ended; time != "" {
 			s = OK // a step time was measured, however the run ended
 		}
@@ -85,10 +89,30 @@ func (mr *measurementReader) status(r *Row) Status {
 	return Statuses()[max(0, slices.Index(Statuses(), s))]
 }
 
-// statesElsewhere maps states of runs in exports of Weights & Biases and
-// MLflow, and in Slurm's accounting.
-var statesElsewhere = map[Status]Status{
-	"finished": OK, "completed": OK, "running": Aborted, "crashed": Failed, "killed": Aborted, "cancelled": Aborted, "out_of_memory": OOM,
+// shardingElsewhere maps stages of ZeRO and strategies of FSDP, without hyphens.
+var shardingElsewhere = map[string]string{
+	"0": "none", "1": "zero1", "2": "zero2", "3": "zero3", "zero0": "none", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3",
+	"ddp": "none", "noshard": "none", "shardgradop": "zero2", "fullshard": "zero3", "fsdp": "zero3", "hybridshard": "hybrid", "hsdp": "hybrid",
+}
+
+// endedElsewhere is the status for a state of runs in exports of Weights & Biases and
+// MLflow, and in Slurm's accounting, which cuts them as in OUT_OF_ME+ and adds words
+// as in CANCELLED by 1000; empty for others.
+func endedElsewhere(state string) Status {
+	state, _, _ = strings.Cut(state, " by ")
+	state, isCut := strings.CutSuffix(state, "+")
+	for _, s := range []struct {
+		name  string
+		ended Status
+	}{
+		{"finished", OK}, {"completed", OK}, {"running", Aborted}, {"crashed", Failed}, {"killed", Aborted}, {"cancelled", Aborted}, {"out_of_memory", OOM},
+		{"preempted", Aborted}, {"suspended", Aborted}, {"node_fail", Failed}, {"boot_fail", Failed}, {"deadline", Timeout}, {"pending", Queued},
+	} {
+		if state == s.name || isCut && strings.HasPrefix(s.name, state) {
+			return s.ended
+		}
+	}
+	return ""
 }
 
 func (mr *measurementReader) config(r *Row) Config {
@@ -157,7 +181,11 @@ func (mr *measurementReader) readLayout(r *Row, c *Config) {
 	c.Layout.Unknown = mr.layouts && r.Cell("tp") == "" && r.Cell("pp") == "" && c.Workers > 1
 	for _, name := range LayoutNames() {
 		if cell := r.Cell(name); cell != "" {
-			if want := c.Layout.Set(name, strings.TrimSuffix(strings.ToLower(cell), ".0")); want != "" {
+			word := strings.TrimSuffix(strings.ToLower(cell), ".0")
+			if name == "sharding" {
+				word = cmp.Or(shardingElsewhere[strings.NewReplacer("-", "", "_", "").Replace(word)], word)
+			}
+			if want := c.Layout.Set(name, word); want != "" {
 				r.Bad(name, want)
 			}
 		}

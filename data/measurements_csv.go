@@ -105,7 +105,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 			doubtful++
 			doubt = cmp.Or(doubt, fmt.Sprintf("%s: %s", m.Source, m.Error))
 		}
-		if m.PeakMemory > 0 && m.GPUMemory == 0 && above == "" {
+		if m.PeakMemory > 0 && above == "" {
 			above = mr.aboveMemory(&m)
 		}
 		rows++

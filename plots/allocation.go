@@ -194,15 +194,15 @@ func middle(r vg.Rectangle) vg.Point {
 	return vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}
 }
 
-// fitLabel shortens a text to the width; nothing of it if fewer than three
-// letters fit.
+// fitLabel shortens a text to the width, in its middle, as names of jobs often differ
+// at their ends; nothing of it if fewer than three letters fit.
 func fitLabel(sty draw.TextStyle, s string, width vg.Length) string {
 	if sty.Width(s) <= width {
 		return s
 	}
 	letters := []rune(s)
 	for n := len(letters) - 1; n >= 3; n-- {
-		if short := string(letters[:n]) + "…"; sty.Width(short) <= width {
+		if short := string(letters[:(n+1)/2]) + "…" + string(letters[len(letters)-n/2:]); sty.Width(short) <= width {
 			return short
 		}
 	}

@@ -119,7 +119,7 @@ func (l Limits) excess(a Answer) (worst float64, why string) {
 		}
 	}
 	hold(a.TimeToTarget, l.Deadline.Seconds(), "the goal takes %s against a deadline of %s", seconds)
-	hold(a.CostToTarget, l.Budget, "the goal costs %s against a budget of %s", func(v float64) string { return fmt.Sprintf("$%.2f", v) })
+	hold(a.CostToTarget, l.Budget, "the goal costs %s against a budget of %s", func(v float64) string { return fmt.Sprintf("$%.3g", v) })
 	return worst, why
 }
 

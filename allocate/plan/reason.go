@@ -81,6 +81,7 @@ func (p *prepared) unlinked(i int, o *allocate.Option) string {
 			}
 		}
 	}
+	most = min(most, p.fit.of(o.Config.GPUType, p.Jobs[i].Resources.Worker).Widest())
 	return fmt.Sprintf("the network between nodes is unmeasured: %s certain", english.Plural(most, "worker is", "workers are"))
 }
 
@@ -189,6 +190,11 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	case room < least:
 		return fmt.Sprintf("wants at least %s on %s, where no more than %d fit; lower workers.min to %d or add nodes",
 			workers, on, room, room)
+	}
+	if m, ok := o.(modelled); ok && len(types) > 0 {
+		if lo, _ := m.Model.BatchRange(types[0], m.Modes(types[0])[0]); lo == 0 {
+			return "has a model without a batch, so that nobody knows which of its sizes is fastest; add a column local_batch or global_batch to its measurements"
+		}
 	}
 	return fmt.Sprintf("has room for %s on %s, but none of its sizes or modes is left to choose from; check workers, modes, ps and the sizes allowed",
 		english.Plural(room, "worker", ""), on)

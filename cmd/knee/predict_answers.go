@@ -74,7 +74,7 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
 	t := newTable("workers,batch,step_time,samples/s,goodput,memory,fits,extrap.")
 	if goal {
-		t = newTable("workers,batch,step_time,goodput,time_to_target,takes,memory,fits,extrap.")
+		t = newTable("workers,batch,step_time,goodput,time_to_target,cost,memory,fits,extrap.")
 	}
 	if f.accumulation {
 		t.columns = slices.Insert(t.columns, 2, "global_batch")
@@ -93,11 +93,11 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 		}
 		cells := []any{workers, batch, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number)}
 		if goal {
-			takes := between(predict.GPUHours(p), number) + " GPU-h"
+			cost := between(predict.GPUHours(p), number) + " GPU-h"
 			if p.CostToTarget.Mean > 0 {
-				takes = between(p.CostToTarget, dollars)
+				cost = between(p.CostToTarget, dollars)
 			}
-			cells = []any{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), takes}
+			cells = []any{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), cost}
 		}
 		if f.accumulation {
 			cells = slices.Insert(cells, 2, any(number(p.Config.GlobalBatch())))
@@ -210,6 +210,15 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	if p.Model.Memory() == nil {
 		order = "layouts in the order of the expected step time"
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
+	}
+	size, varies := p.Model.Architecture(), []string(nil)
+	for _, name := range data.ArchitectureNames() {
+		if slices.ContainsFunc(p.Model.Layouts(gpu), func(m data.Measurement) bool { return m.Architecture.Column(name) != size.Column(name) }) {
+			varies = append(varies, name+" "+size.Column(name))
+		}
+	}
+	if varies != nil {
+		a.note("of several sizes measured, for %s; --model asks for another", strings.Join(varies, ", "))
 	}
 	speed := func(l, _ predict.LayoutAnswer) []any {
 		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}

@@ -341,6 +341,9 @@ func (a *app) tell(out *operate.Outcome) (failed bool) {
 	}
 	for _, u := range out.Updates {
 		text := fmt.Sprintf("%s, predicted %s", seconds(u.Measured), between(u.Predicted, seconds))
+		if u.Predicted.Mean == 0 {
+			text = seconds(u.Measured) + ", of which its model knew nothing"
+		}
 		if u.Kind == learn.Borrowed {
 			text = seconds(u.Measured) + ", which had no model; borrowed from " + cmp.Or(strings.Join(u.From, ", "), "nobody")
 		}

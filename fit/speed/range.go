@@ -51,6 +51,11 @@ func rangeOf(rows []row, gpuType string, knobs []knob) measuredRange {
 			grow(&h.Global, r.SamplesPerStep())
 		}
 		h.layouts = h.layouts || !r.Plain()
+		for _, name := range data.ArchitectureNames() {
+			if v, err := strconv.ParseFloat(r.Architecture.Column(name), 64); err == nil {
+				h.number(name, v)
+			}
+		}
 		for k := range knobs {
 			h.knob(&knobs[k], knobs[k].of(r.Config, form.OffsetsOf(r.Architecture).Unit))
 		}
@@ -60,14 +65,18 @@ func rangeOf(rows []row, gpuType string, knobs []knob) measuredRange {
 
 func (h *measuredRange) knob(k *knob, value string) {
 	if v, err := strconv.ParseFloat(value, 64); k.numeric && err == nil {
-		r, ok := h.numbers[k.label()]
-		if !ok {
-			r = [2]float64{v, v}
-		}
-		h.numbers[k.label()] = [2]float64{math.Min(r[0], v), math.Max(r[1], v)}
+		h.number(k.label(), v)
 	} else if !slices.Contains(h.words[k.label()], value) {
 		h.words[k.label()] = append(h.words[k.label()], value)
 	}
+}
+
+func (h *measuredRange) number(name string, v float64) {
+	r, ok := h.numbers[name]
+	if !ok {
+		r = [2]float64{v, v}
+	}
+	h.numbers[name] = [2]float64{math.Min(r[0], v), math.Max(r[1], v)}
 }
 
 // place fills in unset nodes: workers fill nodes up to the widest measured.
@@ -121,6 +130,11 @@ func (h *measuredRange) outsideKnobs(c data.Config) (why []string) {
 	if h.layouts {
 		for _, name := range data.LayoutNames() {
 			values[name] = c.Get(name)
+		}
+		for _, name := range data.ArchitectureNames() {
+			if _, measured := h.numbers[name]; measured && c.Architecture.Column(name) != "" {
+				values[name] = c.Architecture.Column(name)
+			}
 		}
 	}
 	for _, name := range sortedKeys(values) {

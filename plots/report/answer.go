@@ -36,31 +36,19 @@ type choice struct {
 // at is the configuration at the knee with what is predicted of it.
 func (c choice) at() predict.Answer { return c.curve[c.knee] }
 
-// choose finds the knee of every condition within what was measured, with the
-// measured batch that is fastest at each number of workers. The best of them comes
+// choose finds the knee of every condition within what was measured, with the best
+// batch at each number of workers, as knee predict does. The best of them comes
 // first; its condition has the batch at the knee.
 func choose(conditions []plots.Condition) ([]choice, error) {
 	var all []choice
 	for _, c := range conditions {
-		var fastest []predict.Answer
-		for _, variant := range batches(c) {
-			curve, err := variant.Answers()
-			if err != nil {
-				return nil, err
-			}
-			if fastest == nil {
-				fastest = curve
-				continue
-			}
-			for i, a := range curve {
-				if a.Rate() > fastest[i].Rate() {
-					fastest[i] = a
-				}
-			}
+		curve, err := bestBatches(c)
+		if err != nil {
+			return nil, err
 		}
-		found := kneeOf(c, fastest)
-		if !c.Layout && c.GlobalBatch == 0 {
-			found.Base.LocalBatch = found.at().Config.LocalBatch
+		found := kneeOf(c, curve)
+		if at := found.at().Config; !c.Layout && at.GlobalBatch() != c.GlobalBatch {
+			found.Base.LocalBatch, found.Base.AccumSteps, found.GlobalBatch = at.LocalBatch, at.AccumSteps, 0
 		}
 		all = append(all, found)
 	}
@@ -68,18 +56,26 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 	return all, nil
 }
 
-// batches returns the condition with each local batch that was measured; in
-// ps-async, where an update sees one worker's batch, with its own.
-func batches(c plots.Condition) []plots.Condition {
-	if c.Layout || c.GlobalBatch > 0 || c.Base.ModeOrDefault() == data.PSAsync {
-		return []plots.Condition{c}
+// bestBatches predicts a condition with the best batch for each number of workers;
+// those with too few or too many for any batch are left out.
+func bestBatches(c plots.Condition) (curve []predict.Answer, err error) {
+	if c.Layout {
+		return c.Answers()
 	}
-	var out []plots.Condition
-	measured, _ := c.Predictor.Model.LocalBatches(c.Base.GPUType, c.Base.ModeOrDefault())
-	for _, c.Base.LocalBatch = range measured {
-		out = append(out, c)
+	workers, _ := predict.Sizes(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
+	var failed error
+	at := c.Base
+	for _, at.Workers = range workers {
+		if a, err := c.Predictor.BestBatch(at); err == nil {
+			curve = append(curve, a)
+		} else {
+			failed = err
+		}
 	}
-	return out
+	if curve == nil {
+		return nil, failed
+	}
+	return curve, nil
 }
 
 // kneeOf finds the knee of a curve within the measured range, or of all of it

@@ -45,7 +45,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	facts = slices.DeleteFunc(facts, func(f Fact) bool { return f.Text == "" })
 	r.Answers = append(r.Answers, Answer{cmp.Or(j.name, "The job"), best.name(), facts})
 	if len(choices) > 1 {
-		s.table(conditionTable(choices), "The knee of every GPU type and mode, at its best measured batch", true)
+		s.table(conditionTable(choices), "The knee of every GPU type and mode, at its best batch", true)
 	}
 	s.curves(choices)
 	s.batch(best)
@@ -69,9 +69,10 @@ func (s *Section) curves(choices []choice) {
 	spec.Title = "How far does it scale?"
 	for i := range spec.Series {
 		spec.Series[i].Knee = nil
-		if i == 0 {
-			at := spec.Series[i].Curve[choices[i].knee]
-			spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
+		for _, at := range spec.Series[i].Curve {
+			if i == 0 && at.X == float64(choices[i].at().Config.Workers) {
+				spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
+			}
 		}
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // oomText matches what frameworks and systems print when memory runs out, not their
 // advice on it; also that a launcher, which exits with a code of its own, saw a rank
 // killed by signal 9, as the kernel does then. Memory in a static TLS block is of the
-// loader of libraries, however much there is of it.
-var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
+// loader of libraries, however much there is of it, and quotas are of services.
+var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure(?: \d+)?|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
 	`out of memory(?: error| while trying| allocating|: killed)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
 	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory(?:[^ ]| [^i]|$)|not enough memory: you tried|` +
 	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
@@ -24,9 +24,16 @@ var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure|
 var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
 	"oom", "OOM", "ignal 9", "SIGKILL", " -9", "by signal"}
 
+// noFailure matches what comes before such words in advice, and errors of services.
+var noFailure = regexp.MustCompile(`(?i)\b(?:if|avoids?|prevents?|quota)\b`)
+
 // SpeaksOfMemory reports whether a line of output says that memory ran out.
 func SpeaksOfMemory(line string) bool {
-	return slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) && oomText.MatchString(line)
+	if !slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) {
+		return false
+	}
+	at := oomText.FindStringIndex(line)
+	return at != nil && !noFailure.MatchString(line[:at[0]]) && !strings.Contains(strings.ToLower(line[at[1]:]), "quota")
 }
 
 // exitKilled is the exit code of shells for signal 9, and of container runtimes

@@ -28,6 +28,8 @@ func TestSpeaksOfMemory(t *testing.T) {
 		`MemoryError: Unable to allocate 74.5 GiB for an array with shape (100000, 100000)`,
 		`terminate called after throwing an instance of 'std::bad_alloc'`,
 		`fatal error: runtime: out of memory`,
+		`NCCL error: unhandled cuda error, Cuda failure 2 'out of memory'`,
+		`jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 68719476736 bytes.`,
 		`ERROR: LoadError: Out of GPU memory trying to allocate 1.000 GiB`,
 		`OSError: [Errno 12] Cannot allocate memory`,
 		`slurmstepd: error: Detected 1 oom_kill event in StepId=12.0. Some of the step tasks have been OOM Killed.`,
@@ -51,6 +53,8 @@ func TestSpeaksOfMemory(t *testing.T) {
 	for _, line := range []string{
 		"Set PYTORCH_CUDA_ALLOC_CONF to avoid running out of memory",
 		"WARNING: if this runs out of memory, use a smaller batch",
+		"[INFO] Tip: if you hit CUDA out of memory errors, lower --micro-batch-size",
+		"google.api_core.exceptions.ResourceExhausted: 429 Quota exceeded for quota metric 'Requests'",
 		"[launch.py:316:sigkill_handler] Killing subprocess 1234",
 		"exits with return code = 1",
 		"Unable to shutdown process 12 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL",
