@@ -81,6 +81,8 @@ func Money(v float64) string {
 		return sign + "<$0.0001"
 	case v > 0 && v < 0.01:
 		return sign + "$" + strconv.FormatFloat(v, 'f', 4, 64)
+	case v > 0 && v < 0.1:
+		return sign + "$" + strconv.FormatFloat(v, 'f', 3, 64)
 	case v < 999.995:
 		return sign + "$" + strconv.FormatFloat(v, 'f', 2, 64)
 	case v >= 1e9:

@@ -57,7 +57,9 @@ func WhatIf(m, changed *fit.Model, answers []Answer) ([]Changed, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[i] = Changed{a.Config, a.StepTime, then.StepTime, faster, a.Extrapolated}
+		t := then.StepTime
+		t.Mean = min(max(a.StepTime.Mean/faster.Mean, t.Lo), t.Hi) // so that the three agree
+		all[i] = Changed{a.Config, a.StepTime, t, faster, a.Extrapolated}
 	}
 	return all, nil
 }

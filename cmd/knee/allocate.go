@@ -89,7 +89,7 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	bounded(cmd, &f.restart, "restart-seconds", "cost of a restart (default: as in jobs.yaml)", data.Seconds())
 	oneOf(cmd, &f.sizes, "sizes", "numbers of workers (nodes: powers of two, then whole nodes)", plan.SizeSets()...)
 	fl := cmd.Flags()
-	fl.BoolVar(&f.apart, "apart", false, "no node is shared by two jobs that span nodes")
+	fl.BoolVar(&f.apart, "apart", false, "never two jobs that span nodes on the same node")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned")
 	fl.StringArrayVar(&f.explain, "explain", nil, "job to explain; may be repeated")
 	fl.BoolVar(&f.prices, "prices", false, "value of one more GPU, and of each job")

@@ -148,7 +148,7 @@ func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
 	bounded(cmd, &f.planned, "planned-epochs", "planned length of the run", positive("epochs"))
 	fl.Float64SliceVar(&f.milestones, "milestones", nil, "epochs with a cut of the learning rate, such as 30,60")
-	choose(cmd, &f.reach, "reach", "what meets a target: first or smooth (default: by the data)", string(convergence.First), string(convergence.Smooth))
+	choose(cmd, &f.reach, "reach", "what meets a target: first or smooth (default: first for metrics of epochs, smooth for losses of steps)", string(convergence.First), string(convergence.Smooth))
 	fl.StringSliceVar(&f.finished, "finished-run", nil, "curves of finished runs with the same schedule")
 }
 

@@ -62,6 +62,13 @@ func (a *app) efficiencyPlot() *cobra.Command {
 		f.conditions, func(all []plots.Condition) (*plots.Panels, error) {
 			types, _ := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
 			a.warn(f.price.unknown("the figure", types)...)
+			if len(f.price) > 0 {
+				for _, gpu := range types {
+					if f.price[gpu] == 0 {
+						a.warn(fmt.Sprintf("costs are in worker-hours, as no --price of %s is given", cmp.Or(gpu, "the GPUs")))
+					}
+				}
+			}
 			return plots.NewEfficiency(all)
 		})
 	f.add(cmd)

@@ -104,7 +104,7 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	fileFlag(cmd, &in.measurements, "measurements", "measurements of all applications (CSV)", "csv", "gz")
 	fileFlag(cmd, &in.packed, "packed", "speeds of pairs of jobs on a GPU (CSV, native); others are predicted", "csv", "gz")
 	f.BoolVar(&in.oracle, "oracle", false, "policies know the measured speeds")
-	f.BoolVar(&in.Survival, "survival", false, "weigh declared work by how far earlier jobs came (native)")
+	f.BoolVar(&in.Survival, "survival", false, "expect jobs to stop as early as earlier ones did (native)")
 	f.BoolVar(&in.Alone, "alone", false, "models forget earlier jobs of the application")
 	f.StringSliceVar(&in.Policies, "policy", nil, "policies to compare, as in knee allocate")
 	completesList(cmd, "policy", policy.Names())

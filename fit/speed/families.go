@@ -9,7 +9,6 @@ import (
 
 	"knee/data"
 	"knee/fit/speed/form"
-	"knee/internal/quantile"
 )
 
 // FamilyScore is the accuracy of one family on the measurements of one GPU type
@@ -99,26 +98,24 @@ func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Set
 	return nil
 }
 
-// byWorkers divides rows into those with at most the median number of workers,
-// of at least two sizes, and those with more; all are small if there are none.
+// byWorkers divides rows into those with the smaller half of the numbers of workers,
+// of at least two, and the others; all are small if there are none.
 func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
-	var ks []float64
+	var ks []int
 	for _, r := range rows {
-		ks = append(ks, float64(r.Workers))
+		ks = append(ks, r.Workers)
 	}
-	middle := quantile.Median(ks)
-	if top := slices.Max(ks); middle >= top { // more than half at the top
-		middle = top - 1
+	slices.Sort(ks)
+	ks = slices.Compact(ks)
+	if len(ks) < 3 { // one size cannot show how steps change
+		return rows, nil
 	}
 	for _, r := range rows {
-		if float64(r.Workers) <= middle {
+		if r.Workers <= ks[(len(ks)-1)/2] {
 			small = append(small, r)
 		} else {
 			large = append(large, r)
 		}
-	}
-	if slices.Min(ks) >= middle { // one size cannot show how steps change
-		return rows, nil
 	}
 	return small, large
 }
