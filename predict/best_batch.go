@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"knee/data"
+	"knee/fit/speed"
 )
 
 // batchSteps is the number of global batches tried, geometrically spaced,
@@ -28,58 +29,55 @@ type batchLimits struct {
 	clip bool
 }
 
-// choices lists batches for the k workers of c by Pollux's rule (OSDI'21, section 4.1,
+// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1,
 // and its published scheduler): 50 geometric steps of the global batch M from
 // max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps;
 // local batch ⌈M/k/(s+1)⌉, in whole samples. It is empty if no batch is
 // allowed.
-func (l batchLimits) choices(c data.Config) []data.Config {
+func (l batchLimits) choices(k float64) []speed.Batch {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
-	k := float64(c.Workers)
 	lo, hi := math.Max(l.initial, l.localMin*k), l.max
 	if lo > hi {
 		return nil
 	}
-	var out []data.Config
+	var out []speed.Batch
 	for i := range batchSteps {
 		global := lo * math.Pow(hi/lo, float64(i)/(batchSteps-1))
 		local := global / k
-		c.AccumSteps = 0
+		var b speed.Batch
 		if l.accumulate {
-			c.AccumSteps = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
+			b.Accum = max(int(math.Ceil(local/l.localMax-eps))-1, 0)
 			if l.pair && k == 1 && local > l.initial+eps {
-				c.AccumSteps = max(c.AccumSteps, 1)
+				b.Accum = max(b.Accum, 1)
 			}
 		}
-		c.LocalBatch = math.Ceil(local/float64(c.AccumSteps+1) - eps)
+		b.Local = math.Ceil(local/float64(b.Accum+1) - eps)
 		if l.clip {
-			c.LocalBatch = math.Min(c.LocalBatch, l.localMax)
+			b.Local = math.Min(b.Local, l.localMax)
 		}
-		if c.LocalBatch >= l.localMin && c.LocalBatch <= l.localMax {
-			out = append(out, c)
+		if b.Local >= l.localMin && b.Local <= l.localMax {
+			out = append(out, b)
 		}
 	}
-	return slices.CompactFunc(out, func(a, b data.Config) bool { return a.LocalBatch == b.LocalBatch && a.AccumSteps == b.AccumSteps })
+	return slices.Compact(out)
 }
 
-// round lists customary batches for the workers of c: local batches that were
+// round lists customary batches for k workers: local batches that were
 // measured, and 1, 3, 5 or 7 times a power of two. Each comes without
 // accumulation and, if allowed, with 1, 3, 7 … accumulation steps when twice
 // the local batch would exceed localMax.
-func (l batchLimits) round(c data.Config, measured []float64) []data.Config {
+func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 	sizes := slices.Clone(measured)
 	for b := 1.; b <= l.localMax; b *= 2 {
 		sizes = append(sizes, b, 3*b, 5*b, 7*b)
 	}
 	slices.Sort(sizes)
 	sizes = slices.Compact(sizes)
-	k := float64(c.Workers)
-	out := make([]data.Config, 0, len(sizes))
+	out := make([]speed.Batch, 0, len(sizes))
 	for _, b := range sizes {
 		for s := 0; b >= l.localMin && b <= l.localMax && k*b*float64(s+1) <= l.max; s = 2*s + 1 {
 			if k*b*float64(s+1) >= l.initial {
-				c.LocalBatch, c.AccumSteps = b, s
-				out = append(out, c)
+				out = append(out, speed.Batch{Local: b, Accum: s})
 			}
 			if !l.accumulate || 2*b <= l.localMax {
 				break
@@ -142,26 +140,28 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	}
 	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
 	l.accumulate = p.Accumulate || accumulated || float64(c.Workers)*l.localMax < l.initial
-	cs := l.round(c, measured)
-	if len(cs) == 0 {
-		cs = l.choices(c)
+	batches := l.round(float64(c.Workers), measured)
+	if len(batches) == 0 {
+		batches = l.choices(float64(c.Workers))
 	}
-	if len(cs) == 0 {
+	if len(batches) == 0 {
 		return c, data.Invalid("workers", c.Workers, fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",
 			l.initial, l.max, l.localMin, l.localMax))
 	}
-	goodput, err := p.Model.Central(cs) // step times as yet
+	goodput, err := p.Model.Central(c, batches) // step times as yet
 	if err != nil {
 		return c, err
 	}
-	for i, c := range cs {
+	for i, b := range batches {
+		c.LocalBatch, c.AccumSteps = b.Local, b.Accum
 		goodput[i] = c.SamplesPerStep() / goodput[i] * p.efficiency(c).Mean
 	}
 	best := floats.MaxIdx(goodput)
-	if plain(cs[best].LocalBatch, measured) {
-		return cs[best], nil
+	if !plain(batches[best].Local, measured) {
+		best, err = p.plainer(c, batches, goodput, best, measured)
 	}
-	return p.plainer(cs, goodput, best, measured)
+	c.LocalBatch, c.AccumSteps = batches[best].Local, batches[best].Accum
+	return c, err
 }
 
 // plain reports whether a local batch was measured or is a power of two.
@@ -175,19 +175,20 @@ func plain(local float64, measured []float64) bool {
 // rule of Breiman et al., Classification and Regression Trees, 1984, section
 // 3.4.3. The standard error is the lower half of the 90 % interval of ln
 // goodput divided by the normal quantile.
-func (p *Predictor) plainer(cs []data.Config, goodput []float64, best int, measured []float64) (data.Config, error) {
+func (p *Predictor) plainer(c data.Config, batches []speed.Batch, goodput []float64, best int, measured []float64) (int, error) {
 	const normal95 = 1.6449 // quantile of the standard normal
-	a, err := p.At(cs[best])
+	c.LocalBatch, c.AccumSteps = batches[best].Local, batches[best].Accum
+	a, err := p.At(c)
 	if err != nil {
-		return cs[best], err
+		return best, err
 	}
 	chosen, within := best, math.Pow(a.Goodput.Lo/a.Goodput.Mean, 1/normal95)*goodput[best]
 	for i, g := range goodput {
-		if g >= within && plain(cs[i].LocalBatch, measured) && (chosen == best || g > goodput[chosen]) {
+		if g >= within && plain(batches[i].Local, measured) && (chosen == best || g > goodput[chosen]) {
 			chosen = i
 		}
 	}
-	return cs[chosen], nil
+	return chosen, nil
 }
 
 // fixedBatch returns c with the measured global batch, if that was the same in

@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/fit/gradnoise"
+	"knee/fit/speed"
 	"knee/fit/speed/form"
 	"knee/internal/bench"
 )
@@ -49,14 +50,14 @@ func (r goldenRow) best(t *testing.T, nodes, workers float64, master bool) (good
 		t.Fatal(err)
 	}
 	c := data.Config{Workers: int(workers), Nodes: int(nodes)}
-	eval := func(c data.Config) (throughput, efficiency float64) {
+	eval := func(b speed.Batch) (throughput, efficiency float64) {
+		c.LocalBatch, c.AccumSteps = b.Local, b.Accum
 		return c.SamplesPerStep() / timer.StepTime(c), noise.Efficiency(c.GlobalBatch()).Mean
 	}
 	l := batchLimits{initial: r["init_bsz"], max: r["max_bsz"], localMin: r["min_atomic"], localMax: r["max_atomic"], accumulate: r["accumulation"] != 0, clip: master, pair: true}
-	c.LocalBatch = r["init_bsz"]
-	choices := []data.Config{c}
+	choices := []speed.Batch{{Local: r["init_bsz"]}}
 	if !(master && workers == 1 && !l.accumulate) {
-		choices = l.choices(c)
+		choices = l.choices(workers)
 	}
 	if len(choices) == 0 {
 		return 0, goldenRow{}
@@ -68,7 +69,7 @@ func (r goldenRow) best(t *testing.T, nodes, workers float64, master bool) (good
 	}
 	choice := choices[floats.MaxIdx(goodputs)]
 	x, e := eval(choice)
-	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.LocalBatch, "accum_steps": float64(choice.AccumSteps), "best_goodput": x * e}
+	return x * e, goldenRow{"throughput": x, "efficiency": e, "atomic_bsz": choice.Local, "accum_steps": float64(choice.Accum), "best_goodput": x * e}
 }
 
 // Throughput, efficiency, best batch and speedup agree with AdaptDL's

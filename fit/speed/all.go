@@ -49,17 +49,24 @@ type answering struct {
 	run    int
 }
 
-func (a *answering) answer(p *piece, out []Prediction) {
+// begin makes room for the posteriors of a group.
+func (a *answering) begin(g *group) {
 	if a.memos == nil {
 		a.memos = map[*posterior]*memo{}
 	}
+	for _, post := range g.posteriors() {
+		if a.memos[post] == nil {
+			a.memos[post] = newMemo()
+		}
+	}
+}
+
+func (a *answering) answer(p *piece, out []Prediction) {
+	a.begin(p.questions[0].g)
 	if a.slices == nil || a.run != p.run {
 		a.slices, a.run = map[*posterior]*batchSlice{}, p.run
 	}
 	for _, post := range p.questions[0].g.posteriors() {
-		if a.memos[post] == nil {
-			a.memos[post] = newMemo()
-		}
 		if p.sliced && a.slices[post] == nil {
 			a.slices[post] = post.sliceAt(&p.questions[0].p)
 		}

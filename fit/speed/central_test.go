@@ -28,9 +28,15 @@ func TestCentralIsNearTheMedian(t *testing.T) {
 	for _, r := range ms {
 		cs = append(cs, r.Config)
 	}
-	quick, err := m.Central(cs)
-	if err != nil {
-		t.Fatal(err)
+	var quick []float64
+	for i, c := range cs {
+		central, err := m.Central(c, []speed.Batch{{Local: c.LocalBatch}, {Local: cs[0].LocalBatch}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quick = append(quick, central[0]); i == 0 && central[1] != central[0] {
+			t.Errorf("one batch takes %g and %g s", central[0], central[1])
+		}
 	}
 	all, err := m.PredictAll(cs)
 	if err != nil {
@@ -41,7 +47,7 @@ func TestCentralIsNearTheMedian(t *testing.T) {
 			t.Errorf("%s: %.4g s at the mode, median %.4g", cs[i], quick[i], all[i].Median)
 		}
 	}
-	if _, err := m.Central([]data.Config{{Workers: 0}}); err == nil {
+	if _, err := m.Central(data.Config{Workers: 0}, []speed.Batch{{Local: 8}}); err == nil {
 		t.Error("no workers, no error")
 	}
 	draws, process, run, err := m.Draws(cs)

@@ -41,10 +41,12 @@ func observe(rows []row, pts []form.Point, k *kernel) (*observed, error) {
 		return o, nil
 	}
 	var err error
-	o.micro, err = gp.Factorize(noisy(covariance(timed, k.computeCov), 1, func(a int) float64 {
+	noise := make([]float64, len(timed))
+	for a := range noise {
 		r := &o.rows[o.compute[a]]
-		return sq(k.Noise) + r.se2 + r.inflated
-	}))
+		noise[a] = sq(k.Noise) + r.se2 + r.inflated
+	}
+	o.micro, err = gp.FactorizeNoisy(covariance(timed, k.computeCov), 1, noise)
 	return o, err
 }
 
@@ -58,29 +60,20 @@ func covariance(pts []form.Point, cov func(a, b *form.Point) float64) *mat.SymDe
 	return k
 }
 
-// noisy returns scale²·k with noise added to the diagonal.
-func noisy(k *mat.SymDense, scale float64, noise func(i int) float64) *mat.SymDense {
-	n := k.SymmetricDim()
-	with := mat.NewSymDense(n, nil)
-	with.ScaleSym(scale*scale, k)
-	for i := range n {
-		with.SetSym(i, i, with.At(i, i)+noise(i))
+// noise returns the variances of the noise of the step times, scaled by a factor.
+func (o *observed) noise(factor float64) []float64 {
+	v := make([]float64, len(o.rows))
+	for i := range v {
+		r := &o.rows[i]
+		v[i] = factor*factor*(sq(o.kernel.Noise)+o.runVariance(r)/r.runs) + r.se2 + r.inflated
 	}
-	return with
+	return v
 }
 
-// covariance returns that of the step times with process and noise scaled by
-// factors.
-func (o *observed) covariance(scale, noise float64) *mat.SymDense {
-	return noisy(o.step, scale, func(a int) float64 {
-		r := &o.rows[a]
-		return noise*noise*(sq(o.kernel.Noise)+o.runVariance(r)/r.runs) + r.se2 + r.inflated
-	})
-}
-
-// whiten factorises [observed.covariance].
+// whiten factorises the covariance of the step times, with process and noise
+// scaled by factors.
 func (o *observed) whiten(scale, noise float64) (*gp.Factor, error) {
-	return gp.Factorize(o.covariance(scale, noise))
+	return gp.FactorizeNoisy(o.step, scale*scale, o.noise(noise))
 }
 
 // runVariance is the variance of ln step time between runs of one

@@ -186,9 +186,9 @@ func (g *group) leaveOneOut() (miss, sd []float64, err error) {
 	}
 	blas64.Scal(-1, vec(l.e)) // observed minus predicted
 	cov := mat.NewSymDense(len(l.e), nil)
-	cov.SymOuterK(1, l.j)
-	cov.AddSym(cov, g.task.covariance(g.likeliest.scale, g.likeliest.noise))
-	f, err := gp.Factorize(cov)
+	cov.ScaleSym(sq(g.likeliest.scale), g.task.step)
+	cov.SymRankK(cov, 1, l.j)
+	f, err := gp.FactorizeNoisy(cov, 1, g.task.noise(g.likeliest.noise))
 	if err != nil {
 		return nil, nil, err
 	}

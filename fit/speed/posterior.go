@@ -125,8 +125,9 @@ func (q *posterior) draw(g *group, seed uint64, from, mine []int) {
 	d := designOf(designKey{seed, proposals(len(g.z)), len(g.z), proposalTail(len(g.z))})
 	along := make([][]float64, len(g.z), len(g.z)+1)
 	for k := range along {
-		for _, at := range from {
-			along[k] = append(along[k], d.at(k, at))
+		along[k] = make([]float64, len(from))
+		for i, at := range from {
+			along[k][i] = d.at(k, at)
 		}
 	}
 	v := variatesOf(variateKey{seed, len(from), g.prior.Tail})

@@ -28,13 +28,24 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	s := spare.Get().(*sampled)
+	s := spare.Get().(*single)
 	defer spare.Put(s)
-	return q.prediction(s, &answering{}), nil
+	if s.of != q.g {
+		s.of, s.answering = q.g, answering{}
+		s.begin(q.g)
+	}
+	return q.prediction(&s.sampled, &s.answering), nil
 }
 
-// spare is room for the draws of single predictions.
-var spare = sync.Pool{New: func() any { return &sampled{} }}
+// single is room for the draws of single predictions, and the cache of the last
+// group.
+type single struct {
+	sampled
+	answering
+	of *group
+}
+
+var spare = sync.Pool{New: func() any { return &single{} }}
 
 // LogDensity returns the log predictive density of ln step time of a
 // measurement. It fails like [Model.Predict].
@@ -57,11 +68,21 @@ func (m *Model) LogDensity(r data.Measurement) (float64, error) {
 	return math.Log(density + 1e-12), nil
 }
 
-// Central returns the step times at the mode of the posterior, in seconds: near
-// the medians of [Model.PredictAll] at a hundredth of the cost, to compare many
-// configurations. It fails like PredictAll.
-func (m *Model) Central(cs []data.Config) ([]float64, error) {
-	out := make([]float64, len(cs))
+// Batch is a local batch, in samples, and accumulation steps.
+type Batch struct {
+	Local float64
+	Accum int
+}
+
+// Central returns the step times of a configuration with other batches at the mode
+// of the posterior, in seconds: near the medians of [Model.PredictAll] at a hundredth
+// of the cost, to compare many. It fails like [Model.Predict].
+func (m *Model) Central(c data.Config, batches []Batch) ([]float64, error) {
+	g, _, c, err := m.resolve(c)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(batches))
 	memos := map[*posterior]*centralMemo{}
 	var p form.Point
 	of := func(q *posterior) float64 {
@@ -70,10 +91,10 @@ func (m *Model) Central(cs []data.Config) ([]float64, error) {
 		}
 		return q.central(&p, memos[q])
 	}
-	for i, c := range cs {
-		g, _, c, err := m.resolve(c)
-		if err != nil {
-			return nil, fmt.Errorf("configuration %d: %w", i, err)
+	for i, b := range batches {
+		c.LocalBatch, c.AccumSteps = b.Local, b.Accum
+		if err := checkConfig(c, c.Architecture); err != nil {
+			return nil, err
 		}
 		p, _ = g.point(c)
 		ln, rest := 0., 1.

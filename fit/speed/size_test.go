@@ -114,7 +114,7 @@ func TestLengthLeavesMessages(t *testing.T) {
 		if err != nil || math.Abs(all[1].StepTime.Mean/p.StepTime.Mean-1) > 1e-9 {
 			t.Errorf("length %d: %v among others, %v alone, %v", length, all[1].StepTime, p.StepTime, err)
 		}
-		central, err := m.Central([]data.Config{want.Config})
+		central, err := m.Central(want.Config, []Batch{{Local: want.LocalBatch, Accum: want.AccumSteps}})
 		if err != nil || math.Abs(central[0]/p.Median-1) > .1 {
 			t.Errorf("length %d: %v at the mode, median %.3g, %v", length, central, p.Median, err)
 		}

@@ -26,13 +26,22 @@ type Factor struct {
 // Factorize factorises a covariance. Where rounding has made it indefinite it
 // adds jitter to the diagonal, at most a millionth of its mean.
 func Factorize(k *mat.SymDense) (*Factor, error) {
+	return FactorizeNoisy(k, 1, make([]float64, k.SymmetricDim()))
+}
+
+// FactorizeNoisy factorises scale·k plus the variances of noise on its diagonal.
+func FactorizeNoisy(k *mat.SymDense, scale float64, noise []float64) (*Factor, error) {
 	n := k.SymmetricDim()
-	if lower, ok := cholesky(k, 0); ok {
+	if lower, ok := cholesky(k, scale, noise, 0); ok {
 		return &Factor{lower, n}, nil
 	}
-	if mean := mat.Trace(k) / float64(n); !math.IsNaN(mean) && !math.IsInf(mean, 0) {
+	mean := scale * mat.Trace(k) / float64(n)
+	for _, v := range noise {
+		mean += v / float64(n)
+	}
+	if !math.IsNaN(mean) && !math.IsInf(mean, 0) {
 		for jitter := 1e-12; jitter <= 1e-6; jitter *= 100 {
-			if lower, ok := cholesky(k, jitter*mean); ok {
+			if lower, ok := cholesky(k, scale, noise, jitter*mean); ok {
 				return &Factor{lower, n}, nil
 			}
 		}
@@ -40,18 +49,18 @@ func Factorize(k *mat.SymDense) (*Factor, error) {
 	return nil, ErrIndefinite
 }
 
-// cholesky returns the factor of k with jitter added to the diagonal. Unlike
-// [mat.Cholesky] it does not estimate the condition number, which for small
-// matrices takes longer.
-func cholesky(k *mat.SymDense, jitter float64) (lower *mat.TriDense, ok bool) {
+// cholesky returns the factor of scale·k with noise and jitter added to the
+// diagonal. Unlike [mat.Cholesky] it does not estimate the condition number, which
+// for small matrices takes longer.
+func cholesky(k *mat.SymDense, scale float64, noise []float64, jitter float64) (lower *mat.TriDense, ok bool) {
 	upper := k.RawSymmetric()
 	n := upper.N
 	a := make([]float64, n*n)
 	for i := range n {
 		for j := range i + 1 {
-			a[i*n+j] = upper.Data[j*upper.Stride+i]
+			a[i*n+j] = scale * upper.Data[j*upper.Stride+i]
 		}
-		a[i*n+i] += jitter
+		a[i*n+i] += noise[i] + jitter
 	}
 	_, ok = lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: a})
 	return mat.NewTriDense(n, mat.Lower, a), ok
