@@ -9,7 +9,7 @@ import (
 
 // kernel is the covariance of the residual of a form, in ln step time:
 //
-//	cov = Process²·(u·u' + kb + [same batch] + kb·kp) + Knobs²·ka
+//	cov = Process²·(u·u' + kb + kb·kp) + Knobs²·ka
 //
 // with u the logarithms of workers and batch relative to their mean, for trends
 // beyond the form that continue outside the measured range. kb is squared
@@ -34,8 +34,7 @@ func (k *kernel) cov(a, b *form.Point) float64 {
 
 // covGiven is cov of points whose placeCov is known.
 func (k *kernel) covGiven(a, b *form.Point, place float64) float64 {
-	alone, near := k.batchCov(a, b)
-	c := alone + near*place
+	c := k.batchCov(a, b) * (1 + place)
 	u, v := k.slopes(a), k.slopes(b)
 	for i := range u {
 		c += u[i] * v[i]
@@ -63,15 +62,10 @@ func (k *kernel) slopes(p *form.Point) slopes {
 	return u
 }
 
-// batchCov returns the covariance of two batches independent of placement, and
-// the factor of their placeCov.
-func (k *kernel) batchCov(a, b *form.Point) (alone, near float64) {
+// batchCov returns the covariance of two batches, wherever the workers are.
+func (k *kernel) batchCov(a, b *form.Point) float64 {
 	db := (a.LnBatch + a.LnSplit - b.LnBatch - b.LnSplit) / k.Length
-	near = k.Process * k.Process * math.Exp(-.5*db*db)
-	if alone = near; math.Abs(db) < 1e-9 {
-		alone += k.Process * k.Process
-	}
-	return alone, near
+	return k.Process * k.Process * math.Exp(-.5*db*db)
 }
 
 // placeCov is 0 for single workers, which do not synchronise, and between known
@@ -105,8 +99,7 @@ func (k *kernel) computeCov(a, b *form.Point) float64 {
 	if !k.smooth {
 		return 0
 	}
-	_, c := k.batchCov(a, b)
-	c += k.slopes(a)[1] * k.slopes(b)[1]
+	c := k.batchCov(a, b) + k.slopes(a)[1]*k.slopes(b)[1]
 	if a.Type != b.Type {
 		c *= k.shared
 	}

@@ -59,7 +59,8 @@ func (q *posterior) sliceAt(p *form.Point) *batchSlice {
 		at := &q.task.pts[i]
 		place := slices.IndexFunc(s.places, func(o *form.Point) bool { return samePlace(at, o) })
 		row := g.Data[i*c : (i+1)*c]
-		row[0], row[1+placeSlopes+place] = k.batchCov(p, at)
+		row[0] = k.batchCov(p, at)
+		row[1+placeSlopes+place] = row[0]
 		u, v := k.slopes(at), k.slopes(p)
 		copy(row[1:], u[:placeSlopes])
 		for j := placeSlopes; j < len(u); j++ {
