@@ -101,7 +101,7 @@ func (g *group) weigh() {
 func (g *group) deal(n int) [][]int {
 	of := make([][]int, 1+len(g.members))
 	for d := range n {
-		_, u := math.Modf(float64(d+1) * math.Phi)
+		u := equidistributed(d, math.Phi)
 		at := 0
 		for i, m := range g.members {
 			if u -= m.share; u < 0 {
@@ -169,12 +169,12 @@ func (s *sampled) sample(q *question, a *answering) {
 	}
 }
 
-// slow adds what a network between nodes that was never measured may take: in every
-// draw another one, no faster than the links inside a node.
+// slow adds the time of a network between nodes that was never measured: each draw has
+// its own speed for it, never faster than the links inside a node.
 func (s *sampled) slow(q *question, post *posterior) {
 	p := *post.at(&q.p)
 	for i, d := range post.mine {
-		_, u := math.Modf(float64(d+1) * math.Phi)
+		u := equidistributed(d, math.Sqrt2) // members are dealt by another sequence
 		between := p
 		between.LnLinks += max(q.unlinked.Mean+q.unlinked.SD*distuv.UnitNormal.Quantile(u), 0)
 		curve := post.curves[post.which[i]]

@@ -22,13 +22,11 @@ func (g *group) lowerBounds(stopped []data.Measurement) (bounds []data.Measureme
 		if g.plain {
 			m.Config = plain(m.Config)
 		}
-		if m.ModeOrDefault() != g.mode || !slices.Contains(g.types, m.GPUType) || checkRow(m) != nil {
-			continue
-		}
-		if !m.Plain() && g.family != form.LayoutFamily {
-			continue
-		}
+		m.Mode = m.ModeOrDefault()
 		key := repeatKey(m)
+		if m.Mode != g.mode || !slices.Contains(g.types, m.GPUType) || checkRow(m) != nil || !m.Plain() && g.family != form.LayoutFamily {
+			continue
+		}
 		if i, known := at[key]; !known {
 			at[key] = len(bounds)
 			bounds = append(bounds, m)
@@ -39,34 +37,49 @@ func (g *group) lowerBounds(stopped []data.Measurement) (bounds []data.Measureme
 	return bounds
 }
 
-// bound fits lower bounds that the model contradicts, the one it misses most
-// first. Each becomes a row of the step time and variance with which the mean and
-// variance of the prediction become those of the prediction above the bound
-// (Minka, "Expectation Propagation for Approximate Bayesian Inference", 2001). A
-// bound below the median prediction says little and is left out.
+// bound fits lower bounds that are above the median prediction, the least likely
+// first: each becomes a measurement of its expectation above the bound, with the
+// variance there (Schmee and Hahn, "A simple method for regression analysis with
+// censored data", 1979). A bound that is less likely than a disturbed run, or of a
+// configuration that was measured, is left out; so are all under published families.
 func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, seed int64) error {
-	one, counted, first := &Model{job: m.job, groups: []*group{g}}, 0, ""
+	one := &Model{job: m.job, groups: []*group{g}}
+	var counted, left contradictions
+	least := g.prior.Disturbed / (1 + g.prior.Disturbed)
+	if !g.learned() {
+		least = .5
+	}
+	measured := map[string]bool{}
+	for i := range g.rows {
+		measured[repeatKey(g.rows[i].Measurement)] = true
+	}
 	for len(bounds) > 0 && len(g.rows) < maxRows {
-		worst, most := -1, 0.
-		var mean, sd float64
-		for i, b := range bounds {
-			ln, err := one.predictive(b.Config)
+		worst, lowest := -1, .5
+		var ln []float64
+		var open []data.Measurement
+		for _, b := range bounds {
+			draws, err := one.predictive(b.Config)
 			if err != nil { // a knob without a value, say
 				continue
 			}
-			if mu, s := stat.MeanStdDev(ln, nil); (math.Log(b.StepTime)-mu)/s > most {
-				worst, most, mean, sd = i, (math.Log(b.StepTime)-mu)/s, mu, s
+			share := shareAbove(draws, math.Log(b.StepTime))
+			if share < least || measured[repeatKey(b)] {
+				left.add(b, draws)
+				continue
 			}
+			if share < lowest {
+				worst, lowest, ln = len(open), share, draws
+			}
+			open = append(open, b)
 		}
+		bounds = open
 		if worst < 0 {
 			break
 		}
-		if counted++; counted == 1 && math.Log(bounds[worst].StepTime)-mean > max(sd, math.Log(warnFactor)) {
-			first = fmt.Sprintf("%s takes at least %.3g s per step where the others say %.3g s: measure it with a longer limit", bounds[worst].Config, bounds[worst].StepTime, math.Exp(mean))
-		}
+		counted.add(bounds[worst], ln)
 		r := row{Measurement: bounds[worst], runs: 1}
-		by, variance := site(most, sd)
-		r.StepTime, r.SyncTime, r.Mode, r.inflated = math.Exp(mean+by), 0, g.mode, variance
+		mean, variance := above(ln, math.Log(r.StepTime))
+		r.StepTime, r.SyncTime, r.inflated = math.Exp(mean), 0, variance
 		bounds = slices.Delete(bounds, worst, worst+1)
 		g.rows = append(slices.Clip(g.rows), r)
 		g.measure()
@@ -81,22 +94,45 @@ func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, 
 			return err
 		}
 	}
-	if first != "" {
-		g.outliers = append(g.outliers, fmt.Sprintf("lower bounds of %s with status timeout count; %s", english.Plural(counted, "measurement", ""), first))
+	if counted.first != "" {
+		g.outliers = append(g.outliers, fmt.Sprintf("%s ended by a time limit count as lower bounds: %s: measure it with a longer limit", english.Plural(counted.n, "measurement", ""), counted.first))
+	}
+	if left.first != "" {
+		g.outliers = append(g.outliers, fmt.Sprintf("%s ended by a time limit contradict the others, as a hang would, and are left out: %s: measure it again, with a longer limit", english.Plural(left.n, "measurement", ""), left.first))
 	}
 	return nil
 }
 
-// site returns the distance from its mean, and the variance beside noise, of an
-// observation after which a normal variable with noise has the mean and variance
-// that it has above a bound, that many standard deviations sd from its mean.
-func site(deviations, sd float64) (by, variance float64) {
-	const surest = 30 // beyond, the tail is below any number
-	if deviations > surest {
-		sd, deviations = sd*deviations/surest, surest
+// contradictions are bounds far above what is predicted.
+type contradictions struct {
+	n     int // by warnFactor
+	first string
+}
+
+func (c *contradictions) add(b data.Measurement, ln []float64) {
+	predicted := math.Exp(stat.Mean(ln, nil))
+	if b.StepTime <= warnFactor*predicted {
+		return
 	}
-	hazard := distuv.UnitNormal.Prob(deviations) / distuv.UnitNormal.CDF(-deviations)
-	return sd / (hazard - deviations), sq(sd) * (1/(hazard*(hazard-deviations)) - 1)
+	if c.n++; c.n == 1 {
+		c.first = fmt.Sprintf("%s takes at least %.3g s per step where the others say %.3g s", b.Config, b.StepTime, predicted)
+	}
+}
+
+// shareAbove returns the share of draws above a bound.
+func shareAbove(ln []float64, bound float64) float64 {
+	n := 0.
+	for _, v := range ln {
+		if v > bound {
+			n++
+		}
+	}
+	return n / float64(len(ln))
+}
+
+// above returns the mean and the variance of draws above a bound.
+func above(ln []float64, bound float64) (mean, variance float64) {
+	return stat.MeanVariance(slices.DeleteFunc(slices.Clone(ln), func(v float64) bool { return v <= bound }), nil)
 }
 
 // predictive returns draws of ln step time of a new run.
@@ -107,5 +143,9 @@ func (m *Model) predictive(c data.Config) ([]float64, error) {
 	}
 	var s sampled
 	s.sample(&q, &answering{})
-	return s.noisy(q.g), nil
+	s.noisy(q.g)
+	for d := range s.ln {
+		s.ln[d] += math.Sqrt(q.tiers) * distuv.UnitNormal.Quantile(equidistributed(d, math.E))
+	}
+	return s.ln, nil
 }

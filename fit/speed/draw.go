@@ -25,6 +25,13 @@ func systematic(weights []float64, n int) (from []int) {
 	return from
 }
 
+// equidistributed returns a number from 0 to 1 for draw d, spread evenly over draws:
+// multiples of an irrational number. Different numbers give unrelated sequences.
+func equidistributed(d int, by float64) float64 {
+	_, u := math.Modf(float64(d+1) * by)
+	return u
+}
+
 // stratified returns n variates of a distribution, one from each of n equally
 // likely strata, in random order.
 func stratified(of distuv.Quantiler, n int, rng *rand.Rand) []float64 {

@@ -61,9 +61,8 @@ type Model struct {
 	warnings []string
 }
 
-// Fit fits the ok measurements of one job; one is enough. Where those that a time
-// limit ended have a lower bound of their step time above what the others predict,
-// it counts.
+// Fit fits the ok measurements of one job; one is enough. A run ended by a time limit
+// gives a lower bound, which counts if it is above the median prediction.
 //
 // It fails with a *data.InputError if there is no ok measurement, if they are
 // of several jobs, if a value is invalid, or if the family does not support a
@@ -91,7 +90,7 @@ func Fit(ctx context.Context, ms []data.Measurement, s Settings) (*Model, error)
 		if err == nil {
 			err = g.fit(ctx, s)
 		}
-		if err == nil && g.learned() && !s.FormOnly {
+		if err == nil && !s.FormOnly {
 			err = m.bound(ctx, g, g.lowerBounds(stopped), s.Seed)
 		}
 		if err != nil {

@@ -142,7 +142,8 @@ func (m *Model) ask(c data.Config) (question, error) {
 	q.p, words = g.point(c)
 	if g.learned() {
 		q.tiers = g.tiers(&q.p)
-		if r := g.ranges[t]; g.family == form.ServerFamily && r.Placed && r.Nodes[1] == 1 && q.p.Nodes > 1 {
+		r := &g.ranges[t]
+		if alone := r.Placed && r.Nodes[1] == 1 && q.p.Nodes > 1; g.family == form.ServerFamily && (alone || !r.Placed && q.p.AskedNodes > 1) {
 			q.unlinked = linked(g.prior.Forms[form.CollectiveFamily]["inter_over_intra"], c.GPUType)
 		}
 		// An unmeasured word has an effect drawn from the prior of words.
