@@ -188,7 +188,7 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 			worst = i
 		}
 	}
-	if worst < 0 {
+	if worst < 0 || g.rows[worst].agrees(math.Abs(misses[worst])) {
 		return all, odds
 	}
 	return append(all, assumption{Disturbed: 1 + worst}), append(odds, g.prior.Disturbed)

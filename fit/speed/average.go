@@ -188,7 +188,8 @@ func (s *sampled) slow(q *question, post *posterior) {
 func (s *sampled) noisy(g *group) []float64 {
 	for _, post := range g.posteriors() {
 		for _, d := range post.mine {
-			s.ln[d] += math.Sqrt(s.variance[d])*post.gauss[d] + s.fresh[d]*post.noise[d]
+			ln := s.ln[d] + math.Sqrt(s.variance[d])*post.gauss[d] + s.fresh[d]*post.noise[d]
+			s.ln[d] = min(max(ln, math.Log(minTime)), math.Log(maxTime))
 		}
 	}
 	return s.ln

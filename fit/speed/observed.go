@@ -83,6 +83,17 @@ func (o *observed) runVariance(r *row) float64 {
 	return (o.kernel.tail*sq(o.kernel.Noise) + r.within) / (o.kernel.tail + r.freedom)
 }
 
+// pooled is the variance of ln step time between runs of a configuration that was not
+// repeated: as runVariance, with the repeats of all configurations, and noise scaled
+// by a factor.
+func (o *observed) pooled(noise float64) float64 {
+	within, freedom := o.kernel.tail*sq(noise*o.kernel.Noise), o.kernel.tail
+	for i := range o.rows {
+		within, freedom = within+o.rows[i].within, freedom+o.rows[i].freedom
+	}
+	return within / freedom
+}
+
 func sq(x float64) float64 { return x * x }
 
 // task is a form with its prior and observations.

@@ -62,7 +62,7 @@ func (g *group) screen(ctx context.Context) error {
 		sd := math.Sqrt(max(sq(sds[worst])-leftOut, 0))
 		r, off := &g.rows[worst], math.Abs(miss)
 		says := r.contradicted(miss, len(g.rows)-1)
-		agree := r.freedom > 0 && math.Sqrt(r.within/r.freedom)*outlierDeviations < off
+		agree := r.agrees(off)
 		largest := float64(r.Workers) > g.ranges[slices.Index(g.types, r.GPUType)].Workers[1] && miss > 0 && miss < g.slowestTier()
 		if off <= math.Log(outlierFactor) || off <= outlierDeviations*sd || agree || largest {
 			*g = before
@@ -151,6 +151,12 @@ func disagreements(ms []data.Measurement) []string {
 		says += fmt.Sprintf("; repeats of %d other configurations differ too", others)
 	}
 	return []string{says}
+}
+
+// agrees reports whether repeated runs lie so close together that they cannot all be
+// disturbed by so much.
+func (r *row) agrees(off float64) bool {
+	return r.freedom > 0 && math.Sqrt(r.within/r.freedom)*outlierDeviations < off
 }
 
 // contradicted says what an outlier took and what the others predict.

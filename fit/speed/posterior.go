@@ -337,7 +337,7 @@ func cappedMedian(t []float64) float64 {
 	best, least := t[0], math.Inf(1)
 	far := 0 // draws of at most v/2, whose error is 1
 	for i, v := range t {
-		for 2*t[far] <= v {
+		for far < i && 2*t[far] <= v {
 			far++
 		}
 		below := v*(inverse[i]-inverse[far]) - float64(i-far)

@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -231,5 +232,81 @@ func TestRepeatsThatDisagree(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// However often runs are repeated, the interval of a new run holds nine in ten.
+func TestRepeatsDoNotNarrowNewRuns(t *testing.T) {
+	for _, repeats := range []int{1, 4, 32} {
+		rng := rand.New(rand.NewPCG(7, uint64(repeats)))
+		run := func(c data.Config) float64 {
+			return (.02 + .002*c.LocalBatch + .004*math.Log2(float64(c.Workers))) * math.Exp(.05*rng.NormFloat64())
+		}
+		var ms []data.Measurement
+		for _, k := range []int{1, 2, 4, 8, 16} {
+			for _, b := range []float64{8, 16, 32, 64} {
+				for range repeats {
+					c := data.Config{Job: "j", GPUType: "a100", Workers: k, Nodes: (k + 7) / 8, LocalBatch: b}
+					ms = append(ms, data.Measurement{Config: c, StepTime: run(c), Status: data.OK})
+				}
+			}
+		}
+		m, err := Fit(context.Background(), ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside, n := 0, 0
+		for _, r := range ms {
+			p, err := m.Predict(r.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				n++
+				if v := run(r.Config); p.StepTime.Lo <= v && v <= p.StepTime.Hi {
+					inside++
+				}
+			}
+		}
+		if share := float64(inside) / float64(n); share < .8 {
+			t.Errorf("%d repeats: %.0f %% of new runs lie inside their 90 %% intervals", repeats, 100*share)
+		}
+	}
+}
+
+// A largest size that was measured again and again is what it is.
+func TestRepeatedLargestSize(t *testing.T) {
+	var ms []data.Measurement
+	for k, times := range map[int][]float64{1: {.2}, 2: {.23}, 4: {.23}, 8: {.23}, 16: {.26}, 32: {.26}, 64: {.416, .411, .412, .413}} {
+		for _, s := range times {
+			ms = append(ms, data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: k, Nodes: (k + 7) / 8, LocalBatch: 32}, StepTime: s, Status: data.OK})
+		}
+	}
+	slices.SortFunc(ms, func(a, b data.Measurement) int { return a.Workers - b.Workers })
+	m, err := Fit(context.Background(), ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Predict(ms[len(ms)-1].Config)
+	if err != nil || math.Abs(p.StepTime.Mean/.413-1) > .1 || p.StepTime.Lo > .411 || p.StepTime.Hi < .416 {
+		t.Errorf("%+v, %v; measured four times as .41 s", p.StepTime, err)
+	}
+}
+
+// A knob far beyond what was measured gives a time, if a useless one.
+func TestFarKnob(t *testing.T) {
+	var ms []data.Measurement
+	for i, v := range []string{"1", "2", "4"} {
+		ms = append(ms, data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: 1 + i, LocalBatch: 8, Extra: map[string]string{"d": v}}, StepTime: .1 * float64(1+i), Status: data.OK})
+	}
+	m, err := Fit(context.Background(), ms, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{"1e100", "1e300", "1e-300"} {
+		p, err := m.Predict(data.Config{Workers: 4, LocalBatch: 8, Extra: map[string]string{"d": v}})
+		if e := p.StepTime; err != nil || !(e.Lo > 0 && e.Lo <= e.Mean && e.Mean <= e.Hi && e.Hi < 1e300) {
+			t.Errorf("%s: %+v, %v", v, e, err)
+		}
 	}
 }

@@ -43,7 +43,7 @@ func (g *group) nodeAt(h []float64) (n node, err error) {
 	if len(h) > 2 {
 		n.task = g.weighted(h[2:])
 	}
-	n.fresh = n.noise * math.Sqrt(sq(n.task.kernel.Noise)+n.task.runVariance(&row{}))
+	n.fresh = math.Sqrt(sq(n.noise*n.task.kernel.Noise) + n.task.pooled(n.noise))
 	n.lower, err = n.task.whiten(n.scale, n.noise)
 	return n, err
 }
