@@ -105,8 +105,8 @@ func TestImportTokens(t *testing.T) {
 func TestImportRuns(t *testing.T) {
 	im := data.Import{Given: map[string]string{"job": "a"}, Columns: map[string]string{"State": "status", "gradient_accumulation_steps": "micro_steps"}}
 	const head = "State,workers,local_batch,gradient_accumulation_steps,throughput\n"
-	ms, _, err := im.Read(strings.NewReader(head+"finished,4,2,8,128\ncrashed,4,2,8,128\ncrashed,4,2,8,\nkilled,4,2,8,\nOUT_OF_MEMORY,4,2,8,\nOUT_OF_ME+,4,2,8,\nCANCELLED by 1000,4,2,8,\nNODE_FAIL,4,2,8,\n"), "f")
-	want := []data.Status{data.OK, data.OK, data.Failed, data.Aborted, data.OOM, data.OOM, data.Aborted, data.Failed}
+	ms, _, err := im.Read(strings.NewReader(head+"finished,4,2,8,128\ncrashed,4,2,8,128\ncrashed,4,2,8,\nkilled,4,2,8,\nOUT_OF_MEMORY,4,2,8,\nOUT_OF_ME+,4,2,8,\nCANCELLED by 1000,4,2,8,\nNODE_FAIL,4,2,8,\nDEADLINE,4,2,8,\n"), "f")
+	want := []data.Status{data.OK, data.OK, data.Failed, data.Aborted, data.OOM, data.OOM, data.Aborted, data.Failed, data.Timeout}
 	if err != nil || len(ms) != len(want) {
 		t.Fatalf("%+v, %v", ms, err)
 	}

@@ -70,7 +70,7 @@ func (mr *measurementReader) status(r *Row) Status {
 	time := r.Cell(speed)
 	s := Status(strings.ToLower(name))
 	if ended := endedElsewhere(string(s)); ended != "" {
-		if s = ended; time != "" {
+		if s = ended; time != "" && s != Timeout {
 			s = OK // a step time was measured, however the run ended
 		}
 	}
@@ -108,7 +108,7 @@ func endedElsewhere(state string) Status {
 		{"finished", OK}, {"completed", OK}, {"running", Aborted}, {"crashed", Failed}, {"killed", Aborted}, {"cancelled", Aborted}, {"out_of_memory", OOM},
 		{"preempted", Aborted}, {"suspended", Aborted}, {"node_fail", Failed}, {"boot_fail", Failed}, {"deadline", Timeout}, {"pending", Queued},
 	} {
-		if state == s.name || isCut && strings.HasPrefix(s.name, state) {
+		if state == s.name || isCut && state != "" && strings.HasPrefix(s.name, state) {
 			return s.ended
 		}
 	}

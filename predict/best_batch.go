@@ -126,17 +126,15 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 		return p.chooseLayout(c)
 	}
 	if p.GlobalBatch > 0 {
-		if c.LocalBatch = p.GlobalBatch / float64(c.Workers); c.LocalBatch < 1 {
-			return c, data.Invalid("global_batch", p.GlobalBatch, fmt.Sprintf("at least a sample for each of %d workers", c.Workers))
-		}
-		return p.Accumulated(c), nil
+		c.LocalBatch = p.GlobalBatch / float64(c.Workers)
+		return p.divided(c)
 	}
 	l := p.limits(c)
 	if l.localMax == 0 || c.Mode == data.PSAsync {
 		return c, nil
 	}
 	if fixed, ok := p.fixedBatch(c); ok {
-		return p.Accumulated(fixed), nil
+		return p.divided(fixed)
 	}
 	measured, accumulated := p.Model.LocalBatches(c.GPUType, c.Mode)
 	l.accumulate = p.Accumulate || accumulated || float64(c.Workers)*l.localMax < l.initial
@@ -189,6 +187,19 @@ func (p *Predictor) plainer(c data.Config, batches []speed.Batch, goodput []floa
 		}
 	}
 	return chosen, nil
+}
+
+// divided accumulates a global batch that was divided among the workers. It fails if
+// that leaves a worker less than a sample, and less than was measured.
+func (p *Predictor) divided(c data.Config) (data.Config, error) {
+	least := 1.
+	if lo, _ := p.Model.BatchRange(c.GPUType, c.Mode); lo > 0 {
+		least = min(least, lo)
+	}
+	if c.LocalBatch < least*(1-1e-9) {
+		return c, data.Invalid("global_batch", math.Round(c.LocalBatch*float64(c.Workers)), fmt.Sprintf("at least a sample for each of %d workers", c.Workers))
+	}
+	return p.Accumulated(c), nil
 }
 
 // fixedBatch returns c with the measured global batch, if that was the same in

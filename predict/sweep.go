@@ -16,8 +16,9 @@ import (
 // workers fill nodes up to the widest measured.
 //
 // A local batch in base is kept (weak scaling); otherwise [Predictor.BestBatch]
-// chooses one for every number of workers. It fails with a *data.InputError if
-// workers is empty, and as BestBatch and [Predictor.AtAll] do.
+// chooses one for every number of workers, and numbers without one are left out. It
+// fails with a *data.InputError if workers is empty, as BestBatch does if none is
+// left, and as [Predictor.AtAll] does.
 func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	if len(workers) == 0 {
 		return nil, data.Invalid("workers", "none", "at least one number of workers")
@@ -27,21 +28,26 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	ks = slices.Compact(ks)
 	base.Placement, base.Nodes = nil, 0
 	cs := make([]data.Config, 0, len(ks))
+	var failed error
 	for _, k := range ks {
 		base.Workers = k
 		c := base
 		if base.LocalBatch <= 0 {
 			var err error
 			if c, err = p.chooseBatch(base); err != nil {
-				return nil, fmt.Errorf("%s: %w", english.Plural(k, "worker", ""), err)
+				failed = fmt.Errorf("%s: %w", english.Plural(k, "worker", ""), err)
+				continue
 			}
 		}
 		cs = append(cs, c)
 	}
+	if len(cs) == 0 {
+		return nil, failed
+	}
 	answers, err := p.AtAll(cs)
 	var row *RowError
 	if errors.As(err, &row) {
-		return nil, fmt.Errorf("%s: %w", english.Plural(ks[row.Row], "worker", ""), row.Err)
+		return nil, fmt.Errorf("%s: %w", english.Plural(cs[row.Row].Workers, "worker", ""), row.Err)
 	}
 	return answers, err
 }

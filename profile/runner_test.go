@@ -211,6 +211,7 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 		{prints{line(1, 2), line(2, 1)}, data.Timeout, .05, "no step for 50ms (after 2 steps); a step takes longer than trial.timeout"},
 		{prints{line(nan, nan), line(nan, nan)}, data.Timeout, 0, "no step for 50ms (after 0 steps)"},
 		{prints{line(1, .02), line(2, .01)}, data.Timeout, 0, "no step for 50ms (after 2 steps)"},
+		{prints{line(1, nan)}, data.Timeout, 0, "no step for 50ms (after 1 step)"},
 		{prints{died}, data.OOM, 0, died.OutOfMemory},
 		{prints{line(1, 2), died, line(2, 1)}, data.OOM, 0, died.OutOfMemory},
 		{prints{died, line(1, .02), line(2, .01), line(3, .01)}, data.Timeout, 0, "no step for 50ms (after 3 steps)"},

@@ -288,7 +288,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 			end.Error += printed // output in place of steps, added by the launcher
 		}
 		limit := r.Study.Trial.Timeout.Seconds()
-		if m.Observed() > 0 && reading.Steps < meter.FewestSteps && m.Shortest() >= limit/2 { // it makes steps, each longer than the timeout
+		if m.Observed() > 0 && reading.Steps < meter.FewestSteps && m.Shortest() >= limit/2 && !math.IsInf(m.Shortest(), 1) { // it makes steps, each longer than the timeout
 			end.StepTime = limit
 			end.Error += "; a step takes longer than trial.timeout"
 		}

@@ -254,6 +254,11 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	if err := a.printAnswers(all, f, out); err != nil {
 		return err
 	}
+	if n := len(configs) - len(all); n > 0 {
+		largest := slices.MaxFunc(configs, func(a, b data.Config) int { return a.Workers - b.Workers })
+		_, err := p.BestBatch(largest)
+		a.note("%s left out: of the largest, %d workers, %v", english.Plural(n, "configuration is", "configurations are"), largest.Workers, err)
+	}
 	for _, curve := range curves {
 		if i := predict.Knee(curve); i >= 0 && len(curve) > 2 {
 			a.note("%s", kneeLine(curve[i], i == len(curve)-1))

@@ -121,7 +121,7 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			bad.File, bad.Line = name, n
 			return what, parser, bad
 		}
-		if launch.SpeaksOfMemory(lines.Text()) {
+		if (!ok || !o.OfStep()) && launch.SpeaksOfMemory(lines.Text()) {
 			if !ok {
 				o, ok = launch.Unseen(), true
 			}
@@ -174,7 +174,7 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pat
 		if expr != "" {
 			want = fmt.Sprintf("--regex, perhaps '%s': check that it reads the right numbers", expr)
 		}
-		if m == (data.Metrics{}) && slices.ContainsFunc(strings.Split(string(head), "\n"), launch.SpeaksOfMemory) {
+		if m == (data.Metrics{}) && expr == "" && slices.ContainsFunc(strings.Split(string(head), "\n"), launch.SpeaksOfMemory) {
 			return "", launch.ParserFor(launch.Parser{}, c), nil
 		}
 		if m == (data.Metrics{}) {

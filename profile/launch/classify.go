@@ -14,8 +14,8 @@ import (
 // killed by signal 9, as the kernel does then. Memory in a static TLS block is of the
 // loader of libraries, however much there is of it, and quotas are of services.
 var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure(?: \d+)?|failed|allocation|exhausted|runtime|cgroup)[: '"]+out of memory|` +
-	`out of memory(?: error| while trying| allocating|: killed)|out of gpu memory|outofmemory(?:error|exception)|error_?out_?of_?(?:device_|host_)?memory|` +
-	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror\b|(?:cannot|can't) allocate memory(?:[^ ]| [^i]|$)|not enough memory: you tried|` +
+	`out of memory(?: error| while trying| allocating|: killed)|out of gpu memory|outofmemory(?:error|exception)(?: *[:('"]|\s*$)|error_?out_?of_?(?:device_|host_)?memory|` +
+	`resource_?exhausted|alloc_failed|std::bad_alloc|\bmemoryerror(?: *[:('"]|\s*$)|(?:cannot|can't) allocate memory(?:[^ ]| [^i]|$)|not enough memory: you tried|` +
 	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
 	`signal 9 \(|signals\.sigkill:|signal sigkill\b|exitcode *: -9\b|return code = -9\b|by signal: killed`)
 

@@ -1,6 +1,11 @@
 package launch
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"knee/data"
+)
 
 // Messages as the programs print them.
 func TestSpeaksOfMemory(t *testing.T) {
@@ -53,6 +58,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 	for _, line := range []string{
 		"Set PYTORCH_CUDA_ALLOC_CONF to avoid running out of memory",
 		"WARNING: if this runs out of memory, use a smaller batch",
+		"INFO handler for torch.OutOfMemoryError removed",
 		"[INFO] Tip: if you hit CUDA out of memory errors, lower --micro-batch-size",
 		"google.api_core.exceptions.ResourceExhausted: 429 Quota exceeded for quota metric 'Requests'",
 		"[launch.py:316:sigkill_handler] Killing subprocess 1234",
@@ -66,5 +72,18 @@ func TestSpeaksOfMemory(t *testing.T) {
 		if SpeaksOfMemory(line) {
 			t.Errorf("taken for out of memory: %s", line)
 		}
+	}
+}
+
+// The launcher passes the first such line on, with what else it says, so that a trial
+// whose other ranks hang is known as out of memory.
+func TestOutOfMemoryIsObserved(t *testing.T) {
+	trial := Trial{Config: data.Config{Workers: 2}}
+	p := output{heard: newHeard(Parser{}, trial, nil), name: "worker 1", rank: 1}
+	for _, line := range []string{"hello", `knee: {"step":1,"step_time_s":0.5}`, "torch.OutOfMemoryError: CUDA out of memory.", "torch.OutOfMemoryError: CUDA out of memory. Again."} {
+		p.line(time.Now(), line)
+	}
+	if n := len(p.kept); n != 2 || p.kept[1].OutOfMemory != "torch.OutOfMemoryError: CUDA out of memory." || p.kept[1].Rank != 1 || p.kept[1].OfStep() {
+		t.Errorf("observed %+v", p.kept)
 	}
 }

@@ -14,6 +14,8 @@ type clock struct {
 	step    float64   // the last that was counted; NaN before the first
 	at      time.Time // its time stamp
 	most    float64   // steps of a line so far
+	rises   int       // lines that were counted
+	lagged  bool      // a line was of a step that was counted before
 }
 
 // step is what a line says of the step that it ends.
@@ -29,12 +31,10 @@ func newClock(samples float64, sole bool) *clock {
 }
 
 // fewestToRestart is the least counter value of unknown ranks after which a step
-// below half of it starts a new epoch, and is not the line of a lagging rank.
+// below half of it starts a new epoch, and is not the line of a lagging rank; and the
+// number of lines after which no rank lags, if the counter only rose: then one that
+// falls continues from a checkpoint.
 const fewestToRestart = 8
-
-// farthestBehind is how many lines a lagging rank may be behind: a counter that falls
-// further continues from a checkpoint.
-const farthestBehind = 3
 
 // farthest is how many times further than ever before the counter may move for a line
 // to stand for all these steps: beyond, it has jumped, as where a run is resumed.
@@ -57,12 +57,14 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	}
 	steps := o.Step - c.step
 	elapsed := o.At.Sub(c.at).Seconds()
-	fell := c.step - o.Step
-	restarted := fell > 0 && (c.sole || c.step >= fewestToRestart && (o.Step < c.step/2 || c.most > 0 && fell > farthestBehind*c.most))
+	lags := c.lagged || c.rises < fewestToRestart
+	restarted := o.Step < c.step && (c.sole || !lags || c.step >= fewestToRestart && o.Step < c.step/2)
 	together := !(s.seconds > 0) && elapsed == 0 && steps > 0 // of lines with one time stamp, the first counts
 	if steps <= 0 && !restarted || together {
+		c.lagged = c.lagged || steps <= 0
 		return step{}, false
 	}
+	c.rises++
 	c.step, c.at = o.Step, o.At
 	if s.count = math.Max(steps, 1); c.most > 0 && steps > farthest*c.most {
 		s.count = 1

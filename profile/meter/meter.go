@@ -25,7 +25,7 @@ type Meter struct {
 	peak        float64   // bytes, largest reported peak of any rank; 0 if none
 	device      float64   // bytes of its device; 0 if not known
 	outOfMemory string    // the last line that says so
-	until       int       // observations after which the trial has gone on regardless
+	survived    int       // steps of the metered rank since that line
 }
 
 // Reading is the result of a Meter so far. Times are in seconds.
@@ -59,7 +59,7 @@ func New(s data.TrialSettings, rank int, c data.Config) *Meter {
 func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.peak, m.device = max(m.peak, o.PeakMemory), max(m.device, o.DeviceMemory)
 	if o.OutOfMemory != "" {
-		m.outOfMemory, m.until = o.OutOfMemory, m.seen+m.config.Workers
+		m.outOfMemory, m.survived = o.OutOfMemory, 0
 	}
 	if o.OfStep() {
 		if m.seen++; m.seen == 1 {
@@ -79,6 +79,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	if !timed {
 		return false
 	}
+	m.survived++
 	m.series.add(o.At, one)
 	m.last = o.At
 	return m.enough()
@@ -115,10 +116,10 @@ func (m *Meter) looked() float64 {
 	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
 }
 
-// OutOfMemory returns the line that says that memory ran out, after which no rank
-// made more than a step; empty without one.
+// OutOfMemory returns the last line that says that memory ran out; empty without one,
+// or if the trial went on: the metered rank ended more than one step after it.
 func (m *Meter) OutOfMemory() string {
-	if m.seen > m.until {
+	if m.survived > 1 {
 		return ""
 	}
 	return m.outOfMemory
