@@ -115,7 +115,7 @@ func (c Condition) Answers() ([]predict.Answer, error) {
 			workers = predict.LayoutSizes(p.Model.Layouts(c.Base.GPUType))
 		}
 	}
-	if !c.Layout && c.GlobalBatch == 0 {
+	if !c.Layout && c.GlobalBatch == 0 { // of the best batches without one
 		return predict.Sweep(p, c.Base, workers)
 	}
 	var out []predict.Answer

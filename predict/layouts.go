@@ -185,9 +185,7 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture, widest int) []data.Config {
 	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
 	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })
-	for p := range divisors(a.Layers) {
-		stages[p] = stages[p] || q.Workers%p == 0
-	}
+	maps.Copy(stages, divisors(a.Layers))
 	micros, largest := map[float64]bool{}, 1.
 	for _, m := range measured {
 		tensors[max(m.TP, 1)], stages[max(m.PP, 1)], contexts[max(m.CP, 1)], experts[max(m.EP, 1)] = true, true, true, true
@@ -284,8 +282,8 @@ func doublings(n int) map[int]bool {
 
 // UnmeasuredLayouts predicts the layouts of a model on a GPU type without
 // measurements, in descending order of P(fits) / expected step time. Times are
-// in an arbitrary unit. Context is divided only where no layout is likely to fit
-// without. It fails with a *data.InputError if no candidate divides the batch.
+// in an arbitrary unit. Context is divided only where without it no layout fits with
+// a probability of a half. It fails with a *data.InputError if no candidate divides the batch.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) ([]LayoutAnswer, error) {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}
@@ -298,17 +296,14 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 	}
 	parts := speed.ExpectedParts(gpuType, a)
 	var all []LayoutAnswer
-	for _, widest := range []int{1, workers} {
-		likely := false
-		all = nil
-		for _, c := range q.candidates(like, combinations, a, widest) {
-			needs, l := m.Predict(c), parts(c)
-			all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
-			likely = likely || needs.Fits >= .5
-		}
-		if likely {
-			break
-		}
+	likely := false
+	for _, c := range q.candidates(like, combinations, a, workers) {
+		needs, l := m.Predict(c), parts(c)
+		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
+		likely = likely || c.CP <= 1 && needs.Fits >= .5
+	}
+	if likely {
+		all = slices.DeleteFunc(all, func(l LayoutAnswer) bool { return l.Config.CP > 1 })
 	}
 	if all == nil {
 		return nil, q.indivisible()

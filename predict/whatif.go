@@ -58,7 +58,7 @@ func WhatIf(m, changed *fit.Model, answers []Answer) ([]Changed, error) {
 			return nil, err
 		}
 		t := then.StepTime
-		t.Mean = min(max(a.StepTime.Mean/faster.Mean, t.Lo), t.Hi) // so that the three agree
+		t.Mean = min(max(a.StepTime.Mean/faster.Mean, t.Lo), t.Hi) // the same ratio, where its interval allows
 		all[i] = Changed{a.Config, a.StepTime, t, faster, a.Extrapolated}
 	}
 	return all, nil

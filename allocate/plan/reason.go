@@ -193,7 +193,7 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	}
 	if m, ok := o.(modelled); ok && len(types) > 0 {
 		if lo, _ := m.Model.BatchRange(types[0], m.Modes(types[0])[0]); lo == 0 {
-			return "has a model without a batch, so that nobody knows which of its sizes is fastest; add a column local_batch or global_batch to its measurements"
+			return "has a model without a batch: a step of more workers may do more work, so that speeds cannot be compared; add a column local_batch or global_batch to its measurements"
 		}
 	}
 	return fmt.Sprintf("has room for %s on %s, but none of its sizes or modes is left to choose from; check workers, modes, ps and the sizes allowed",

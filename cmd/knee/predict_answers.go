@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -264,7 +265,7 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	if err != nil {
 		return err
 	}
-	var none *predict.NoLayoutError // unless a layout that is listed may fit
+	mayFit, unfit := false, ""
 	t := newTable("workers,layout," + columns + ",memory,fits,bubble,communication,loses by")
 	var rows []layoutRow
 	for _, k := range workers {
@@ -272,12 +273,11 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 		if all, err = layouts(k); err != nil && len(workers) > 1 {
 			a.note("%s: %v", english.Plural(k, "worker", ""), err)
 		}
-		if len(all) > 0 && len(rows) == 0 {
-			none = &predict.NoLayoutError{Tried: len(all), Nearest: all[0].Answer}
-		}
 		for _, l := range all[:min(f.top, len(all))] {
-			if fits := l.Fits(); fits == nil || *fits >= .005 { // printed as 0.01
-				none = nil
+			const shown = .005 // as 0.01
+			fits := l.Fits()
+			if mayFit = mayFit || fits == nil || *fits >= shown; !mayFit {
+				unfit = fmt.Sprintf("%s, %s", l.Config, l.Unfit())
 			}
 			bubble, communication := l.Shares()
 			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
@@ -292,10 +292,10 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	if len(rows) == 0 {
 		return err
 	}
-	if err := out.print(a.stdout, rows, t); err != nil || none == nil {
+	if err := out.print(a.stdout, rows, t); err != nil || mayFit {
 		return err
 	}
-	return none
+	return exitError{errors.New("none of these layouts fits in memory: " + unfit), exitInfeasible}
 }
 
 func layoutWords(c data.Config) string {

@@ -42,7 +42,9 @@ func (c choice) at() predict.Answer { return c.curve[c.knee] }
 func choose(conditions []plots.Condition) ([]choice, error) {
 	var all []choice
 	for _, c := range conditions {
-		curve, err := bestBatches(c)
+		best := c
+		best.Base.LocalBatch, best.GlobalBatch = 0, 0
+		curve, err := best.Answers()
 		if err != nil {
 			return nil, err
 		}
@@ -54,28 +56,6 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(b.at().Rate(), a.at().Rate()) })
 	return all, nil
-}
-
-// bestBatches predicts a condition with the best batch for each number of workers;
-// those with too few or too many for any batch are left out.
-func bestBatches(c plots.Condition) (curve []predict.Answer, err error) {
-	if c.Layout {
-		return c.Answers()
-	}
-	workers, _ := predict.Sizes(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
-	var failed error
-	at := c.Base
-	for _, at.Workers = range workers {
-		if a, err := c.Predictor.BestBatch(at); err == nil {
-			curve = append(curve, a)
-		} else {
-			failed = err
-		}
-	}
-	if curve == nil {
-		return nil, failed
-	}
-	return curve, nil
 }
 
 // kneeOf finds the knee of a curve within the measured range, or of all of it
@@ -95,8 +75,8 @@ func kneeOf(c plots.Condition, curve []predict.Answer) choice {
 	return found
 }
 
-// batchless reports whether only steps per second are known, of which nobody knows
-// whether more workers make each worth more.
+// batchless reports whether only steps per second are known: a step of more workers
+// may do more work, so that speeds cannot be compared.
 func (c choice) batchless() bool { return !(c.curve[0].Goodput.Mean > 0) }
 
 // workers names the knee, its efficiency relative to linear scaling, and the gain that

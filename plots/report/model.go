@@ -69,10 +69,11 @@ func (s *Section) curves(choices []choice) {
 	spec.Title = "How far does it scale?"
 	for i := range spec.Series {
 		spec.Series[i].Knee = nil
-		for _, at := range spec.Series[i].Curve {
-			if i == 0 && at.X == float64(choices[i].at().Config.Workers) {
-				spec.Series[i].Knee = &plots.Knee{X: at.X, Y: at.Mean, Note: "the answer above"}
-			}
+	}
+	if err == nil {
+		first := &spec.Series[0]
+		if i := slices.IndexFunc(first.Curve, func(b plots.Band) bool { return b.X == float64(choices[0].at().Config.Workers) }); i >= 0 {
+			first.Knee = &plots.Knee{X: first.Curve[i].X, Y: first.Curve[i].Mean, Note: "the answer above"}
 		}
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure(
 var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
 	"oom", "OOM", "ignal 9", "SIGKILL", " -9", "by signal"}
 
-// noFailure matches what comes before such words in advice, and errors of services.
+// noFailure matches words of advice before such a message, and quotas of services.
 var noFailure = regexp.MustCompile(`(?i)\b(?:if|avoids?|prevents?|quota)\b`)
 
 // SpeaksOfMemory reports whether a line of output says that memory ran out.
