@@ -34,7 +34,12 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		}
 	}
 	left := left{placer.Free(), tally}
-	out.Prices = p.prices(best)
+	unit := p.unit(placed)
+	for i := range best.Worth {
+		w := &best.Worth[i]
+		w.Value, w.Cost, w.Surplus = w.Value*unit, w.Cost*unit, w.Surplus*unit
+	}
+	out.Prices = p.prices(out, best, unit)
 	names := map[string]string{} // of the scheduler, by GPU type
 	for _, t := range p.Cluster.GPUTypes() {
 		names[t] = p.Cluster.GPUName(t)
@@ -69,12 +74,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 
 // value sets the value of a plan and the upper bound of all plans.
 func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Placed) {
-	var subjects []objective.Subject
-	for i := range p.subjects {
-		if _, fixed := p.occupants[i]; !fixed {
-			subjects = append(subjects, p.subjects[i])
-		}
-	}
+	subjects := p.free()
 	report := func(sum float64) float64 { return finite(p.objective.Report(sum, subjects)) }
 	total := p.total(placed)
 	atLeast := func(bound float64) float64 { // without the rounding of sums in another order
@@ -89,6 +89,16 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 		bound = out.RunningBound
 	}
 	out.Gap = math.Max(0, (bound-out.Value)/math.Max(math.Abs(bound), 1e-12))
+}
+
+// free returns the subjects of the objective that are planned.
+func (p *prepared) free() (all []objective.Subject) {
+	for i := range p.subjects {
+		if _, fixed := p.occupants[i]; !fixed {
+			all = append(all, p.subjects[i])
+		}
+	}
+	return all
 }
 
 // left is what a plan leaves.
@@ -190,40 +200,46 @@ func finite(x float64) float64 {
 	return x
 }
 
+// unit is the derivative of the plan's value by the sum over jobs that is maximised.
+func (p *prepared) unit(placed []place.Placed) float64 {
+	total, subjects := p.total(placed), p.free()
+	h := 1e-6 * (1 + math.Abs(total))
+	return (p.objective.Report(total+h, subjects) - p.objective.Report(total, subjects)) / h
+}
+
 // prices are the shadow prices of GPU types; with Problem.Resolve also the change of
 // value with one GPU more and one less, which agrees up to the gap.
-func (p *prepared) prices(best solve.Solution) []data.GPUPrice {
-	var out []data.GPUPrice
+func (p *prepared) prices(out *data.Plan, best solve.Solution, unit float64) (all []data.GPUPrice) {
 	for _, t := range p.state.Cluster.GPUTypes() {
 		price, known := best.Prices[t]
 		if !known {
 			continue
 		}
-		x := data.GPUPrice{GPUType: t, PerGPU: price}
+		x := data.GPUPrice{GPUType: t, PerGPU: finite(price * unit)}
 		if p.Resolve {
-			x.OneMore, x.OneLess = p.resolved(best, t, 1), p.resolved(best, t, -1)
+			x.OneMore, x.OneLess = p.resolved(out.Value, t, 1), p.resolved(out.Value, t, -1)
 		}
-		out = append(out, x)
+		all = append(all, x)
 	}
-	return out
+	return all
 }
 
-// resolved solves again with one GPU of a type more (1) or less (−1) and returns the
-// change of value, nil if that cannot be solved.
-func (p *prepared) resolved(best solve.Solution, gpuType string, by int) *float64 {
-	s := p.state
-	nodes := slices.Clone(s.Cluster.Nodes)
-	at := slices.IndexFunc(nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
+// resolved plans again with one GPU of a type more (1) or less (−1) and returns the
+// change of value, nil if that cannot be planned.
+func (p *prepared) resolved(value float64, gpuType string, by int) *float64 {
+	pr, cluster := p.Problem, *p.Cluster
+	cluster.Nodes = slices.Clone(cluster.Nodes)
+	at := slices.IndexFunc(cluster.Nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
 	if at < 0 {
 		return nil
 	}
-	nodes[at].GPUs += by
-	s.Cluster = &data.Cluster{Nodes: nodes}
-	again, err := solve.Maximise(s)
+	cluster.Nodes[at].GPUs += by
+	pr.Cluster, pr.Resolve, pr.FairSlots = &cluster, false, cmp.Or(pr.FairSlots, p.Cluster.Slots())
+	again, err := solveWith(pr, p.oracles, nil)
 	if err != nil {
 		return nil
 	}
-	change := float64(by) * (again.Value - best.Value)
+	change := float64(by) * (again.Value - value)
 	return &change
 }
 

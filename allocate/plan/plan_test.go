@@ -390,3 +390,25 @@ func TestNodesOfDifferentPrices(t *testing.T) {
 		}
 	}
 }
+
+// What one GPU more adds is the difference between two plans, also where it is the one
+// that lets a job in, and in the unit of the value, whatever the objective.
+func TestOneMoreGPU(t *testing.T) {
+	jobs, oracles := []data.Job{named("big", 4, 4), named("small", 1, 1)}, []oracle{t4(.9, 1e6), t4(.9, 1e5)}
+	for _, objective := range []string{"jct", "saved-time", "goodput", "fairness"} {
+		of := func(gpus int, resolve bool) *data.Plan {
+			plan, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, gpus)...), Jobs: jobs, Objective: objective, Resolve: resolve, FairSlots: 4}, oracles, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return plan
+		}
+		now, more := of(4, true), of(5, false)
+		if len(now.Prices) != 1 || now.Prices[0].OneMore == nil {
+			t.Fatalf("%s: prices %+v", objective, now.Prices)
+		}
+		if got, want := *now.Prices[0].OneMore, more.Value-now.Value; !(want > 0) || math.Abs(got/want-1) > 1e-9 {
+			t.Errorf("%s: one more GPU adds %g, the plans differ by %g", objective, got, want)
+		}
+	}
+}
