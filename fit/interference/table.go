@@ -2,6 +2,7 @@ package interference
 
 import (
 	"encoding/csv"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -22,7 +23,7 @@ func Load(path string) (rows []Row, warnings []string, err error) {
 // the other as share (of the speed alone), or step_time_s and
 // alone_step_time_s, or steps_per_s and alone_steps_per_s. A share or speed of
 // 0 means that the two do not fit on the GPU. name is the file name in errors;
-// warnings name unknown columns.
+// warnings name unknown columns, and a job that is faster beside another than alone.
 func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
 	t, err := data.NewTable(r, name)
 	if err != nil {
@@ -33,18 +34,24 @@ func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
 			return nil, nil, t.Missing(c, "application, beside and gpu_type")
 		}
 	}
-	seen := map[Row]bool{}
+	seen, faster := map[Row]bool{}, ""
 	err = t.Each(func(row *data.Row) error {
 		r := Row{Job: row.Text("application"), Beside: row.Text("beside"), GPUType: row.Text("gpu_type"), Workers: row.Whole("workers", 1)}
 		if seen[r] {
 			row.Bad("beside", "each pair once on a GPU type")
 		}
 		seen[r] = true
-		r.Share = share(row)
+		const scatter = 1.1 // of two measurements
+		if r.Share = share(row); r.Share > scatter && faster == "" {
+			faster = fmt.Sprintf("%s: %s runs at %.3g times its speed alone beside %s: are the times beside and alone exchanged?", row.Source(), r.Job, r.Share, r.Beside)
+		}
 		rows = append(rows, r)
 		return nil
 	})
-	return rows, t.Unknown(columns), err
+	if warnings = t.Unknown(columns); faster != "" {
+		warnings = append(warnings, faster)
+	}
+	return rows, warnings, err
 }
 
 // share returns the speed beside the other over the speed alone.

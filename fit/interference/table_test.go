@@ -53,3 +53,14 @@ func TestTable(t *testing.T) {
 		t.Errorf("%v, %v of\n%s", got, err, b.String())
 	}
 }
+
+// A job that is faster beside another than alone is warned of.
+func TestExchangedTimes(t *testing.T) {
+	const head = "application,beside,gpu_type,step_time_s,alone_step_time_s\n"
+	for row, want := range map[string]string{"a,b,v100,.1,.2\n": "f:2: a runs at 2 times its speed alone beside b", "a,b,v100,.2,.1\n": ""} {
+		_, warnings, err := Read(strings.NewReader(head+row), "f")
+		if got := strings.Join(warnings, "; "); err != nil || (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, %v; want %q", row, got, err, want)
+		}
+	}
+}
