@@ -112,7 +112,7 @@ func Gains(m *fit.Model) ([]Gain, error) {
 
 // GainFor returns what to measure to know the speed of one configuration: that
 // itself, or what [Gains] considers, whichever narrows its prediction most per
-// worker. It returns nil if no measurement narrows it by a fiftieth, and fails
+// worker. It returns nil if no measurement narrows it by a fiftieth, or visibly, and fails
 // for a configuration that the model cannot predict.
 func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	c, err := m.Resolve(c)
@@ -121,7 +121,7 @@ func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	}
 	_, next := nextOf(m, c.GPUType, c.Mode)
 	gains, err := gainsFrom(m, append(next, c), []data.Config{c})
-	if len(gains) == 0 {
+	if len(gains) == 0 || within(gains[0].Before) == within(gains[0].After) {
 		return nil, err
 	}
 	return &gains[0], nil

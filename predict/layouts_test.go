@@ -97,6 +97,41 @@ func TestBestBatchChoosesALayout(t *testing.T) {
 	}
 }
 
+// Layouts are chosen among what was measured too: degrees of context parallelism, and
+// up to twice as many; micro-batches that are no powers of two; not tensor parallelism
+// that does not divide the heads, unless it was measured.
+func TestMeasuredLayoutsAreCandidates(t *testing.T) {
+	var ms []data.Measurement
+	for _, l := range []struct {
+		tp, cp int
+		batch  float64
+	}{{1, 1, 6}, {1, 2, 6}, {2, 1, 3}, {2, 2, 6}, {2, 1, 12}} {
+		c := data.Config{Job: "gpt", GPUType: "a100", Workers: 8, Nodes: 1, LocalBatch: l.batch, Layout: data.Layout{TP: l.tp, CP: l.cp, Sharding: "zero1"}}
+		c.AccumSteps = 96/(c.Replicas()*int(l.batch)) - 1
+		a := data.Architecture{Layers: 12, Hidden: 768, Heads: 12, SeqLen: 1024, Vocab: 50257}
+		ms = append(ms, data.Measurement{Config: c, StepTime: 1 + .1*float64(l.tp) + .1*float64(l.cp), Status: data.OK})
+		ms[len(ms)-1].Architecture = a
+	}
+	m, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := (&predict.Predictor{Model: m}).Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 8, GlobalBatch: 96})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tps, cps, micros []int
+	for _, l := range all {
+		tps, cps, micros = append(tps, max(l.Config.TP, 1)), append(cps, max(l.Config.CP, 1)), append(micros, int(l.Config.LocalBatch))
+	}
+	for name, of := range map[string]struct{ got, want []int }{"tp": {tps, []int{1, 2, 4}}, "cp": {cps, []int{1, 2, 4}}, "micro-batch": {micros, []int{1, 2, 3, 4, 6, 8, 12, 16}}} {
+		slices.Sort(of.got)
+		if got := slices.Compact(of.got); !slices.Equal(got, of.want) {
+			t.Errorf("%s of %v, want %v", name, got, of.want)
+		}
+	}
+}
+
 func TestNoLayoutFits(t *testing.T) {
 	p := &predict.Predictor{Model: gptModel(t)}
 	_, err := p.Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 1, GlobalBatch: 64})
