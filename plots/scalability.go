@@ -99,8 +99,9 @@ func reference(s Series) (x, y float64, ok bool) {
 // ScalabilityOf predicts a curve for every condition, with its knee and the
 // measurements that lie on it. Curves are named by what they differ in; what they
 // share is the subtitle. Goodput has no measured points. If a condition has no
-// batch, the quantity is Speed, of which neither knee nor linear scaling is known. It fails for Goodput of a model without gradient
-// statistics, which does not know it.
+// batch, the quantity is Speed, of which neither knee nor linear scaling is known.
+// It fails for Goodput of a model without gradient statistics, which does not know
+// it.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {

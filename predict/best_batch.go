@@ -96,7 +96,8 @@ func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 // measured, or needed for the initial batch.
 //
 // Local batches stay within the measured range, as larger ones may not fit in
-// memory, and are halved until they fit with [LeastFits]. The global batch ranges from the initial one to Batch.Max; without
+// memory, and are halved until they fit with [LeastFits]. The global batch ranges
+// from the initial one to Batch.Max; without
 // Batch.Max, to the largest local batch on every worker without accumulation.
 // An unknown initial batch is taken as the smallest local batch on every
 // worker. If no batch is known, or in ps-async, where an update sees one

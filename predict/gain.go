@@ -112,8 +112,9 @@ func Gains(m *fit.Model) ([]Gain, error) {
 
 // GainFor returns what to measure to know the speed of one configuration: that
 // itself, or what [Gains] considers, whichever narrows its prediction most per
-// worker. It returns nil if no measurement narrows it by a fiftieth, or visibly, and fails
-// for a configuration that the model cannot predict.
+// worker. It returns nil if no measurement narrows it by a fiftieth, or by so little
+// that the interval reads the same, and fails for a configuration that the model
+// cannot predict.
 func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	c, err := m.Resolve(c)
 	if err != nil {

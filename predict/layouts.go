@@ -178,10 +178,10 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 // candidates lists the layouts to choose from: degrees that are powers of two
 // or were measured; tensor parallelism by divisors of the attention heads, within a
 // node unless measured wider; stages also by divisors of the layers; context
-// parallelism up to twice the largest measured, at least widest; expert parallelism by divisors of the number of experts; micro-batches
-// that were measured or are powers of two up to twice the largest measured; and
-// combinations of sharding, recompute and offload: those given besides those
-// measured.
+// parallelism up to twice the largest measured, at least widest; expert parallelism
+// by divisors of the number of experts; micro-batches that were measured or are
+// powers of two up to twice the largest measured; and combinations of sharding,
+// recompute and offload: those given besides those measured.
 func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture, widest int) []data.Config {
 	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
 	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })

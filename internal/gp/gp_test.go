@@ -63,6 +63,29 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
+// Scale and noise are parts of the matrix.
+func TestFactorizeNoisy(t *testing.T) {
+	k := covariance(4)
+	noise := []float64{.1, .2, .3, .4}
+	sum := mat.NewSymDense(4, nil)
+	sum.ScaleSym(2, k)
+	for i, v := range noise {
+		sum.SetSym(i, i, sum.At(i, i)+v)
+	}
+	want, err := Factorize(sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := FactorizeNoisy(k, 2, noise)
+	if err != nil || !mat.EqualApprox(got.lower, want.lower, 1e-12) {
+		t.Errorf("%v, %v; want %v", mat.Formatted(got.lower), err, mat.Formatted(want.lower))
+	}
+	// Noise alone, which rounding makes no better, is factorised with jitter.
+	if _, err := FactorizeNoisy(mat.NewSymDense(2, []float64{1, 1, 1, 1}), 1e-30, []float64{0, 1}); err != nil {
+		t.Error(err)
+	}
+}
+
 // Solving inverts the matrix, and is whitening twice.
 func TestFactor(t *testing.T) {
 	const n = 5

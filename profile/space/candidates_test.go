@@ -22,6 +22,12 @@ func studyOf(knobs ...data.Knob) *data.Study {
 	return &data.Study{Job: "job", Space: knobs, Source: data.Source{File: "study.yaml"}}
 }
 
+// sized gives the model of a study a number of attention heads.
+func sized(s *data.Study, heads int) *data.Study {
+	s.Model.Heads = heads
+	return s
+}
+
 func TestCandidates(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -37,6 +43,8 @@ func TestCandidates(t *testing.T) {
 			[]string{"1 worker, allreduce, batch 24, accumulation 1", "3 workers, allreduce, batch 8, accumulation 1"}},
 		{"layouts that divide the workers", studyOf(knob("workers", "4", "6"), knob("tp", "1", "4"), knob("pp", "1", "2")),
 			[]string{"4 workers, allreduce", "4 workers, allreduce, pp 2", "4 workers, allreduce, tp 4", "6 workers, allreduce", "6 workers, allreduce, pp 2"}},
+		{"tensor parallelism that divides the heads", sized(studyOf(knob("workers", "4"), knob("tp", "1", "2", "4")), 6),
+			[]string{"4 workers, allreduce", "4 workers, allreduce, tp 2"}},
 		{"accumulation follows from both batches", studyOf(knob("workers", "4"), knob("tp", "1", "2"), knob("local_batch", "2", "8"), knob("global_batch", "16")),
 			[]string{"4 workers, allreduce, batch 2, accumulation 1", "4 workers, allreduce, batch 2, accumulation 3, tp 2", "4 workers, allreduce, batch 8, tp 2"}},
 		{"placement gives nodes and workers", studyOf(knob("placement", "4-2", "1"), knob("gpu_type", "a100")),
