@@ -108,6 +108,9 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); lo == 0 && f.localBatch+f.globalBatch > 0 {
 				a.warn("no measurement has a batch: the step times are those of whatever batch was measured, not of the one given, which only turns them into samples/s")
 			}
+			if lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); f.localBatch > 0 && f.localBatch < min(1, lo) {
+				a.warn(fmt.Sprintf("a worker gets %g samples of a step, which few programs can divide; the fewest measured are %g", f.localBatch, lo))
+			}
 			switch {
 			case f.whatIf != nil:
 				return a.whatIf(p, f, configs, out)

@@ -365,7 +365,7 @@ func (m *Model) LocalBatches(gpuType string, mode data.Mode) (sizes []float64, a
 		return nil, false
 	}
 	for i := range g.rows {
-		if c := &g.rows[i].Config; c.GPUType == gpuType {
+		if c := &g.rows[i].Config; c.GPUType == gpuType && g.rows[i].Status == data.OK {
 			sizes, accumulated = append(sizes, c.LocalBatch), accumulated || c.AccumSteps > 0
 		}
 	}
