@@ -47,7 +47,7 @@ release: ## archives for linux, darwin and windows with manual and completions, 
 	$(GO) run ./cmd/knee man dist/manual/man1 -q
 	@for shell in bash zsh fish powershell; do $(GO) run ./cmd/knee completion $$shell > dist/manual/completions/knee.$$shell || exit 1; done
 	@for p in $(PLATFORMS); do \
-		name=knee_$$(echo $$p | tr / _); mkdir dist/$$name && cp -r dist/manual/* LICENSE README.md CHANGELOG.md dist/$$name/ && \
+		name=knee_$$(echo $$p | tr / _); mkdir dist/$$name && cp -r dist/manual/* LICENSE README.md docs/changes.md dist/$$name/ && \
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -buildvcs=true -ldflags='-s -w' -o dist/$$name/ ./cmd/knee && \
 		tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go-w --mtime=@$$(git log -1 --format=%ct) -C dist -c $$name | gzip -n > dist/$$name.tar.gz && \
 		rm -r dist/$$name || exit 1; echo $$name; done

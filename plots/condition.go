@@ -17,8 +17,9 @@ import (
 type Condition struct {
 	Predictor *predict.Predictor
 	Base      data.Config // its workers are ignored
-	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the
-	// local batch of Base (weak scaling).
+	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the local
+	// batch of Base (weak scaling), or takes the best for every number of workers if
+	// that is 0 too.
 	GlobalBatch float64
 	Workers     []int // ascending; nil: up to twice the most measured
 	Layout      bool  // each number of workers gets its fastest layout that fits
@@ -115,7 +116,7 @@ func (c Condition) Answers() ([]predict.Answer, error) {
 			workers = predict.LayoutSizes(p.Model.Layouts(c.Base.GPUType))
 		}
 	}
-	if !c.Layout && c.GlobalBatch == 0 { // of the best batches without one
+	if !c.Layout && c.GlobalBatch == 0 {
 		return predict.Sweep(p, c.Base, workers)
 	}
 	var out []predict.Answer

@@ -97,10 +97,9 @@ func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 //
 // Local batches stay within the measured range, as larger ones may not fit in
 // memory, and are halved until they fit with [LeastFits]. The global batch ranges
-// from the initial one to Batch.Max; without
-// Batch.Max, to the largest local batch on every worker without accumulation.
-// An unknown initial batch is taken as the smallest local batch on every
-// worker. If no batch is known, or in ps-async, where an update sees one
+// from the initial one to Batch.Max; without Batch.Max, to the largest local batch
+// on every worker without accumulation. An unknown initial batch is taken as the
+// smallest local batch on every worker. If no batch is known, or in ps-async, where an update sees one
 // worker's batch, no batch is chosen: [Predictor.At] fills it in.
 //
 // If layouts were measured, c gets the layout with the largest goodput by
@@ -191,7 +190,7 @@ func (p *Predictor) plainer(c data.Config, batches []speed.Batch, goodput []floa
 }
 
 // divided accumulates a global batch that was divided among the workers. It fails if
-// that leaves a worker less than a sample, and less than was measured.
+// a worker gets less than a sample, unless as little was measured.
 func (p *Predictor) divided(c data.Config) (data.Config, error) {
 	least := 1.
 	if lo, _ := p.Model.BatchRange(c.GPUType, c.Mode); lo > 0 {

@@ -189,7 +189,7 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 	micros, largest := map[float64]bool{}, 1.
 	for _, m := range measured {
 		tensors[max(m.TP, 1)], stages[max(m.PP, 1)], contexts[max(m.CP, 1)], experts[max(m.EP, 1)] = true, true, true, true
-		if !m.MicroUnknown {
+		if !m.MicroUnknown && m.LocalBatch > 0 {
 			micros[m.LocalBatch], largest = true, math.Max(largest, m.LocalBatch)
 		}
 		if m.CP > 1 {
@@ -283,7 +283,8 @@ func doublings(n int) map[int]bool {
 // UnmeasuredLayouts predicts the layouts of a model on a GPU type without
 // measurements, in descending order of P(fits) / expected step time. Times are
 // in an arbitrary unit. Context is divided only where without it no layout fits with
-// a probability of a half. It fails with a *data.InputError if no candidate divides the batch.
+// a probability of a half. It fails with a *data.InputError if no candidate divides
+// the batch.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) ([]LayoutAnswer, error) {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}

@@ -105,10 +105,10 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if n := m.NoiseScale(); n == nil && f.localBatch+f.globalBatch == 0 {
 				a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
 			}
-			if lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); lo == 0 && f.localBatch+f.globalBatch > 0 {
+			switch lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); {
+			case lo == 0 && f.localBatch+f.globalBatch > 0:
 				a.warn("no measurement has a batch: the step times are those of whatever batch was measured, not of the one given, which only turns them into samples/s")
-			}
-			if lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); f.localBatch > 0 && f.localBatch < min(1, lo) {
+			case f.localBatch > 0 && f.localBatch < min(1, lo):
 				a.warn(fmt.Sprintf("a worker gets %g samples of a step, which few programs can divide; the fewest measured are %g", f.localBatch, lo))
 			}
 			switch {
@@ -257,10 +257,12 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 	if err := a.printAnswers(all, f, out); err != nil {
 		return err
 	}
-	if n := len(configs) - len(all); n > 0 {
-		largest := slices.MaxFunc(configs, func(a, b data.Config) int { return a.Workers - b.Workers })
-		_, err := p.BestBatch(largest)
-		a.note("%s left out: of the largest, %d workers, %v", english.Plural(n, "configuration is", "configurations are"), largest.Workers, err)
+	if len(all) < len(configs) && f.localBatch == 0 { // repeats, or sizes without a batch
+		for _, c := range configs {
+			if _, err := p.BestBatch(c); err != nil {
+				a.note("left out: %s: %v", english.Plural(c.Workers, "worker", ""), err)
+			}
+		}
 	}
 	for _, curve := range curves {
 		if i := predict.Knee(curve); i >= 0 && len(curve) > 2 {

@@ -62,7 +62,7 @@ func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, 
 			if err != nil { // a knob without a value, say
 				continue
 			}
-			share := shareAbove(draws, math.Log(b.StepTime))
+			share, _, _ := above(draws, math.Log(b.StepTime))
 			if share < least || measured[repeatKey(b)] {
 				left.add(b, draws)
 				continue
@@ -78,19 +78,14 @@ func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, 
 		}
 		counted.add(bounds[worst], ln)
 		r := row{Measurement: bounds[worst], runs: 1}
-		mean, variance := above(ln, math.Log(r.StepTime))
+		_, mean, variance := above(ln, math.Log(r.StepTime))
 		r.StepTime, r.SyncTime, r.inflated = math.Exp(mean), 0, variance
 		bounds = slices.Delete(bounds, worst, worst+1)
 		g.rows = append(slices.Clip(g.rows), r)
-		g.measure()
-		err := g.prepare()
-		if err == nil {
-			err = g.begin(ctx)
+		if err := g.refit(ctx); err != nil {
+			return err
 		}
-		if err == nil {
-			err = g.average(ctx, seed)
-		}
-		if err != nil {
+		if err := g.average(ctx, seed); err != nil {
 			return err
 		}
 	}
@@ -119,20 +114,11 @@ func (c *contradictions) add(b data.Measurement, ln []float64) {
 	}
 }
 
-// shareAbove returns the share of draws above a bound.
-func shareAbove(ln []float64, bound float64) float64 {
-	n := 0.
-	for _, v := range ln {
-		if v > bound {
-			n++
-		}
-	}
-	return n / float64(len(ln))
-}
-
-// above returns the mean and the variance of draws above a bound.
-func above(ln []float64, bound float64) (mean, variance float64) {
-	return stat.MeanVariance(slices.DeleteFunc(slices.Clone(ln), func(v float64) bool { return v <= bound }), nil)
+// above returns the share of draws above a bound, their mean and their variance.
+func above(ln []float64, bound float64) (share, mean, variance float64) {
+	kept := slices.DeleteFunc(slices.Clone(ln), func(v float64) bool { return v <= bound })
+	mean, variance = stat.MeanVariance(kept, nil)
+	return float64(len(kept)) / float64(len(ln)), mean, variance
 }
 
 // predictive returns draws of ln step time of a new run.

@@ -107,8 +107,8 @@ func TestWhichLowerBounds(t *testing.T) {
 	if len(got) != 2 || got[0].Workers != 16 || got[0].StepTime != 3 || got[1].Workers != 32 {
 		t.Errorf("bounds %+v; want 3 s of 16 workers and 4 s of 32", got)
 	}
-	mean, variance := above([]float64{-1, 0, 1, 2, 3}, .5)
-	if mean != 2 || variance != 1 {
-		t.Errorf("above .5: mean %g, variance %g; want 2 and 1", mean, variance)
+	share, mean, variance := above([]float64{-1, 0, 1, 2, 3}, .5)
+	if share != .6 || mean != 2 || variance != 1 {
+		t.Errorf("above .5: share %g, mean %g, variance %g; want .6, 2 and 1", share, mean, variance)
 	}
 }

@@ -359,6 +359,15 @@ func (g *group) fit(ctx context.Context, s Settings) error {
 	return nil
 }
 
+// refit finds the likeliest assumption again, with other rows.
+func (g *group) refit(ctx context.Context) error {
+	g.measure()
+	if err := g.prepare(); err != nil {
+		return err
+	}
+	return g.begin(ctx)
+}
+
 // settle finds the mode of the parameters, infers the sizes of process and
 // noise, and finds the mode again.
 func (g *group) settle(ctx context.Context) error {

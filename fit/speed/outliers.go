@@ -46,12 +46,7 @@ func (g *group) screen(ctx context.Context) error {
 		before := *g
 		g.rows = slices.Clone(g.rows)
 		g.rows[worst].inflated = leftOut
-		g.measure()
-		err := g.prepare()
-		if err == nil {
-			err = g.begin(ctx)
-		}
-		if err != nil {
+		if err := g.refit(ctx); err != nil {
 			return err
 		}
 		misses, sds, err := g.leaveOneOut()
