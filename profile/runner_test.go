@@ -198,8 +198,8 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 	line := func(step, seconds float64) launch.Observation {
 		return launch.Observation{Step: step, StepTime: seconds, SyncTime: nan, Throughput: nan, Loss: 1, GradSqr: nan, GradVar: nan}
 	}
-	died := launch.Unseen()
-	died.OutOfMemory = "torch.OutOfMemoryError: CUDA out of memory"
+	died := line(nan, nan)
+	died.Loss, died.OutOfMemory = nan, "torch.OutOfMemoryError: CUDA out of memory"
 	for _, tc := range []struct {
 		prints prints
 		status data.Status

@@ -121,12 +121,6 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			bad.File, bad.Line = name, n
 			return what, parser, bad
 		}
-		if (!ok || !o.OfStep()) && launch.SpeaksOfMemory(lines.Text()) {
-			if !ok {
-				o, ok = launch.Unseen(), true
-			}
-			o.OutOfMemory = lines.Text()
-		}
 		if ok {
 			o.At = at
 			take(o)

@@ -75,15 +75,15 @@ func TestSpeaksOfMemory(t *testing.T) {
 	}
 }
 
-// The launcher passes the first such line on, with what else it says, so that a trial
-// whose other ranks hang is known as out of memory.
+// The launcher passes such lines on, so that a trial whose other ranks hang is known as
+// out of memory.
 func TestOutOfMemoryIsObserved(t *testing.T) {
 	trial := Trial{Config: data.Config{Workers: 2}}
 	p := output{heard: newHeard(Parser{}, trial, nil), name: "worker 1", rank: 1}
 	for _, line := range []string{"hello", `knee: {"step":1,"step_time_s":0.5}`, "torch.OutOfMemoryError: CUDA out of memory.", "torch.OutOfMemoryError: CUDA out of memory. Again."} {
 		p.line(time.Now(), line)
 	}
-	if n := len(p.kept); n != 2 || p.kept[1].OutOfMemory != "torch.OutOfMemoryError: CUDA out of memory." || p.kept[1].Rank != 1 || p.kept[1].OfStep() {
+	if n := len(p.kept); n != 3 || p.kept[1].OutOfMemory != "torch.OutOfMemoryError: CUDA out of memory." || p.kept[1].Rank != 1 || p.kept[1].OfStep() {
 		t.Errorf("observed %+v", p.kept)
 	}
 }

@@ -110,10 +110,10 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 		}
 		text = parts[0]
 	}
-	o := Unseen()
+	o := unseen()
 	done, err := p.scan(&o, text)
 	if err == nil && !done {
-		o = Unseen()
+		o = unseen()
 		err = p.read(&o, text)
 	}
 	if err = cmp.Or(err, o.odd); err != nil {

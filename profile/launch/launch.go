@@ -71,8 +71,7 @@ func (o Observation) OfStep() bool {
 // UnknownRank is the rank of output that several ranks may share.
 const UnknownRank = -1
 
-// Unseen is an observation of nothing.
-func Unseen() Observation {
+func unseen() Observation {
 	nan := math.NaN()
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
 }

@@ -86,13 +86,8 @@ func (p *output) line(at time.Time, line string) {
 	h.mu.Unlock()
 	if !ok || !o.OfStep() {
 		p.last = line
-		if p.oom == "" && SpeaksOfMemory(line) {
+		if p.oom == "" && o.OutOfMemory != "" {
 			p.oom = line
-			if !ok {
-				o, ok = Unseen(), true
-				o.Rank = p.rank
-			}
-			o.OutOfMemory = oneLine(line)
 		}
 	}
 	if !ok {

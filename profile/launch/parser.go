@@ -21,10 +21,22 @@ type Parser struct {
 	memory  bool             // lines that report memory are read too
 }
 
-// Parse returns the observation in a line; ok is false for any other line. An
-// error means that the line is an observation that cannot be read; [Firsts]
-// excuses one. Colours are left out.
+// Parse returns the observation in a line, of a step, of memory or that memory ran
+// out; ok is false for any other line. An error means that the line is an observation
+// that cannot be read; [Firsts] excuses one. Colours are left out.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
+	if o, ok, err = p.reported(line); err != nil || ok && o.OfStep() || !SpeaksOfMemory(line) {
+		return o, ok, err
+	}
+	if !ok {
+		o = unseen()
+	}
+	o.OutOfMemory = oneLine(line)
+	return o, true, nil
+}
+
+// reported is Parse without lines that say that memory ran out.
+func (p Parser) reported(line string) (o Observation, ok bool, err error) {
 	if strings.IndexByte(line, 0x1b) >= 0 {
 		line = escapes.ReplaceAllString(line, "")
 	}
@@ -41,7 +53,7 @@ func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 		return o, ok, nil
 	}
 	if !ok {
-		o = Unseen()
+		o = unseen()
 	}
 	o.PeakMemory, o.DeviceMemory = max(o.PeakMemory, peak), max(o.DeviceMemory, device)
 	return o, true, nil

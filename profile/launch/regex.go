@@ -8,7 +8,7 @@ import (
 
 // match reads a line by the expressions, each for a kind of line.
 func (p Parser) match(line string) (Observation, bool, error) {
-	o, found := Unseen(), false
+	o, found := unseen(), false
 	for _, re := range p.kinds {
 		m := re.FindStringSubmatch(line)
 		if m == nil {

@@ -45,7 +45,7 @@ func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) er
 	}
 	at := time.Now()
 	for i := range replaySteps {
-		o := Unseen()
+		o := unseen()
 		o.Step = float64(i + 1)
 		o.StepTime = m.StepTime + math.Copysign(m.StepTimeSD, float64(i%2)-.5)
 		if m.SyncTime > 0 {
