@@ -196,10 +196,10 @@ func (s *sampled) noisy(g *group) []float64 {
 }
 
 // expected returns the mean step time over the draws, in seconds, without the
-// noise of a run.
+// noise of a run. Draws count as at most the longest step.
 func (s *sampled) expected() (mean float64) {
 	for d, ln := range s.ln {
-		mean += math.Exp(ln+s.variance[d]/2) / float64(len(s.ln))
+		mean += min(math.Exp(ln+s.variance[d]/2), maxTime) / float64(len(s.ln))
 	}
 	return mean
 }

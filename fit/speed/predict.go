@@ -215,8 +215,8 @@ func (q *question) prediction(s *sampled, a *answering) Prediction {
 	e, median := estimate(s.noisy(q.g))
 	if q.tiers > 0 { // independent of the draws: half-widths add in squares
 		sd := math.Sqrt(q.tiers) * distuv.UnitNormal.Quantile(.95)
-		e.Lo = median * math.Exp(-math.Hypot(math.Log(median/e.Lo), sd))
-		e.Hi = median * math.Exp(math.Hypot(math.Log(e.Hi/median), sd))
+		e.Lo = min(e.Mean, median*math.Exp(-math.Hypot(math.Log(median/e.Lo), sd)))
+		e.Hi = max(e.Mean, median*math.Exp(math.Hypot(math.Log(e.Hi/median), sd)))
 	}
 	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }

@@ -40,7 +40,7 @@ func TestFitNeverBreaks(t *testing.T) {
 		for _, k := range []int{1, 3, 64} {
 			p, err := m.Predict(data.Config{Workers: k, PS: 2, LocalBatch: 64})
 			e := p.StepTime
-			if err != nil || !(e.Lo > 0) || !(e.Lo <= e.Mean && e.Mean <= e.Hi) || math.IsInf(e.Hi, 0) {
+			if err != nil || !(e.Lo > 0) || !(e.Lo <= e.Mean && e.Mean <= e.Hi) || math.IsInf(e.Hi, 0) || !(p.Expected > 0) || math.IsInf(p.Expected, 0) {
 				t.Fatalf("%d workers: %+v, error %v", k, p, err)
 			}
 		}
