@@ -95,20 +95,28 @@ type displacement struct {
 	why  string
 }
 
-// yielding is the cluster with the nodes of opportunistic jobs after the others: of
-// equal nodes they are taken last.
+// yielding is the cluster with the nodes of opportunistic jobs after the others of
+// their GPU type: of equal nodes they are taken last.
 func yielding(pr Problem) *data.Cluster {
-	busy := map[string]int{} // 1 where one runs
+	busy := map[string]bool{} // nodes where one runs
 	for _, j := range pr.Jobs {
 		for _, s := range currentShares(j) {
-			if j.Opportunistic {
-				busy[s.Node] = 1
-			}
+			busy[s.Node] = busy[s.Node] || j.Opportunistic
 		}
 	}
 	c := *pr.Cluster
+	ofType := map[string][]data.Node{}
+	for _, last := range []bool{false, true} {
+		for _, n := range c.Nodes {
+			if busy[n.Name] == last {
+				ofType[n.GPUType] = append(ofType[n.GPUType], n)
+			}
+		}
+	}
 	c.Nodes = slices.Clone(c.Nodes)
-	slices.SortStableFunc(c.Nodes, func(a, b data.Node) int { return busy[a.Name] - busy[b.Name] })
+	for i, n := range c.Nodes {
+		c.Nodes[i], ofType[n.GPUType] = ofType[n.GPUType][0], ofType[n.GPUType][1:]
+	}
 	return &c
 }
 
