@@ -267,7 +267,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if err := aim(&s.Reference); err != nil {
 		return err
 	}
-	s.Fair = fairSpeed(s, options, share)
+	s.Fair = x.fairSpeed(s, share)
 	if kept != nil {
 		options = kept.options(kept.job, standing, ask)
 		if _, err := kept.smallest(); err != nil && len(options) == 0 {
@@ -301,25 +301,6 @@ func history(job data.Job, hysteresis float64) allocate.History {
 		h.Restarts, h.ByType = *cmp.Or(known.Restarts, new(int)), known.ByType
 	}
 	return h
-}
-
-// fairSpeed is the best goodput, samples/s, with at most share workers, or with the
-// fewest that the job can have.
-func fairSpeed(s objective.Subject, options []allocate.Option, share int) float64 {
-	if len(options) == 0 {
-		return 0
-	}
-	smallest := options[0].Use.GPUs
-	for n := range options {
-		smallest = min(smallest, options[n].Use.GPUs)
-	}
-	var best float64
-	for n := range options {
-		if options[n].Use.GPUs <= max(share, smallest) {
-			best = math.Max(best, s.Speed(options[n].Answer))
-		}
-	}
-	return best
 }
 
 // currentShares is where a job runs, nil if it does not or its nodes are not known.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"knee/allocate"
+	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
 	"knee/fit"
@@ -171,6 +172,17 @@ func (x *table) smallest() (predict.Answer, error) {
 		return predict.Answer{}, failed
 	}
 	return x.answers[best], nil
+}
+
+// fairSpeed is the best speed of a job, samples/s, with at most share workers, or with
+// its smallest allocation. It does not depend on what runs.
+func (x *table) fairSpeed(s objective.Subject, share int) (best float64) {
+	for n, a := range x.answers {
+		if x.errs[n] == nil && x.shapes[n].Workers <= max(share, s.Reference.Config.Workers) {
+			best = math.Max(best, s.Speed(a))
+		}
+	}
+	return best
 }
 
 // options copies the table for a job that may stay on standing; zero: there is none.
