@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/plot"
@@ -37,11 +38,15 @@ func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial floa
 	case initial > 0:
 		spec.XLabel = fmt.Sprintf("step at batch %s", Number(initial))
 	}
-	end := 1.3 * c.LastX
+	end, given := 1.3*c.LastX, target
 	if target != nil {
 		t, err := c.Target(*target)
 		var never *convergence.NeverReachedError
 		switch {
+		case err == nil && t.Chance < .5:
+			spec.Subtitle += fmt.Sprintf("; the target is reached with a probability of %.0f %%", 100*t.Chance)
+			given = nil
+			warnings = append(warnings, t.Notes...)
 		case err == nil:
 			spec.Crossing, spec.Subtitle = &t.Steps, courseSubtitle(c, &t)
 			end = max(end, min(1.1*t.Steps.Hi, max(5*c.LastX, 1.3*t.Steps.Mean)))
@@ -52,7 +57,7 @@ func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial floa
 			return nil, nil, err
 		}
 	}
-	fitted := c.Course(target)
+	fitted := c.Course(given)
 	if fitted.Cut {
 		spec.Subtitle += ", fitted from step " + Number(fitted.From)
 	}
@@ -120,7 +125,7 @@ type course struct {
 	Curve           []Band         // fitted loss, X ascending; nil for none
 	Target          *float64       // target loss; nil for none
 	Crossing        *data.Estimate // steps at which the curve reaches the target; nil if not known or never
-	XLabel, YLabel  string         // "step" and "loss" if empty
+	XLabel, YLabel  string
 }
 
 // mostDots is how many measured losses are drawn: more would hide one another.
@@ -131,7 +136,7 @@ func (s course) draw() (*Chart, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	c := newChart(s.Title, s.Subtitle, cmp.Or(s.XLabel, "step"), cmp.Or(s.YLabel, "loss"))
+	c := newChart(s.Title, s.Subtitle, s.XLabel, s.YLabel)
 	s.setAxes(c.Plot)
 	fit := []Series{{Name: "fitted", Curve: s.Curve}}
 	extrapolated := c.addExtrapolated(fit)
@@ -223,7 +228,8 @@ func (c *Chart) addTarget(s course) {
 		c.background = append(c.background, zone(fade(green, 0.18), e.Lo, e.Hi, *s.Target))
 		c.add(drop(draw.LineStyle{Color: green, Width: thinWidth, Dashes: dashPattern}, e.Mean, *s.Target),
 			marker(mark(green, haloGlyph{}), e.Mean, *s.Target))
-		text += " at step " + Number(e.Mean)
+		unit, _, _ := strings.Cut(s.XLabel, " ") // step at batch 32
+		text += fmt.Sprintf(" at %s %s", unit, Number(e.Mean))
 		if e.Hi > e.Lo {
 			text += fmt.Sprintf(" (%s to %s)", Number(e.Lo), Number(e.Hi))
 			c.explain(entry{label: "90 % interval, crossing", fill: fade(green, 0.18)})

@@ -42,16 +42,17 @@ const (
 // mostCells is how many rows or columns can still be read.
 const mostCells = 40
 
-// NewHeatMap draws the throughput over the degrees of tensor and pipeline
-// parallelism of one number of workers, with the best micro-batch, sharding and
-// recomputation for each pair; pairs that do not fit in memory are crossed.
+// NewHeatMap draws the speed at the expected step time, by which layouts are
+// chosen, over the degrees of tensor and pipeline parallelism of one number of
+// workers, with the best micro-batch, sharding and recomputation for each pair;
+// pairs that do not fit in memory are crossed.
 func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
 	all, err := p.Layouts(q)
 	if err != nil {
 		return nil, err
 	}
 	h := heatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
-		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s"}
+		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
 	degrees := func(c data.Config) [2]float64 { return [2]float64{float64(max(c.TP, 1)), float64(max(c.PP, 1))} }
 	measured := map[[2]float64]bool{}
 	for _, m := range p.Model.Layouts(q.GPUType) {
@@ -62,7 +63,7 @@ func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) 
 	pair := func(a predict.LayoutAnswer) [2]float64 { return degrees(a.Config) }
 	fit, of := grouped.By(all, pair)
 	for i, at := range fit { // the fastest come first
-		h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: of[at][0].Throughput.Mean, Measured: measured[at], Best: i == 0})
+		h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: of[at][0].Config.GlobalBatch() / of[at][0].Expected, Measured: measured[at], Best: i == 0})
 	}
 	q.Unfit = true
 	everything, err := p.Layouts(q)

@@ -134,7 +134,7 @@ func speedSample(overWorkers bool) Scalability {
 func convergenceSample(points int) course {
 	loss := func(k float64) float64 { return 1/(0.00021*k+0.35) + 0.31 }
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := course{Title: "resnet18-cifar10", Subtitle: "run 1, global batch 512, fitted on the first 20k steps"}
+	s := course{Title: "resnet18-cifar10", Subtitle: "run 1, global batch 512, fitted on the first 20k steps", XLabel: "step", YLabel: "loss"}
 	for i := range points {
 		k := 20000 * float64(i+1) / float64(points)
 		s.Points = append(s.Points, Point{X: k, Y: loss(k) + 0.05*rng.NormFloat64()})

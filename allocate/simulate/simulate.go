@@ -103,6 +103,8 @@ func check(j *Job) error {
 	switch {
 	case j.Work == 0 && j.TotalSteps > 0:
 		return j.Bad("total_steps", fmt.Sprint(j.TotalSteps), "samples or duration_s; steps count with --models or --measurements, which say how large one is")
+	case j.Seconds && !(j.Work > 0):
+		return j.Bad("duration_s", fmt.Sprint(j.Work), "a duration above 0, or samples")
 	case !(j.Work > 0) || math.IsInf(j.Work, 0):
 		return j.Bad("", fmt.Sprintf("work %g", j.Work), "samples > 0")
 	case !(j.Submit >= 0) || math.IsInf(j.Submit, 0):

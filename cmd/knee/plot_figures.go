@@ -149,10 +149,8 @@ for links that take half as long and for perfect overlap.`,
 			if c.Workers, err = counts("workers", workers); err != nil {
 				return nil, err
 			}
-			only := *c.Predictor.Model
-			only.Model = only.Only(c.Base.GPUType, c.Base.ModeOrDefault())
-			c.Predictor.Model = &only
-			changed, err := changedModels(&only, changes)
+			c.Predictor.Model = onlyOf(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
+			changed, err := changedModels(c.Predictor.Model, changes)
 			if err != nil {
 				return nil, err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/grouped"
 	"knee/predict"
 )
 
@@ -390,14 +391,25 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		return err
 	}
 	answers := slices.Concat(curves...)
-	changed, err := predict.Change(p.Model, strings.Join(f.whatIf, ","))
-	if err != nil {
-		return err
-	}
 	a.warnUnfit(answers)
-	rows, err := predict.WhatIf(p.Model, changed, answers)
-	if err != nil {
-		return err
+	type kind struct {
+		gpuType string
+		mode    data.Mode
+	}
+	kinds, of := grouped.By(answers, func(a predict.Answer) kind { return kind{a.Config.GPUType, a.Config.ModeOrDefault()} })
+	var rows []predict.Changed
+	answers = nil
+	for _, k := range kinds { // each has the changes of its form
+		m := onlyOf(p.Model, k.gpuType, k.mode)
+		changed, err := predict.Change(m, strings.Join(f.whatIf, ","))
+		if err != nil {
+			return err
+		}
+		some, err := predict.WhatIf(m, changed, of[k])
+		if err != nil {
+			return err
+		}
+		rows, answers = append(rows, some...), append(answers, of[k]...)
 	}
 	t := newTable("config,step_time_s,step_time_then_s,speedup,speedup_lo,speedup_hi,extrapolated", "workers,batch,step_time,then,speedup,extrap.")
 	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
@@ -407,4 +419,11 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 			between(r.Speedup, factor), beyond(answers[i]))
 	}
 	return out.print(a.stdout, rows, t)
+}
+
+// onlyOf is a model without other GPU types and modes.
+func onlyOf(m *fit.Model, gpuType string, mode data.Mode) *fit.Model {
+	only := *m
+	only.Model = m.Only(gpuType, mode)
+	return &only
 }

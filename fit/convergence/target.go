@@ -17,11 +17,15 @@ type NeverReachedError struct {
 	Chance float64 // posterior probability of reaching the target
 	Away   bool    // the record moves away from the target
 	Cut    float64 // step of the next cut of the learning rate if its effect is unknown, else +Inf
+	Rising bool    // the target is of a metric that rises
 }
 
 // Error implements error.
 func (e *NeverReachedError) Error() string {
 	why, unless := fmt.Sprintf("it levels off at about %.4g", e.Floor), "a later fall that the record does not show"
+	if e.Rising {
+		unless = "a later rise that the record does not show"
+	}
 	if e.Away {
 		why = "the record goes further from it"
 	}
@@ -91,7 +95,7 @@ func (c *Curve) Target(target float64) (Answer, error) {
 		}
 	}
 	if hopeless || away {
-		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away, Cut: c.unknownCut()}
+		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Chance: a.Chance, Away: away, Cut: c.unknownCut(), Rising: c.Rising != nil}
 	}
 	a.Notes = append(a.Notes, c.notes(a, c.fromLoss(floor))...)
 	if r := c.Rising; r != nil && target > r.Ceiling && (r.Ceiling == 1 || r.Ceiling == 100) {

@@ -185,6 +185,23 @@ func TestFinishTimeFairness(t *testing.T) {
 	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || shares[1] != 3 {
 		t.Errorf("fairness %v on shares %v", f, shares)
 	}
+
+	// Ten jobs of 100 s on one GPU, one after another: job k ends at 100·k, and 10 − (k−1)/2
+	// jobs are present on average.
+	o = nil
+	for k := 1; k <= 10; k++ {
+		o = append(o, simulate.Outcome{End: float64(100 * k)})
+	}
+	o = append(o, simulate.Outcome{Submit: 1000, End: 1010, Fate: simulate.Cancelled})
+	f, err = overAlone(o, equalShares(o, 1), func(int, int) (float64, error) { return 100, nil })
+	for k := 1; k <= 10; k++ {
+		if want := float64(k) / (10 - float64(k-1)/2); err != nil || math.Abs(f[k-1]-want) > 1e-9 {
+			t.Errorf("fairness of job %d: %g, error %v, want %g", k, f[k-1], err, want)
+		}
+	}
+	if f[10] != 0 {
+		t.Errorf("fairness of a cancelled job: %g", f[10])
+	}
 }
 
 // TestFairnessLeavesOutDrainedNodes: alone a job runs on the GPUs in use, also where those

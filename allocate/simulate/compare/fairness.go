@@ -49,9 +49,9 @@ func (s *Settings) fairness(c Case, row *Row) error {
 	if err != nil {
 		return err
 	}
-	asked := make([]int, len(c.Jobs))
+	asked := make([]float64, len(c.Jobs))
 	for i := range asked {
-		asked[i] = max(1, c.Jobs[i].Workers)
+		asked[i] = max(1, float64(c.Jobs[i].Workers))
 	}
 	slowdown, err := overAlone(row.Outcomes, asked, alone)
 	if err != nil {
@@ -145,16 +145,17 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 type aloneTime func(i, gpus int) (float64, error)
 
 // overAlone is the completion time of every job ÷ the time alone on so many GPUs, 0
-// where that is not known.
-func overAlone(outcomes []simulate.Outcome, gpus []int, alone aloneTime) ([]float64, error) {
+// where that is not known or the job was cancelled. Less than one GPU is a share of its
+// time.
+func overAlone(outcomes []simulate.Outcome, gpus []float64, alone aloneTime) ([]float64, error) {
 	out := make([]float64, len(outcomes))
 	for i, o := range outcomes {
-		t, err := alone(i, gpus[i])
+		t, err := alone(i, max(1, int(math.Round(gpus[i]))))
 		if err != nil {
 			return nil, err
 		}
-		if t > 0 {
-			out[i] = o.JCT() / t
+		if t > 0 && o.Fate != simulate.Cancelled {
+			out[i] = o.JCT() / t * math.Min(1, gpus[i])
 		}
 	}
 	return out, nil
@@ -164,7 +165,7 @@ func overAlone(outcomes []simulate.Outcome, gpus []int, alone aloneTime) ([]floa
 // counted (Themis, Mahajan et al., NSDI 2020, section 3): the GPUs ÷ the mean number of
 // jobs during the life of each, itself included. Where [overAlone] with it is above 1 an
 // equal share of its own would have been better for the job.
-func equalShares(outcomes []simulate.Outcome, gpus int) []int {
+func equalShares(outcomes []simulate.Outcome, gpus int) []float64 {
 	type event struct{ at, delta float64 }
 	var events []event
 	for _, o := range outcomes {
@@ -185,13 +186,13 @@ func equalShares(outcomes []simulate.Outcome, gpus int) []int {
 		i, _ := slices.BinarySearch(at, t)
 		return sum[min(i, len(sum)-1)]
 	}
-	out := make([]int, len(outcomes))
+	out := make([]float64, len(outcomes))
 	for i, o := range outcomes {
 		crowd := 1.0
 		if o.JCT() > 0 {
 			crowd = math.Max(1, (integral(o.End)-integral(o.Submit))/o.JCT())
 		}
-		out[i] = max(1, int(math.Round(float64(gpus)/crowd)))
+		out[i] = float64(gpus) / crowd
 	}
 	return out
 }
