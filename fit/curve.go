@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -41,16 +42,25 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	case noiseErr != nil:
 		m.file.Warnings = append(m.file.Warnings, "the training curve gives no statistical efficiency, taken as 1: "+noiseErr.Error())
 	}
+	if conv != nil && conv.Pointwise && conv.Planned+float64(len(conv.Milestones)) > 0 {
+		m.file.Warnings = append(m.file.Warnings, "training curve: "+NoEpochs)
+	}
 	m.file.Convergence, m.file.NoiseScale, m.file.Batch = conv, noise, batch
 	return nil
 }
 
+// NoEpochs says that the epochs of a curve, see [convergence.Curve.Pointwise], are a
+// guess.
+const NoEpochs = "it records no epochs, so that each of its points counts as one; give a column epoch, or --dataset and --initial-batch"
+
 // Comparable returns the points of runs that make one curve: with the steps that
 // they are worth at the initial batch, in samples, if the noise scale is known,
 // which it is by gradient statistics or several batches; and without runs of
-// other settings. The templates in s are changed likewise. The error says why
+// other settings. The templates in s are changed likewise. Points without a run
+// that repeat steps at another batch are a run for each batch. The error says why
 // the noise scale is not known.
 func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.Settings) ([]data.CurvePoint, *gradnoise.Scale, []string, error) {
+	points = runsByBatch(points)
 	batches, of := grouped.By(points, func(p data.CurvePoint) uint64 { return math.Float64bits(p.GlobalBatch) })
 	points = nil
 	var others []string
@@ -71,6 +81,30 @@ func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.S
 	}
 	return points, noise, []string{fmt.Sprintf("training curve: %s with other losses at the same step (settings such as a learning rate?) are left out, those like the lowest kept: %s; "+
 		"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}, err
+}
+
+// runsByBatch names runs by their batch if points without a run have the same step, or
+// epoch, at several batches: one run would have it once.
+func runsByBatch(points []data.CurvePoint) []data.CurvePoint {
+	at, named := map[[2]float64]float64{}, slices.Clone(points)
+	several := false
+	for i, p := range points {
+		if p.Run != "" || !(p.GlobalBatch > 0) {
+			continue
+		}
+		x := [2]float64{0, p.Step}
+		if math.IsNaN(p.Step) {
+			x = [2]float64{1, p.Epoch}
+		}
+		batch, known := at[x]
+		several = several || known && batch != p.GlobalBatch
+		at[x] = p.GlobalBatch
+		named[i].Run = fmt.Sprintf("batch %g", p.GlobalBatch)
+	}
+	if several {
+		return named
+	}
+	return points
 }
 
 // SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names

@@ -2,7 +2,9 @@ package fit
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,5 +149,53 @@ func TestCurveOfSeveralRuns(t *testing.T) {
 	}
 	if w := strings.Join(m.Warnings(), "\n"); !strings.Contains(w, "1 run with other losses at the same step") || !strings.Contains(w, "kept: slow;") {
 		t.Errorf("warnings %q", w)
+	}
+}
+
+// Points without a run that have one step at two batches are two runs.
+func TestRunsWithoutNames(t *testing.T) {
+	var named, nameless []data.CurvePoint
+	for _, batch := range []float64{32, 256} {
+		for step := 10.; step <= 1000; step += 10 {
+			worth := step * batch / 32 * (320 + 32) / (320 + batch) // a noise scale of 320 samples
+			p := data.CurvePoint{Step: step, Loss: .3 + 3*math.Pow(1+worth/200, -.8), GlobalBatch: batch, Epoch: math.NaN(), Progress: math.NaN(), Metric: math.NaN(), GradSqr: math.NaN(), GradVar: math.NaN()}
+			nameless = append(nameless, p)
+			p.Run = fmt.Sprint("run ", batch)
+			named = append(named, p)
+		}
+	}
+	for what, points := range map[string][]data.CurvePoint{"named": named, "nameless": nameless} {
+		_, noise, _, err := Comparable(points, 32, &convergence.Settings{})
+		if err != nil || !(noise.Phi.Lo < 320 && 320 < noise.Phi.Hi) {
+			t.Errorf("%s runs: noise scale %+v, error %v, want 320", what, noise, err)
+		}
+	}
+}
+
+// Without epochs, the dataset says how long one is; else each point counts as one,
+// which a plan in epochs is warned of.
+func TestEpochsOfARecordOfSteps(t *testing.T) {
+	var points []data.CurvePoint
+	for step := 10.; step <= 1000; step += 10 {
+		points = append(points, data.CurvePoint{Step: step, Loss: .3 + 3*math.Pow(1+step/200, -.8), GlobalBatch: 32, Epoch: math.NaN(), Progress: math.NaN(), Metric: math.NaN(), GradSqr: math.NaN(), GradVar: math.NaN()})
+	}
+	for _, dataset := range []float64{0, 32 * 320} {
+		m, err := Fit([]data.Measurement{measured(1, 32, 1)}, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.AddCurve(points, data.Batch{Initial: 32}, convergence.Settings{PlannedEpochs: 150, Dataset: dataset}); err != nil {
+			t.Fatal(err)
+		}
+		steps, warned := 10., true
+		if dataset > 0 {
+			steps, warned = 320, false
+		}
+		if c := m.Convergence(); c.EpochSteps != steps || c.Planned != 150*steps {
+			t.Errorf("dataset of %g: epochs of %g steps, planned %g", dataset, c.EpochSteps, c.Planned)
+		}
+		if got := slices.Contains(m.Warnings(), "training curve: "+NoEpochs); got != warned {
+			t.Errorf("dataset of %g: warnings %q", dataset, m.Warnings())
+		}
 	}
 }

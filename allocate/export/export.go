@@ -65,6 +65,11 @@ var jobSets = kubernetes{kind: "JobSet", resource: "jobsets.jobset.x-k8s.io", co
 func starts(target string, write func([]task) ([]File, error)) Exporter {
 	return func(p data.Plan) ([]File, error) {
 		ts, err := tasks(p)
+		for _, t := range ts {
+			if target != "pytorchjob" && !t.Paused() && t.torchrun() && err == nil {
+				err = t.refuse("its command is torchrun, which starts the workers of a node itself, and this target starts each: give the command of one worker, such as [python, train.py], or export to pytorchjob")
+			}
+		}
 		var files []File
 		if err == nil {
 			files, err = write(ts)

@@ -101,6 +101,7 @@ func planFor(target string) data.Plan {
 		p := withPS()
 		shrinks := elasticJob()
 		shrinks.Name, shrinks.Action = "shrinks", data.Shrink
+		shrinks.Template.Command = []string{"python", "train.py"}
 		p.Jobs = append(p.Jobs, shrinks)
 		return p
 	case "torchrun", "rayjob":
@@ -409,8 +410,9 @@ func TestYAMLReadsBack(t *testing.T) {
 	}
 }
 
-// Jobs that share a node start on GPUs of their own, and two with the same first node
-// at ports of their own; a job alone on its node may take all of its GPUs.
+// Jobs that share a node start on GPUs of their own, and all at ports of their own; a
+// job alone on its node may take all of its GPUs. Beside a job that keeps running, whose
+// GPUs are not known, its owner must say which ones are free.
 func TestTorchrunSharesNodes(t *testing.T) {
 	p := data.Plan{Version: data.PlanVersion}
 	for name, nodes := range map[string][]data.NodeShare{"a": {{Node: "n1", Workers: 2}}, "b": {{Node: "n1", Workers: 1}, {Node: "n2", Workers: 1}}, "c": {{Node: "n3", Workers: 2}}} {
@@ -425,15 +427,47 @@ func TestTorchrunSharesNodes(t *testing.T) {
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%v, %d files", err, len(files))
 	}
-	for i, want := range [][]string{{":-0,1}", ":-29500}"}, {":-2}", ":-29501}"}, {":-29500}"}} {
+	ports := map[string]int{}
+	for i, want := range [][]string{{":-0,1}"}, {":-2}"}, {}} {
 		text := string(files[i].Data)
 		for _, w := range want {
 			if !strings.Contains(text, w) {
 				t.Errorf("%s lacks %q:\n%s", files[i].Name, w, text)
 			}
 		}
-		if n := strings.Count(text, "export CUDA_VISIBLE_DEVICES"); n != len(want)-1 {
+		if n := strings.Count(text, "export CUDA_VISIBLE_DEVICES"); n != len(want) {
 			t.Errorf("%s sets GPUs %d times", files[i].Name, n)
+		}
+		_, port, _ := strings.Cut(text, "MASTER_PORT:-")
+		port, _, _ = strings.Cut(port, "}")
+		if ports[port]++; ports[port] > 1 {
+			t.Errorf("two jobs have port %s", port)
+		}
+	}
+
+	p.Jobs[0].Action = data.Keep
+	if files, err = exporters()["torchrun"](p); err != nil {
+		t.Fatal(err)
+	}
+	script := exec.Command("sh", "-c", string(files[1].Data), "b", "n1")
+	script.Env = []string{"PATH=/usr/bin:/bin"}
+	if out, err := script.CombinedOutput(); err == nil || !strings.Contains(string(out), "CUDA_VISIBLE_DEVICES: set it to 1 GPU that no other job uses") {
+		t.Errorf("beside a job that keeps running: %v: %s", err, out)
+	}
+}
+
+// torchrun starts the workers of a node itself, which only a PyTorchJob leaves to it.
+func TestCommandsOfTorchrun(t *testing.T) {
+	for _, target := range Names() {
+		for _, command := range [][]string{{"/usr/bin/torchrun", "train.py"}, {"python3", "-m", "torch.distributed.run", "train.py"}} {
+			p := samplePlan()
+			p.Jobs = p.Jobs[1:2]
+			p.Jobs[0].Placement, p.Jobs[0].Workers = []data.NodeShare{{Node: "t01", Workers: 2}}, 2
+			p.Jobs[0].Template = data.Template{Image: "x", Command: command}
+			_, err := exporters()[target](p)
+			if able := slices.Contains([]string{"json", "csv", "pytorchjob"}, target); able != (err == nil) || !able && !strings.Contains(err.Error(), "its command is torchrun") {
+				t.Errorf("%s, %q: %v", target, command, err)
+			}
 		}
 	}
 }
@@ -461,7 +495,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// cifar.torchrun.sh:  exec torchrun --nnodes=1 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-29500}" train.py ;;
+	// cifar.torchrun.sh:  exec torchrun --nnodes=1 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-33449}" train.py ;;
 }
 
 // A time limit is one of Slurm or a duration, and every target has it in its own form.

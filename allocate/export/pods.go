@@ -169,11 +169,15 @@ func (t task) Launcher() []string {
 }
 
 // Elastic reports whether a PyTorchJob can have fewer and more workers: it has a range,
-// and its command is torchrun, by one of its names.
-func (t task) Elastic() bool {
+// and its command is torchrun.
+func (t task) Elastic() bool { return t.Range.Max > t.Range.Min && t.torchrun() }
+
+// torchrun reports whether the command is torchrun, by one of its names, which starts
+// the workers of a node itself.
+func (t task) torchrun() bool {
 	c := append(slices.Clone(t.Template.Command), "", "", "")
-	return t.Range.Max > t.Range.Min &&
-		(path.Base(c[0]) == "torchrun" || strings.HasPrefix(path.Base(c[0]), "python") && c[1] == "-m" && c[2] == "torch.distributed.run")
+	return path.Base(c[0]) == "torchrun" ||
+		strings.HasPrefix(path.Base(c[0]), "python") && c[1] == "-m" && (c[2] == "torch.distributed.run" || c[2] == "torch.distributed.launch")
 }
 
 func literals(command []string) (out []string) {

@@ -2,17 +2,21 @@ package export
 
 import (
 	"fmt"
+	"hash/crc32"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // torchrun writes one script per job for clusters without a scheduler: run on each
 // node of the job, it starts the node's workers with torchrun, one process per GPU.
 // The node is the first argument, else the short host name. The scripts do not stop
 // earlier processes; paused.txt names the jobs that get nothing. Jobs that share a node
-// get GPUs of their own by CUDA_VISIBLE_DEVICES, and a port where they share the first
-// node; variables that are set already count.
+// get GPUs of their own by CUDA_VISIBLE_DEVICES; beside a job that keeps running, whose
+// GPUs no plan records, that must be set. The port follows from the name of the job.
+// Variables that are set already count.
 //
 // A job with a range of workers and equal numbers on all nodes is elastic, with
 // --nnodes=min:max. To grow it, run the script on more nodes; to shrink it, stop it on
@@ -21,10 +25,13 @@ import (
 func torchrun(ts []task) ([]File, error) {
 	var files []File
 	var paused strings.Builder
-	jobs, given, ports := map[string]int{}, map[string]int{}, map[string]int{} // by node: jobs, GPUs given to them, ports
+	jobs, kept, given := map[string]int{}, map[string]int{}, map[string]int{} // by node: jobs, those that keep GPUs, GPUs given to the others
 	for _, t := range ts {
 		for _, s := range t.Placement {
 			jobs[s.Node]++
+			if t.Kept() && t.HasGPUs() {
+				kept[s.Node]++
+			}
 		}
 	}
 	for _, t := range ts {
@@ -35,15 +42,19 @@ func torchrun(ts []task) ([]File, error) {
 		if err := t.expressible("torchrun", true, false); err != nil {
 			return nil, err
 		}
-		by := ownScript{task: t, Devices: map[string]string{}, Port: 29500 + ports[t.Placement[0].Node]}
-		ports[t.Placement[0].Node]++
+		by := ownScript{task: t, Devices: map[string]string{}, Port: 29500 + crc32.ChecksumIEEE([]byte(t.ID))%4096}
 		for _, s := range t.Placement {
 			var gpus []string
 			for i := range s.Workers {
 				gpus = append(gpus, strconv.Itoa(given[s.Node]+i))
 			}
-			if given[s.Node] += s.Workers; jobs[s.Node] > 1 && t.GPUType != "cpu" {
-				by.Devices[s.Node] = strings.Join(gpus, ",")
+			given[s.Node] += s.Workers
+			switch {
+			case jobs[s.Node] == 1 || !t.HasGPUs():
+			case kept[s.Node] > 0:
+				by.Devices[s.Node] = fmt.Sprintf("?set it to %s that no other job uses: some keep running here, and no plan records theirs", english.Plural(s.Workers, "GPU", ""))
+			default:
+				by.Devices[s.Node] = "-" + strings.Join(gpus, ",")
 			}
 		}
 		f, err := script(t.ID+".torchrun.sh", "torchrun.sh", by)
@@ -61,8 +72,8 @@ func torchrun(ts []task) ([]File, error) {
 // ownScript is a job with the GPUs it gets on nodes that it shares, and its port.
 type ownScript struct {
 	task
-	Devices map[string]string // by node
-	Port    int
+	Devices map[string]string // by node: what the shell does if CUDA_VISIBLE_DEVICES is not set
+	Port    uint32
 }
 
 // NodeRange is "fewest:most" nodes of an elastic job with the same workers on each,

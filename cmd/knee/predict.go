@@ -326,6 +326,9 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 			return g, err
 		}
 		g.Steps = e.Mean
+		if c.Pointwise {
+			a.warn("training curve: " + fit.NoEpochs)
+		}
 		a.note("converges (three epochs in a row with a decrease below %g of the largest loss) after %s %s", f.delta, between(e, number), unit)
 	} else {
 		t, err := c.Target(f.target)

@@ -41,11 +41,11 @@ const (
 type Settings struct {
 	// Family is [Auto] (also the empty string), or [Optimus].
 	Family string
-	// PlannedEpochs is the planned length of the run, 0 if unknown. If no
-	// epochs are recorded, a point counts as one.
+	// PlannedEpochs is the planned length of the run, 0 if unknown.
 	PlannedEpochs float64
 	// Dataset is the number of samples in an epoch, 0 if unknown: with the
-	// initial batch it gives the steps of a record that has only epochs.
+	// initial batch it gives the steps of a record that has only epochs, and the
+	// epochs of one that has only steps.
 	Dataset float64
 	// Milestones are the epochs after which the learning rate is cut.
 	Milestones []float64
@@ -79,8 +79,10 @@ type Curve struct {
 	Spikes  int     `json:"spikes,omitempty"`
 	Spike   []Point `json:"spike,omitempty"`
 	Scatter float64 `json:"scatter,omitempty"` // sd of single values around their average
-	// EpochSteps is the length of an epoch in steps, 0 if unknown.
+	// EpochSteps is the length of an epoch in steps; Pointwise says that it is not
+	// known and each point counts as one.
 	EpochSteps float64    `json:"epoch_steps,omitempty"`
+	Pointwise  bool       `json:"pointwise,omitempty"`
 	Planned    float64    `json:"planned,omitempty"`    // length of the run in steps, 0 if unknown
 	Milestones []float64  `json:"milestones,omitempty"` // steps after which the learning rate is cut, ascending
 	Templates  []Template `json:"templates,omitempty"`  // finished runs of the job
@@ -151,7 +153,7 @@ func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, er
 	if c.Templates, err = c.newTemplates(s.Templates, pick); err != nil {
 		return nil, err
 	}
-	c.EpochSteps = epochSteps(usable)
+	c.EpochSteps, c.Pointwise = epochSteps(usable, epoch)
 	if c.Planned = s.PlannedEpochs * c.EpochSteps; c.Planned > longestPlan*c.LastX {
 		return nil, data.Invalid("planned epochs", s.PlannedEpochs, fmt.Sprintf("at most %g times the record", longestPlan))
 	}

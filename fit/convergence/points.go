@@ -103,20 +103,24 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 
 // epochSteps returns the length of an epoch in steps, between the first points
 // of the longest run's first and last epochs: independent of whether epochs
-// count from 0 or 1. Without epochs a point counts as one.
-func epochSteps(points []usablePoint) float64 {
+// count from 0 or 1; given is what the dataset says, 0 if nothing. With neither a
+// point counts as one (pointwise).
+func epochSteps(points []usablePoint, given float64) (steps float64, pointwise bool) {
 	last := points[len(points)-1].x
 	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
 	epochs := slices.DeleteFunc(longest, func(p usablePoint) bool { return !finite(p.epoch) })
-	if len(epochs) == 0 {
-		return last / float64(len(longest))
+	switch {
+	case len(epochs) == 0 && given > 0:
+		return given, false
+	case len(epochs) == 0:
+		return last / float64(len(longest)), true
 	}
 	first, final := epochs[0], epochs[len(epochs)-1].epoch
 	begin := epochs[slices.IndexFunc(epochs, func(p usablePoint) bool { return p.epoch == final })]
 	if final <= first.epoch {
-		return last / math.Max(final, 1)
+		return last / math.Max(final, 1), false
 	}
-	return (begin.x - first.x) / (final - first.epoch)
+	return (begin.x - first.x) / (final - first.epoch), false
 }
 
 // risingMetric returns how to turn a metric into a loss, nil if it falls. It

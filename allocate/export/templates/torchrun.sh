@@ -6,7 +6,7 @@ case "${1:-$(hostname -s)}" in
 {{- $t := .}}{{$first := (index .Placement 0).Node}}
 {{- range $rank, $s := .Placement}}
 "{{$s.Node}}")
-  {{with index $t.Devices $s.Node}}export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-{{.}}}" # other jobs have the others
+  {{with index $t.Devices $s.Node}}export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:{{.}}}" # other jobs have the others
   {{end}}exec torchrun {{with $t.NodeRange -}}
     --nnodes={{.}} --nproc-per-node={{$s.Workers}} --rdzv-backend=c10d --rdzv-endpoint={{$first}}:"${MASTER_PORT:-{{$t.Port}}}" --rdzv-id={{$t.ID}} --max-restarts={{elasticRestarts}}
   {{- else -}}
