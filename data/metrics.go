@@ -23,7 +23,7 @@ const AllRanks = -1
 
 // MetricQuantities lists the names of groups that metrics.regex may have.
 func MetricQuantities() []string {
-	return []string{"step", "step_time_s", "step_time_ms", "steps_per_s", "sync_time_s", "throughput", "worker_throughput", "loss"}
+	return []string{"step", "step_time_s", "step_time_ms", "steps_per_s", "sync_time_s", "throughput", "worker_throughput", "loss", "total_steps"}
 }
 
 //go:embed patterns.txt
@@ -108,7 +108,7 @@ func Expression(expr string) (*regexp.Regexp, error) {
 			bad.Found, bad.Want = "group "+quote(g)+hint, "groups named "+strings.Join(MetricQuantities(), ", ")
 			return nil, bad
 		}
-		useful = useful || slices.Contains(MetricQuantities(), g) && g != "loss" && g != "sync_time_s"
+		useful = useful || slices.Contains(MetricQuantities(), g) && !slices.Contains([]string{"loss", "sync_time_s", "total_steps"}, g)
 	}
 	if !useful {
 		bad.Found, bad.Want = quote(expr), "a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)"

@@ -151,7 +151,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"rank", ok + "metrics: {rank: some}\n", `f:4:metrics.rank: found "some", want all, or the number of a rank ≥ 0 (default: 0)`},
 		{"pattern", ok + "metrics: {pattern: tim}\n", `f:4:metrics.pattern: found "tim" (did you mean "timm"?), want one of deepspeed, horovod, huggingface, keras, lightning, megatron, mlperf, nemo, pytorch-imagenet, tf-cnn-benchmarks, timm, torchtitan, torchvision, tqdm`},
 		{"regex", ok + "metrics: {regex: '('}\n", "f:4:metrics.regex: found error parsing regexp: missing closing ): `(`, want a regular expression (RE2)"},
-		{"group", ok + "metrics: {regex: '(?P<step_time>.)'}\n", `f:4:metrics.regex: found group "step_time" (did you mean "step_time_s"?), want groups named step, step_time_s, step_time_ms, steps_per_s, sync_time_s, throughput, worker_throughput, loss`},
+		{"group", ok + "metrics: {regex: '(?P<step_time>.)'}\n", `f:4:metrics.regex: found group "step_time" (did you mean "step_time_s"?), want groups named step, step_time_s, step_time_ms, steps_per_s, sync_time_s, throughput, worker_throughput, loss, total_steps`},
 		{"no group", ok + "metrics: {regex: 'a'}\n", `f:4:metrics.regex: found "a", want a group such as (?P<step_time_s>…), (?P<throughput>…) or (?P<step>…)`},
 		{"warmup", ok + "trial: {warmup: some}\n", `f:4:trial.warmup: found "some", want auto or the number of steps to drop`},
 		{"precision", ok + "trial: {rel_precision: 2}\n", `f:4:trial.rel_precision: found "2", want a fraction between 0 and 1, such as 0.02`},

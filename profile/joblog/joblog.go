@@ -51,6 +51,10 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		if at = o.At; first.IsZero() {
 			first = at
 		}
+		steps.Add(o)
+		if steps.Beside(o) {
+			return
+		}
 		if o.OfStep() {
 			seen++
 		}
@@ -63,7 +67,6 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		if o.Step == o.Step { // NaN: the line has no counter
 			last = o.Step
 		}
-		steps.Add(o)
 		p.take(o)
 		if each != nil {
 			each(o)

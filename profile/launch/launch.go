@@ -48,6 +48,7 @@ type Observation struct {
 	At         time.Time
 	Rank       int // of the process that reported it, or UnknownRank
 	Step       float64
+	Total      float64 // steps of the progress bar; 0 if there is none
 	StepTime   float64 // seconds
 	SyncTime   float64 // seconds
 	Throughput float64 // samples/s

@@ -140,6 +140,8 @@ func (o *Observation) set(quantity string, v, samples float64) (known bool, err 
 	switch quantity {
 	case "step":
 		bounds, to = data.NonNegative("a step"), &o.Step
+	case "total_steps":
+		bounds, to = data.NonNegative("steps"), &o.Total
 	case "step_time_s":
 		bounds, to = data.PositiveSeconds(), &o.StepTime
 	case "sync_time_s":

@@ -14,6 +14,7 @@ import (
 type Meter struct {
 	settings data.TrialSettings
 	config   data.Config
+	bars     bars
 	ranks    ranks
 	series   series
 	curve    curve
@@ -61,6 +62,12 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	if o.OutOfMemory != "" {
 		m.outOfMemory, m.survived = o.OutOfMemory, 0
 	}
+	if m.bars.take(o, m.series.elapsed) {
+		m.ranks, m.series, m.seen, m.next = newRanks(m.ranks.asked, m.config), series{}, 0, 0
+	}
+	if m.Beside(o) {
+		return false
+	}
 	if o.OfStep() {
 		if m.seen++; m.seen == 1 {
 			m.first = o.At
@@ -84,6 +91,9 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	m.last = o.At
 	return m.enough()
 }
+
+// Beside reports whether an observation is of another progress bar than the steps.
+func (m *Meter) Beside(o launch.Observation) bool { return o.Total > 0 && o.Total != m.bars.metered }
 
 // enough decides whether to stop. It checks the precision after the number of
 // steps has grown by a factor of 1.25 to 2, according to the precision still

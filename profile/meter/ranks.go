@@ -11,6 +11,7 @@ import (
 
 // ranks separates the ranks of a trial and chooses the one to meter.
 type ranks struct {
+	asked   int // data.Metrics.Rank
 	want    int // data.AllRanks for the mean of all
 	async   bool
 	single  bool // there is one worker
@@ -31,11 +32,12 @@ type RankTime struct {
 }
 
 // newRanks returns the ranks of a trial. Without worker want the last is metered.
-func newRanks(want int, c data.Config) ranks {
+func newRanks(asked int, c data.Config) ranks {
+	want := asked
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)
 	}
-	return ranks{want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, samples: c.SamplesPerStep(),
+	return ranks{asked: asked, want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, samples: c.SamplesPerStep(),
 		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
 }
 
