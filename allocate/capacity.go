@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"knee/data"
 )
 
 // Slack is the relative rounding error allowed when sums of demands (counts, cores
@@ -102,11 +104,11 @@ func (c *Capacity) add(gpuType string, dims ...int) int {
 // Branch returns the branch of a GPU type for the jobs of a tenant, without quotas if
 // that is empty. A type that no node has is added, with a limit of zero.
 func (c *Capacity) Branch(gpuType, tenant string) int {
-	var quotas []string
+	var quotas []Quota
 	first := ""
 	if c.limited && tenant != "" {
 		if quotas = c.state.Quotas(tenant, gpuType); len(quotas) > 0 {
-			first = quotas[0]
+			first = quotas[0].Tenant
 		}
 	}
 	for at := range c.Branches {
@@ -119,11 +121,11 @@ func (c *Capacity) Branch(gpuType, tenant string) int {
 	}
 	b := c.Branches[c.Branch(gpuType, "")]
 	b.tenant, b.Dims, b.of = first, slices.Clone(b.Dims), slices.Clone(b.of)
-	for _, tenant := range slices.Backward(quotas) {
-		name := fmt.Sprintf("GPUs of type %s for tenant %q", gpuType, tenant)
+	for _, q := range slices.Backward(quotas) {
+		name := fmt.Sprintf("GPUs of type %s for tenant %q", q.Of, q.Tenant)
 		d := slices.Index(c.names, name)
 		if d < 0 {
-			d = c.dim(name, tenant, float64(c.state.Tenants[tenant].Quota[gpuType]))
+			d = c.dim(name, q.Tenant, float64(q.Most))
 		}
 		b.Dims, b.of = append(b.Dims, d), append(b.of, 0)
 	}
@@ -131,16 +133,22 @@ func (c *Capacity) Branch(gpuType, tenant string) int {
 	return len(c.Branches) - 1
 }
 
-// Quotas returns the tenants, from one up to its root, that limit the worker slots of a
-// GPU type.
-func (s *State) Quotas(tenant, gpuType string) (out []string) {
+// Quota is a limit on the worker slots of a tenant.
+type Quota struct {
+	Tenant string
+	data.Limit
+}
+
+// Quotas returns the limits on the worker slots of a GPU type for a tenant and those
+// above it.
+func (s *State) Quotas(tenant, gpuType string) (out []Quota) {
 	for range s.Tenants {
 		t, known := s.Tenants[tenant]
 		if !known {
 			break
 		}
-		if _, limited := t.Quota[gpuType]; limited {
-			out = append(out, tenant)
+		for _, l := range t.Limits(gpuType) {
+			out = append(out, Quota{tenant, l})
 		}
 		tenant = t.Parent
 	}

@@ -44,11 +44,31 @@ type JobsFile struct {
 	Jobs    []Job    `yaml:"jobs,required,keep,block" want:"a list of jobs"`
 }
 
+// AllTypes is the name of all GPU types in a quota; "cpu" is none of them.
+const AllTypes = "all"
+
+// Limit is the quota that holds for a GPU type, and for which: the type itself or
+// AllTypes.
+type Limit struct {
+	Of   string
+	Most int
+}
+
+// Limits are the quotas of a tenant that hold for a GPU type.
+func (t *Tenant) Limits(gpuType string) (all []Limit) {
+	for _, of := range []string{gpuType, AllTypes} {
+		if most, limited := t.Quota[of]; limited && (of == gpuType || gpuType != "cpu") {
+			all = append(all, Limit{of, most})
+		}
+	}
+	return all
+}
+
 // Tenant is an entry of tenants: the owner of jobs.
 type Tenant struct {
 	Name   string         `yaml:"name,required" want:"the name of the tenant"`
 	Weight float64        `yaml:"weight" is:"positive" of:"a number"` // share relative to other tenants of the same parent; 1 if not given
-	Quota  map[string]int `yaml:"quota"`                              // most worker slots by GPU type
+	Quota  map[string]int `yaml:"quota"`                              // most worker slots by GPU type, or of [AllTypes] together
 	Parent string         `yaml:"parent"`                             // empty: none
 	Source Source
 }

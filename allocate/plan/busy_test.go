@@ -34,6 +34,9 @@ func drawBusy(t *rapid.T) (Problem, []oracle) {
 	pr.Apart = rapid.Bool().Draw(t, "apart")
 	pr.Sizes = rapid.SampledFrom(SizeSets()).Draw(t, "sizes")
 	pr.Tenants = []data.Tenant{{Name: "org", Quota: map[string]int{"t4": rapid.IntRange(0, 12).Draw(t, "org quota")}}, {Name: "lab", Parent: "org", Quota: map[string]int{"v100": rapid.IntRange(0, 8).Draw(t, "quota")}}}
+	if rapid.Bool().Draw(t, "all types") {
+		pr.Tenants[1].Quota[data.AllTypes] = rapid.IntRange(0, 12).Draw(t, "quota of all")
+	}
 	var oracles []oracle
 	servers := rapid.Bool().Draw(t, "servers")
 	for i := range rapid.IntRange(1, 8).Draw(t, "jobs") {
@@ -155,6 +158,7 @@ func checkBusy(t *rapid.T, pr Problem, made *data.Plan) {
 		t.Fatalf("value %g above bound %g", made.Value, made.Bound)
 	}
 	used, t4s, v100s, planned := map[string]int{}, 0, 0, map[string]bool{}
+	labs, labPlanned := 0, false
 	for i, j := range made.Jobs {
 		for _, s := range j.Placement {
 			used[s.Node] += s.Workers
@@ -166,6 +170,9 @@ func checkBusy(t *rapid.T, pr Problem, made *data.Plan) {
 			} else if job.Tenant == "lab" {
 				v100s += j.Workers
 			}
+			if job.Tenant == "lab" {
+				labs, labPlanned = labs+j.Workers, labPlanned || j.Worth != nil && j.Workers > 0
+			}
 		}
 	}
 	for _, n := range pr.Cluster.Nodes {
@@ -175,5 +182,8 @@ func checkBusy(t *rapid.T, pr Problem, made *data.Plan) {
 	}
 	if org, lab := pr.Tenants[0].Quota["t4"], pr.Tenants[1].Quota["v100"]; planned["t4"] && t4s > org || planned["v100"] && v100s > lab {
 		t.Fatalf("%d t4 with a quota of %d, %d v100 with one of %d", t4s, org, v100s, lab)
+	}
+	if all, limited := pr.Tenants[1].Quota[data.AllTypes]; limited && labPlanned && labs > all {
+		t.Fatalf("lab has %d GPUs with a quota of %d", labs, all)
 	}
 }

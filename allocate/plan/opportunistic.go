@@ -127,8 +127,10 @@ func permitted(tenants []data.Tenant, job data.Job) bool {
 		byName[t.Name] = t
 	}
 	for t, ok := byName[job.Tenant]; ok; t, ok = byName[t.Parent] {
-		if quota, limited := t.Quota[job.Current.GPUType]; limited && quota < job.Current.Placement.Workers() {
-			return false
+		for _, l := range t.Limits(job.Current.GPUType) {
+			if l.Most < job.Current.Placement.Workers() {
+				return false
+			}
 		}
 	}
 	return true
@@ -145,8 +147,8 @@ func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job
 	}
 	for i, j := range planned {
 		for t := byName[jobs[i].Tenant]; t != nil; t = byName[t.Parent] {
-			if quota, limited := t.Quota[j.GPUType]; limited {
-				t.Quota[j.GPUType] = max(0, quota-j.Workers)
+			for _, l := range t.Limits(j.GPUType) {
+				t.Quota[l.Of] = max(0, l.Most-j.Workers)
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func (p *prepared) warnOfTenants() (out []string) {
 	for _, t := range p.Tenants {
 		listed, limited = append(listed, t.Name), limited || len(t.Quota) > 0
 		for _, gpuType := range slices.Sorted(maps.Keys(t.Quota)) {
-			if !slices.Contains(types, gpuType) {
+			if gpuType != data.AllTypes && !slices.Contains(types, gpuType) {
 				src := t.Source
 				src.Column += ".quota." + gpuType
 				out = append(out, fmt.Sprintf("%s: the quota of tenant %s limits nothing: the cluster has no %s, only %s",

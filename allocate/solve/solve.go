@@ -131,7 +131,7 @@ func checkState(s allocate.State) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
-		for gpuType := range s.Tenants[name].Quota {
+		for _, gpuType := range s.Cluster.GPUTypes() {
 			if n := len(s.Quotas(name, gpuType)); n > allocate.MaxQuotas {
 				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d; leave out one that another implies", name, n, gpuType, allocate.MaxQuotas)
 			}

@@ -428,7 +428,7 @@ func TestQuotasHold(t *testing.T) {
 		s := drawState(t)
 		s.Jobs = s.Jobs[:min(len(s.Jobs), 3)]
 		s.Tenants = map[string]data.Tenant{
-			"lab": {Quota: map[string]int{"a": rapid.IntRange(0, 6).Draw(t, "lab a")}},
+			"lab": {Quota: map[string]int{data.AllTypes: rapid.IntRange(0, 6).Draw(t, "lab, all types")}},
 			"x":   {Parent: "lab", Quota: map[string]int{"a": rapid.IntRange(0, 4).Draw(t, "x a"), "b": rapid.IntRange(0, 3).Draw(t, "x b")}},
 			"y":   {Parent: "lab"},
 		}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -9,9 +10,8 @@ import (
 
 // tenants returns the tenants of jobs.yaml: the given ones, and those whose GPUs
 // the scheduler limits; if none are given, also the accounts of all jobs and those
-// above them. A limit without a GPU type becomes a quota of each type, less what fixed
-// jobs hold of other types. What they hold of the type itself counts in a plan; only of
-// fixed jobs that the tenants do not show to be of its own it is subtracted.
+// above them. A limit without a GPU type is of all types. What fixed jobs hold counts in
+// a plan; only of those that the tenants do not show to be of its own it is subtracted.
 func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
 	out := slices.Clone(given)
 	for i := range out {
@@ -27,23 +27,18 @@ func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
 		}
 	}
 	for _, l := range limits {
-		t := tenant(&out, l.Tenant)
-		for _, gpuType := range snap.Cluster.GPUTypes() {
-			if l.GPUType != "" && l.GPUType != gpuType {
-				continue
+		t, left := tenant(&out, l.Tenant), l.Most
+		for _, r := range rows {
+			if r.Model == "" && !below(out, tenantOf(r.Job), l.Tenant) {
+				left -= l.Used(r.ID, r.GPUType, r.Nodes)
 			}
-			left := l.Most
-			for _, r := range rows {
-				if r.Model == "" && (r.GPUType != gpuType || !below(out, tenantOf(r.Job), l.Tenant)) {
-					left -= l.Used(r.ID, r.GPUType, r.Nodes)
-				}
-			}
-			if t.Quota == nil {
-				t.Quota = map[string]int{}
-			}
-			if most, limited := t.Quota[gpuType]; !limited || left < most {
-				t.Quota[gpuType] = max(0, left)
-			}
+		}
+		if t.Quota == nil {
+			t.Quota = map[string]int{}
+		}
+		of := cmp.Or(l.GPUType, data.AllTypes)
+		if most, limited := t.Quota[of]; !limited || left < most {
+			t.Quota[of] = max(0, left)
 		}
 	}
 	return out
