@@ -198,3 +198,11 @@ func TestImportThinsRepeats(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 }
+
+// A row has its speed in any of the columns that give it.
+func TestSpeedsInDifferentColumns(t *testing.T) {
+	ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,local_batch,step_time_s,steps_per_s,status\na,2,4,,5,\na,4,4,0.25,,\na,8,4,,,oom\n"), "f")
+	if err != nil || ms[0].StepTime != .2 || ms[1].StepTime != .25 || ms[2].Status != data.OOM {
+		t.Errorf("%+v, %v", ms, err)
+	}
+}

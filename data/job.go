@@ -102,7 +102,7 @@ func (j *Job) States(field string) bool {
 	said, ok := map[string]bool{
 		"tenant": j.Tenant != "", "submitted": !j.Submitted.IsZero(), "requested": j.Requested > 0,
 		"remaining": j.Remaining != Remaining{}, "history.gpu_seconds": h.GPUSeconds != nil, "history.seconds": h.Seconds != nil,
-		"history.progress": h.Progress != nil, "history.restarts": h.Restarts != nil, "history.by_type": h.ByType != nil,
+		"history.progress": h.Progress != nil, "history.restarts": h.Restarts != nil, "history.by_type": h.ByType != nil || h.GPUSeconds != nil && *h.GPUSeconds == 0,
 	}[field]
 	if !ok {
 		panic("data: a job has no field " + field)

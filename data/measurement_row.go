@@ -15,7 +15,7 @@ type measurementReader struct {
 	known   []string                // columns
 	results []columnOf[Measurement] // columns of results and the architecture
 	speed   speed                   // the column that gives the step time; none if its name is empty
-	others  []speed                 // further columns that give it
+	others  []speed                 // further columns that give it, for rows without the first
 	layouts bool                    // the table has a column tp or pp
 	extra   map[string]int          // position of the columns x_NAME, by NAME
 
@@ -25,14 +25,15 @@ type measurementReader struct {
 
 func (mr *measurementReader) measurement(r *Row) Measurement {
 	m := Measurement{Source: r.Source(), Config: mr.config(r)}
-	m.Status = mr.status(r)
+	speed := mr.speedOf(r)
+	m.Status = mr.status(r, speed.column)
 	readInto(r, &m, mr.results)
-	if v := r.Number(mr.speed.column, 0, mr.speed.bounds); v > 0 {
-		m.StepTime = mr.speed.stepTime(v, &m)
+	if v := r.Number(speed.column, 0, speed.bounds); v > 0 {
+		m.StepTime = speed.stepTime(v, &m)
 		if want := PositiveSeconds(); m.StepTime == 0 {
-			r.Bad(mr.speed.column, mr.speed.needs)
+			r.Bad(speed.column, speed.needs)
 		} else if !want.Holds(m.StepTime) {
-			r.Bad(mr.speed.column, "a rate of steps of "+want.String())
+			r.Bad(speed.column, "a rate of steps of "+want.String())
 		}
 	}
 	if column, found, want := m.Layout.Check(m.Workers, m.ModeOrDefault(), m.Architecture); want != "" {
@@ -45,10 +46,20 @@ func (mr *measurementReader) measurement(r *Row) Measurement {
 		}
 		// Rounding stays below; a rate per worker, or of tokens, is off by a factor of two or more.
 		if t := other.stepTime(v, &m); t > 0 && math.Abs(math.Log(t/m.StepTime)) > math.Log(1.5) {
-			mr.contradiction = fmt.Sprintf("%s: %s means a step time of %.3g s, %s of %.3g s, which is used", m.Source, other.column, t, mr.speed.column, m.StepTime)
+			mr.contradiction = fmt.Sprintf("%s: %s means a step time of %.3g s, %s of %.3g s, which is used", m.Source, other.column, t, speed.column, m.StepTime)
 		}
 	}
 	return m
+}
+
+// speedOf returns the first column that gives the step time and is not empty in a row.
+func (mr *measurementReader) speedOf(r *Row) speed {
+	for _, s := range mr.others {
+		if r.Cell(mr.speed.column) == "" && r.Cell(s.column) != "" {
+			return s
+		}
+	}
+	return mr.speed
 }
 
 // aboveMemory is a warning of a peak that the GPU cannot hold, empty if it can.
@@ -64,10 +75,9 @@ func (mr *measurementReader) aboveMemory(m *Measurement) string {
 	return fmt.Sprintf("%s: peak_memory_bytes is above the %g GiB of %s; gpu_type names another card, or gpu_memory_bytes says what it has", m.Source, gpu.Memory, m.GPUType)
 }
 
-// status reads the status and checks that it agrees with the step time.
-func (mr *measurementReader) status(r *Row) Status {
-	name, speed := r.Cell("status"), mr.speed.column
-	time := r.Cell(speed)
+// status reads the status and checks that it agrees with the column of the speed.
+func (mr *measurementReader) status(r *Row, speed string) Status {
+	name, time := r.Cell("status"), r.Cell(speed)
 	s := Status(strings.ToLower(name))
 	if ended := endedElsewhere(string(s)); ended != "" {
 		if s = ended; time != "" && s != Timeout {

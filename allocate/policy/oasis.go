@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"knee/allocate"
 	"knee/allocate/policy/oasis"
@@ -44,6 +45,7 @@ const (
 type booking struct {
 	job *oasis.Job
 	oasis.Schedule
+	crowded bool // what it booked for now does not fit
 }
 
 // Allocate implements [allocate.Policy].
@@ -61,7 +63,7 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 			}
 		}
 		if c := b.Choice[max(0, now-b.From)]; c >= 0 {
-			q.tryLike(i, all.types[b.job.Options[c].Kind], int(b.job.Options[c].GPUs))
+			b.crowded = !q.tryLike(i, all.types[b.job.Options[c].Kind], int(b.job.Options[c].GPUs))
 		}
 	}
 	if q.idle() {
@@ -75,6 +77,9 @@ func (o *OASiS) WhyIdle(job string) string {
 	b := o.booked[job]
 	if b == nil {
 		return fmt.Sprintf("finds its GPUs dearer than it is worth; it asks again every %d minutes", oasisSlot/60)
+	}
+	if b.crowded {
+		return "has booked GPUs for it now, which do not fit beside the other jobs or in the quota of its tenant"
 	}
 	for slot := max(o.now, b.From); slot < b.From+len(b.Choice); slot++ {
 		if b.Choice[slot-b.From] >= 0 {
@@ -121,7 +126,7 @@ func (o *OASiS) admit(all *gangs, i, now int) *booking {
 		return nil
 	}
 	o.market.Book(j, s, now, 1)
-	b := &booking{j, s}
+	b := &booking{job: j, Schedule: s}
 	o.booked[all.state.Jobs[i].Name] = b
 	return b
 }
@@ -146,10 +151,14 @@ func oasisJob(all *gangs, i int) *oasis.Job {
 	out := &oasis.Job{Work: all.left(i)}
 	at := map[[2]int]int{}
 	fastest := 0.0
+	var quotas [][]allocate.Quota // by type
+	for _, t := range all.types {
+		quotas = append(quotas, all.state.Quotas(s.History.Tenant, t))
+	}
 	for _, o := range s.Options {
 		for k, t := range all.types {
 			v := o.Answer.Goodput.Mean * oasisSlot
-			if t != o.Use.GPUType || v <= 0 || float64(o.Use.GPUs) > all.room[k] {
+			if t != o.Use.GPUType || v <= 0 || float64(o.Use.GPUs) > all.room[k] || slices.ContainsFunc(quotas[k], func(q allocate.Quota) bool { return q.Most < o.Use.GPUs }) {
 				continue
 			}
 			fastest = math.Max(fastest, v)

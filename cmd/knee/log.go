@@ -296,8 +296,8 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	return res, res.hold(a, f.model, m, c, c.String(), measured)
 }
 
-// isMeasurements reports whether a file is a CSV with step times and without a
-// column worker.
+// isMeasurements reports whether a file is a CSV of measurements: jobs or workers in
+// columns of their own, and none of a single worker.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {
 		return false, nil
@@ -308,7 +308,7 @@ func isMeasurements(file string) (bool, error) {
 	}
 	defer in.Close()
 	t, err := data.NewTable(in, file)
-	return err == nil && t.Has("step_time_s") && !t.Has("worker"), err
+	return err == nil && t.Has("workers", "placement") && !t.Has("worker"), err
 }
 
 // rows compares every measurement with status ok with the model.

@@ -14,18 +14,19 @@ import (
 // Node is one node of a cluster.
 type Node struct {
 	Name   string
-	CPUs   int
-	Memory int64 // bytes
+	CPUs   int   // for jobs, without those reserved for the system
+	Memory int64 // bytes, likewise
 	GRES   []GRES
 	States []string // upper case: IDLE, DRAIN, …
 }
 
-// Usable reports whether jobs can be placed on the node, now or later.
+// Usable reports whether jobs can be placed on the node, now or later. Slurm powers up a
+// node that it powered down to save power when a job is placed there.
 func (n Node) Usable() bool {
 	return !slices.ContainsFunc(n.States, func(s string) bool {
 		switch strings.TrimRight(s, "*$~#!%@^-+") {
 		case "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "INVAL", "INVALID_REG", "MAINT", "MAINTENANCE",
-			"FUTURE", "NOT_RESPONDING", "NO_RESPOND", "POWERED_DOWN", "POWER_DOWN", "UNKNOWN":
+			"FUTURE", "NOT_RESPONDING", "NO_RESPOND", "UNKNOWN":
 			return true
 		}
 		return strings.HasSuffix(s, "*") // does not respond
@@ -84,7 +85,11 @@ func parseNode(line string) (Node, error) {
 		}
 		return v
 	}
-	n := Node{Name: f["NodeName"], CPUs: int(whole("CPUTot")), Memory: whole("RealMemory") << 20, States: strings.Split(strings.ToUpper(f["State"]), "+")}
+	cpus := whole("CPUTot")
+	if f["CPUEfctv"] != "" {
+		cpus = whole("CPUEfctv")
+	}
+	n := Node{Name: f["NodeName"], CPUs: int(cpus), Memory: max(0, whole("RealMemory")-whole("MemSpecLimit")) << 20, States: strings.Split(strings.ToUpper(f["State"]), "+")}
 	var bad error
 	if n.GRES, bad = ParseGRES(f["Gres"]); err == nil {
 		err = bad

@@ -49,6 +49,18 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// Jobs get what the system leaves, also on nodes that sleep to save power.
+func TestNodesOfTheCloud(t *testing.T) {
+	got, err := slurm.ParseNodes("NodeName=a CPUEfctv=92 CPUTot=96 RealMemory=1120000 MemSpecLimit=16000 State=IDLE+CLOUD+POWERED_DOWN\n" +
+		"NodeName=b CPUTot=8 RealMemory=1000 State=IDLE+DRAIN\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := got[0], got[1]; !a.Usable() || b.Usable() || a.CPUs != 92 || a.Memory != 1104000<<20 || b.CPUs != 8 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestNodesRefused(t *testing.T) {
 	for _, text := range []string{"", "CPUTot=4 RealMemory=1", "NodeName=a CPUTot=many", "NodeName=a Gres=a:b:c:d:4", "NodeName=a RealMemory=99999999999999999"} {
 		if n, err := slurm.ParseNodes(text); err == nil {

@@ -111,7 +111,11 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	lines.Split(cutLines)
 	firsts := launch.Firsts{Workers: c.Workers}
 	var at time.Time
+	ended := false // by Slurm, which then kills what is left
 	for n := 1; lines.Scan(); n++ {
+		if ended = ended || strings.Contains(lines.Text(), "CANCELLED AT"); ended && launch.SpeaksOfMemory(lines.Text()) {
+			continue
+		}
 		if t, ok := timeIn(lines.Text()); ok {
 			at = t
 		}
@@ -196,7 +200,7 @@ func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:\d\d)?`)
+var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?`)
 
 // timeIn returns the time in a line, as UTC without a zone: differences count.
 func timeIn(line string) (time.Time, bool) {
@@ -205,8 +209,11 @@ func timeIn(line string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	zone, fraction := m[4], m[3]
-	if zone == "" {
+	switch {
+	case zone == "":
 		zone = "Z"
+	case len(zone) == len("+0100"):
+		zone = zone[:3] + ":" + zone[3:]
 	}
 	if fraction != "" {
 		fraction = "." + fraction

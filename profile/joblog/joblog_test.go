@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"knee/data"
 	"knee/profile/joblog"
@@ -122,6 +123,56 @@ func TestReadMemory(t *testing.T) {
 	}
 	if m.PeakMemory != 3.25*(1<<30) || m.GPUMemory != 79.5*(1<<30) {
 		t.Errorf("peak %.0f of %.0f bytes, want 3.25 of 79.5 GiB", m.PeakMemory, m.GPUMemory)
+	}
+}
+
+// What Slurm kills at the end of the time limit did not run out of memory.
+func TestReadOfATimeLimit(t *testing.T) {
+	log := strings.Repeat(" iteration 1/ 500 | elapsed time per iteration (ms): 5000.0 | lm loss: 1.0E+01 |\n", 9) +
+		"slurmstepd: error: *** JOB 4711 ON n01 CANCELLED AT 2025-03-01T18:00:00 DUE TO TIME LIMIT ***\n  traceback : Signal 9 (SIGKILL) received by PID 99\n"
+	for i := range 9 {
+		log = strings.Replace(log, "iteration 1/", fmt.Sprintf("iteration %d/", 10*(i+2)), 1)
+	}
+	p, err := joblog.Read(strings.NewReader(log), "job.log", data.Config{Job: "a", Workers: 8, LocalBatch: 4}, data.Metrics{}, nil)
+	if m := p.Measurement; err != nil || m.Status != data.OK || m.StepTime != 5 || !m.StartedAt.IsZero() {
+		t.Errorf("%+v, %v; want 5 s", m, err)
+	}
+}
+
+// Of several progress bars the longest is that of the training, wherever others stand.
+func TestReadOfSeveralBars(t *testing.T) {
+	var log strings.Builder
+	bar := func(steps int, rate string) {
+		for i := range steps {
+			fmt.Fprintf(&log, "\r%d%%|█| %d/%d [00:01<00:10, %s]", i, i+1, steps, rate)
+		}
+	}
+	bar(400, "98.2it/s") // tokenizing
+	for i := range 80 {
+		fmt.Fprintf(&log, "\r%d%%|█| %d/80 [00:01<00:10, 2.00s/it]", i, i+1)
+		if i%20 == 19 {
+			bar(25, "12.5it/s") // evaluation
+		}
+	}
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 8, LocalBatch: 4}, data.Metrics{}, nil)
+	if err != nil || p.Measurement.StepTime != 2 || p.Step != 80 {
+		t.Errorf("%+v, %v; want 2 s and step 80", p, err)
+	}
+}
+
+// While a run is down, time passes without steps; a zone may be written without a colon.
+func TestReadOfContinuedRuns(t *testing.T) {
+	var log strings.Builder
+	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.FixedZone("", 3600))
+	for i := range 40 {
+		if at = at.Add(25 * time.Second); i == 20 {
+			at = at.Add(30 * time.Minute)
+		}
+		fmt.Fprintf(&log, "%s step %d\n", at.Format("2006-01-02T15:04:05-0700"), 10*(i+1))
+	}
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 8, LocalBatch: 4}, data.Metrics{Regex: `step (?P<step>\d+)`}, nil)
+	if err != nil || math.Abs(p.Measurement.StepTime-2.5) > 1e-9 || p.Measurement.StartedAt.UTC().Hour() != 11 {
+		t.Errorf("%g s from %v, %v; want 2.5 s, from 11:00 UTC", p.Measurement.StepTime, p.Measurement.StartedAt, err)
 	}
 }
 

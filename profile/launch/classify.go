@@ -27,13 +27,20 @@ var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "M
 // noFailure matches words of advice before such a message, and quotas of services.
 var noFailure = regexp.MustCompile(`(?i)\b(?:if|avoids?|prevents?|quota)\b`)
 
+// noKills matches what follows in a count of none, as of oom_kill in memory.events.
+var noKills = regexp.MustCompile(`^[s" :=]*0\b`)
+
 // SpeaksOfMemory reports whether a line of output says that memory ran out.
 func SpeaksOfMemory(line string) bool {
 	if !slices.ContainsFunc(memoryWords, func(w string) bool { return strings.Contains(line, w) }) {
 		return false
 	}
 	at := oomText.FindStringIndex(line)
-	return at != nil && !noFailure.MatchString(line[:at[0]]) && !strings.Contains(strings.ToLower(line[at[1]:]), "quota")
+	if at == nil {
+		return false
+	}
+	after := strings.ToLower(line[at[1]:])
+	return !noFailure.MatchString(line[:at[0]]) && !strings.Contains(after, "quota") && !noKills.MatchString(after)
 }
 
 // exitKilled is the exit code of shells for signal 9, and of container runtimes

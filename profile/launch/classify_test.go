@@ -49,6 +49,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		`subprocess.CalledProcessError: Command '['python', 'x.py']' died with <Signals.SIGKILL: 9>.`,
 		`torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL`,
 		`RuntimeError: DataLoader worker (pid 123) is killed by signal: Killed.`,
+		`oom_kill 1`,
 		`ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.`,
 	} {
 		if !SpeaksOfMemory(line) {
@@ -68,6 +69,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		"Signal 15 (SIGTERM) received by PID 1234",
 		"ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
 		"zoom 3, allocated 2 GiB of memory",
+		"oom_kill 0",
 	} {
 		if SpeaksOfMemory(line) {
 			t.Errorf("taken for out of memory: %s", line)

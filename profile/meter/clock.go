@@ -16,6 +16,7 @@ type clock struct {
 	most    float64   // steps of a line so far
 	rises   int       // lines that were counted
 	lagged  bool      // a line was of a step that was counted before
+	stamped float64   // seconds of the steps that time stamps alone gave
 }
 
 // step is what a line says of the step that it ends.
@@ -76,5 +77,11 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		return s, true
 	}
 	s.seconds = elapsed / steps
-	return s, steps > 0 && elapsed > 0 // a clock that was set back tells nothing
+	if !(steps > 0 && elapsed > 0) { // a clock that was set back tells nothing
+		return s, false
+	}
+	before := c.stamped
+	c.stamped += elapsed
+	// One longer than all before: the run was down, and went on from its checkpoint.
+	return s, elapsed <= before || c.rises <= fewestToRestart
 }
