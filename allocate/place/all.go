@@ -77,11 +77,13 @@ func all(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 			fell = append(fell, i)
 		}
 	}
-	for _, i := range fell { // to the choice in an uneven shape, or a better option
+	for _, i := range fell { // to the choice in an uneven shape
 		p.short[i] = true
 		if alt, nodes, ok := p.uneven(i, s.Jobs[i].Options[a.Choice[i]]); ok {
 			p.give(i, Placed{Choice: a.Choice[i], Option: alt, Nodes: nodes})
 		}
+	}
+	for _, i := range fell { // or a better option, which could take the quota of a choice
 		p.raise(i, p.placer.Free())
 	}
 	if len(fell) > 0 {
