@@ -180,7 +180,7 @@ func (h *headroom) learnBias(scores []float64, fits []bool) {
 
 // feasibility returns the probability that each candidate fits, by the memory
 // model if that covers the candidate, else by the classifier. A trial that met
-// its time limit did fit.
+// its time limit with some steps did fit, and a candidate that was measured does.
 func (p *Problem) feasibility() []float64 {
 	var points [][]float64
 	var fit []bool
@@ -189,7 +189,7 @@ func (p *Problem) feasibility() []float64 {
 			continue
 		}
 		if x, ok := p.enc.encode(m.Config); ok {
-			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout)
+			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime))
 		}
 	}
 	h := p.headroom(points, fit)
@@ -207,7 +207,10 @@ func (p *Problem) feasibility() []float64 {
 	out := make([]float64, len(p.cands))
 	each(len(out), parallelBatch, func(i int) {
 		chance, ok := physical(p.cands[i])
-		if out[i] = chance; !ok {
+		switch out[i] = chance; {
+		case p.looks[i] > 0 && p.standing[i] == tried:
+			out[i] = 1
+		case !ok:
 			out[i] = h.fits(p.Points[i])
 		}
 	})

@@ -42,6 +42,23 @@ func TestFeasibilityLearnsABoundary(t *testing.T) {
 	}
 }
 
+// A trial that hangs without a step gives no time, as one that fails; one whose steps
+// are too long did fit, and what was measured does.
+func TestFeasibilityOfTimeouts(t *testing.T) {
+	cands := layouts()
+	chance := func(bound float64, status data.Status) []float64 {
+		h := History{Candidates: cands, Measured: []data.Measurement{{Config: cands[0], Status: data.OK, StepTime: 1}}}
+		for i := 10; i < 18; i++ {
+			h.Measured = append(h.Measured, data.Measurement{Config: cands[i], Status: status, StepTime: bound})
+		}
+		return mustProblem(t, Options{}, h).fits
+	}
+	hung, failed, slow := chance(0, data.Timeout), chance(0, data.Failed), chance(60, data.Timeout)
+	if hung[19] != failed[19] || !(hung[19] < slow[19]) || hung[0] != 1 {
+		t.Errorf("probabilities %.2f after hangs, %.2f after failures, %.2f after slow trials; %g of a measured one", hung[19], failed[19], slow[19], hung[0])
+	}
+}
+
 // Without failures a space is expected to fit, before the first trial and after
 // ten.
 func TestNothingFailed(t *testing.T) {

@@ -37,7 +37,10 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(p.Favourite(post)), nil
+		if s, again := p.again(post, math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret); again {
+			return s, nil
+		}
+		return p.Exhausted(p.Favourite(post), p.regret(post)), nil
 	}
 	if post == nil || p.Trials < startTrials || len(p.observations) < startTrials {
 		i, reason := p.startPick()

@@ -73,7 +73,8 @@ type Options struct {
 	Noisy, Once bool
 
 	// Trials is the budget of trials, failed and running ones included; 0 means
-	// unknown. At most a quarter of it goes to repetitions.
+	// unknown. At most a quarter of it, or of the trials so far, goes to repetitions
+	// while other candidates are left.
 	Trials int
 
 	// TargetRegret is the accepted loss to the best, as a fraction of the

@@ -95,6 +95,9 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	p.setPrices()
 	p.setPriorMeans()
 	p.place()
+	if err := p.checkTarget(); err != nil {
+		return nil, err
+	}
 	p.fits = p.feasibility()
 	p.observe()
 	return p, nil

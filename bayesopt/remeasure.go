@@ -1,9 +1,13 @@
 package bayesopt
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
-// 1/repeatShare of a known budget may go to repetitions: three of a dozen
-// trials leave nine configurations.
+// 1/repeatShare of the budget, or of the trials so far where it is not known, may go to
+// repetitions: three of a dozen trials leave nine configurations. Where no others are
+// left, all of a known budget may.
 const repeatShare = 4
 
 // again suggests a repetition if its expected improvement of the choice of the
@@ -14,9 +18,15 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	for _, n := range p.looks {
 		repeats += max(0, n-1)
 	}
-	useful := p.Options.Noisy && p.bestIndex >= 0 && p.Options.Objective != Accuracy
-	if !useful || p.Options.Once || p.Options.Trials > 0 && repeatShare*repeats > p.Options.Trials {
+	useful := post != nil && p.Options.Noisy && p.bestIndex >= 0 && p.Options.Objective != Accuracy
+	nothingElse := p.Options.Trials > 0 && len(p.Open()) == 0
+	if !useful || p.Options.Once || !nothingElse && repeatShare*repeats > cmp.Or(p.Options.Trials, p.Trials) {
 		return Suggestion{}, false
+	}
+	if nothingElse && repeats == 1 { // a choice among single measurements is known as well as they repeat
+		s := p.Suggest(p.Favourite(post), post, "again: a repetition shows by how much measurements differ")
+		s.Remeasure, s.Best = true, p.Favourite(post)
+		return s, true
 	}
 	pick, gain := p.mostTelling(post)
 	if gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
@@ -58,4 +68,41 @@ func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	}
 	k := p.Best(looked, gains)
 	return looked[k], gains[k]
+}
+
+// regret returns the expected regret of the favourite among the measured candidates, as
+// a share of the objective: 0 where measurements do not scatter, NaN if not known.
+func (p *Problem) regret(post *Posterior) (regret float64) {
+	favourite := p.Favourite(post)
+	switch {
+	case !p.Options.Noisy:
+		return 0
+	case post == nil || favourite < 0:
+		return math.NaN()
+	}
+	type belief struct{ mean, sd float64 }
+	var all []belief
+	var own belief
+	for i := range p.cands {
+		if p.standing[i] == tried && p.looks[i] > 0 {
+			m, sd := p.belief(post, i).Moments()
+			if all = append(all, belief{m, sd}); i == favourite {
+				own = belief{m, sd}
+			}
+		}
+	}
+	rng := p.Rand()
+	for range jointDraws {
+		least := math.Inf(1)
+		z := rng.NormFloat64()
+		for _, b := range all {
+			if b == own {
+				least = min(least, b.mean+z*b.sd)
+			} else {
+				least = min(least, b.mean+rng.NormFloat64()*b.sd)
+			}
+		}
+		regret += math.Expm1(own.mean+z*own.sd-least) / jointDraws
+	}
+	return regret
 }

@@ -3,6 +3,7 @@ package bayesopt
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"knee/data"
@@ -49,6 +50,32 @@ func TestRepeatsAreBounded(t *testing.T) {
 				t.Error("nothing is ever looked at again")
 			}
 		})
+	}
+}
+
+// Where every candidate is measured, noisy measurements are repeated while the budget
+// lasts and that helps, and the regret that is left is said.
+func TestRepeatsWithoutOtherCandidates(t *testing.T) {
+	cands := table("t4")[:3]
+	s, err := NewGuided(Options{Objective: StepTime, Noisy: true, Trials: 24, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 9))
+	_, all := run(t, s, cands, 24, func(c data.Config, _ int) data.Measurement {
+		return data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(.15 * rng.NormFloat64())}
+	})
+	last := all[len(all)-1]
+	if len(all) < 9 || last.Stop && strings.Contains(last.Reason, "regret 0 %") {
+		t.Errorf("%d decisions for three candidates of equal speed with noise of 15 %%, the last: %+v", len(all), last)
+	}
+
+	h := History{Candidates: cands}
+	for _, c := range cands {
+		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OOM})
+	}
+	if next, err := s.Next(h); err != nil || !next.Stop || strings.Contains(next.Reason, "regret") {
+		t.Errorf("where nothing fits: %+v, %v", next, err)
 	}
 }
 

@@ -56,7 +56,7 @@ type Strategy interface {
 // Suggest returns candidate i as a suggestion, without a prediction if post is
 // nil.
 func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
-	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: 1, Best: p.bestIndex}
+	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: p.fits[i], Best: p.bestIndex}
 	var belief Predictive
 	if post != nil {
 		belief = p.belief(post, i)
@@ -66,16 +66,27 @@ func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 	if p.priced {
 		s.Cost = p.trialSeconds(i, belief) * p.hourly[i] / 3600
 	}
-	s.Reason = p.reason(i, belief, why, s)
+	base := p.best
+	if f := p.Favourite(post); f >= 0 && p.Options.Noisy && post != nil { // the best measurement may be a lucky one
+		base = p.expected(post, f)
+	}
+	s.Reason = p.reason(i, belief, why, s, base)
 	return s
 }
 
 // Exhausted returns the decision to stop because no candidate is left; best is
-// the best candidate, −1 for none.
-func (p *Problem) Exhausted(best int) Suggestion {
-	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", len(p.cands))
-	if p.Options.Objective != Accuracy {
-		reason += "; estimated remaining regret 0 %"
+// the best candidate, −1 for none, and regret its expected regret as a share of the
+// objective, NaN if not known.
+func (p *Problem) Exhausted(best int, regret float64) Suggestion {
+	n := 0
+	for _, s := range p.standing {
+		if s != barred {
+			n++
+		}
+	}
+	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", n)
+	if p.Options.Objective != Accuracy && best >= 0 && !math.IsNaN(regret) {
+		reason += "; estimated remaining regret " + shareText(regret)
 	}
 	return p.Stopped(best, reason)
 }
@@ -95,8 +106,9 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 }
 
 // reason returns one sentence on a suggestion with its numbers, such as "expected
-// throughput +12 % against the best so far (−3 % to +30 %), costs $0.80".
-func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) string {
+// throughput +12 % against the best so far (−3 % to +30 %), costs $0.80". best is the
+// response of the best so far.
+func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion, best float64) string {
 	var parts []string
 	if why != "" {
 		parts = append(parts, why)
@@ -111,7 +123,7 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion) str
 		}
 		parts = append(parts, fmt.Sprintf("step time expected %.4g s, known to %s", s.Expected.Mean, known))
 	case p.bestIndex >= 0:
-		base := p.Options.Objective.natural(p.best)
+		base := p.Options.Objective.natural(best)
 		parts = append(parts, fmt.Sprintf("expected %s %s against the best so far (%s to %s)", strings.ReplaceAll(string(p.Options.Objective), "_", " "),
 			percent(s.Expected.Mean/base), percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
 	}

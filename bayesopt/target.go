@@ -33,7 +33,8 @@ type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]floa
 // outlook is the posterior of the configurations at the target.
 type outlook struct {
 	wanted   []int       // candidates at the target
-	response [][]float64 // response of each in every draw, plus −ln P(fits)
+	response [][]float64 // response of each in every draw, plus its risk
+	risk     []float64   // −ln P(fits) of each
 	own      []float64   // standard deviation of each about its draws
 	best     int         // index in wanted of the best
 	regret   float64     // expected regret of the best, in nats
@@ -53,7 +54,7 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 	open := p.Open()
 	if p.Successes == 0 {
 		if len(open) == 0 {
-			return p.Exhausted(-1), nil
+			return p.Exhausted(-1, math.NaN()), nil
 		}
 		i, reason := p.startPick()
 		return p.Suggest(i, nil, reason), nil
@@ -72,7 +73,7 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 	}
 	pick, most, least := -1, math.Inf(-1), 0.0
 	for _, i := range open {
-		g, known := p.fits[i]*o.gain(ln[i], sd[i]), stat.StdDev(ln[i], nil)
+		g, known := p.fits[i]*o.gain(i, ln[i], sd[i]), stat.StdDev(ln[i], nil)
 		if g > most || g == most && known > least { // where nothing is gained, the least known
 			pick, most, least = i, g, known
 		}
@@ -108,18 +109,21 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 }
 
 // outlook computes the posterior at the target. The response includes −ln
-// P(fits): expected speed is multiplied by that probability.
+// P(fits): expected speed is multiplied by that probability. But another is better
+// where it fits and is faster.
 func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
 	o, rng := &outlook{}, p.Rand()
+	everyoneFailed := true
 	for i, c := range p.cands {
-		if at := p.Options.Target.At; at == nil || at(c) {
-			r := slices.Clone(ln[i])
-			floats.AddConst(p.offset[i]-math.Log(p.fits[i]), r)
-			o.wanted, o.response, o.own = append(o.wanted, i), append(o.response, r), append(o.own, sd[i])
-		}
+		everyoneFailed = everyoneFailed && !(p.wanted(c) && !p.failed(i))
 	}
-	if len(o.wanted) == 0 {
-		return nil, &data.InputError{Source: data.Source{Column: "objective.at"}, Found: "no candidate there", Want: "a condition that some configuration of the space meets"}
+	for i, c := range p.cands {
+		if p.wanted(c) && (!p.failed(i) || everyoneFailed) {
+			r := slices.Clone(ln[i])
+			risk := -math.Log(p.fits[i])
+			floats.AddConst(p.offset[i]+risk, r)
+			o.wanted, o.response, o.risk, o.own = append(o.wanted, i), append(o.response, r), append(o.risk, risk), append(o.own, sd[i])
+		}
 	}
 	least, draws := math.Inf(1), len(o.response[0])
 	for k, r := range o.response {
@@ -131,7 +135,12 @@ func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
 	for d := range draws {
 		at := make([]float64, len(o.response))
 		for k, r := range o.response {
-			at[k] = r[d] + o.own[k]*rng.NormFloat64()
+			if at[k] = r[d] + o.own[k]*rng.NormFloat64(); k == o.best {
+				continue
+			}
+			if at[k] -= o.risk[k]; o.risk[k] > 0 && rng.ExpFloat64() < o.risk[k] { // it does not fit
+				at[k] = math.Inf(1)
+			}
 		}
 		first := floats.MinIdx(at)
 		leading[first] = true
@@ -145,14 +154,38 @@ func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
 	return o, nil
 }
 
+// wanted reports whether a configuration is at the target.
+func (p *Problem) wanted(c data.Config) bool {
+	return p.Options.Target.At == nil || p.Options.Target.At(c)
+}
+
+// failed reports whether a candidate was tried without success: it is no answer.
+func (p *Problem) failed(i int) bool { return p.standing[i] == tried && p.looks[i] == 0 }
+
+// checkTarget fails if no candidate is at the target, or none may be measured.
+func (p *Problem) checkTarget() error {
+	bad := &data.InputError{Found: "no configuration there", Want: "a condition that some configuration of the space meets"}
+	switch {
+	case p.Options.Target == nil:
+		return nil
+	case !slices.ContainsFunc(p.cands, p.wanted):
+		bad.Source.Column = "objective.at"
+	case !slices.ContainsFunc(p.standing, func(s standing) bool { return s != barred }):
+		bad.Source.Column = "objective.measure"
+	default:
+		return nil
+	}
+	return bad
+}
+
 // gainPoints is the number of equally likely outcomes of a trial over which the
 // knowledge gradient is averaged.
 const gainPoints = 32
 
 // gain returns the expected decrease, in nats, of the least mean plus standard
-// deviation of the contenders by a trial; ln is ln step time of the trial in
-// every draw, sd of one run about it.
-func (o *outlook) gain(ln []float64, sd float64) float64 {
+// deviation of the contenders by a trial of candidate i if that succeeds; ln is ln step
+// time of the trial in every draw, sd of one run about it.
+func (o *outlook) gain(i int, ln []float64, sd float64) float64 {
 	scale, now := math.Hypot(stat.StdDev(ln, nil), sd), math.Inf(1)
 	level, slope := make([]float64, len(o.contenders)), make([]float64, len(o.contenders))
 	for k, c := range o.contenders {
@@ -160,6 +193,9 @@ func (o *outlook) gain(ln []float64, sd float64) float64 {
 		now = min(now, mean+math.Hypot(math.Sqrt(variance), o.own[c]))
 		slope[k] = stat.Covariance(o.response[c], ln, nil) / scale
 		level[k] = mean + math.Hypot(math.Sqrt(max(variance-slope[k]*slope[k], 0)), o.own[c])
+		if o.wanted[c] == i {
+			level[k] -= o.risk[c]
+		}
 	}
 	gain := now
 	for j := range gainPoints {

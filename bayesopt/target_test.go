@@ -101,6 +101,41 @@ func TestTarget(t *testing.T) {
 	}
 }
 
+// What was tried in vain is no answer, what may not fit may still be better, and
+// conditions that no configuration meets are refused.
+func TestTargetFails(t *testing.T) {
+	var cands []data.Config
+	for _, w := range []int{1, 4} {
+		for _, b := range []float64{1, 2} {
+			cands = append(cands, data.Config{Workers: w, LocalBatch: b})
+		}
+	}
+	s, err := NewGuided(targetOptions(4, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fast := cands[2] // saves half per doubling of the workers
+	_, all := run(t, s, cands, 9, func(c data.Config, _ int) data.Measurement {
+		if c.Key() == fast.Key() {
+			return data.Measurement{Config: c, Status: data.OOM}
+		}
+		return data.Measurement{Config: c, Status: data.OK, StepTime: math.Exp(linearRow(c)[0]*0.3 + linearRow(c)[1]*.5)}
+	})
+	if last := all[len(all)-1]; !last.Stop || last.Choice.Key() != cands[3].Key() {
+		t.Errorf("ends with %+v, want %s, as the other fails", last, cands[3])
+	}
+	for column, at := range map[string]int{"objective.at": 3, "objective.measure": 4} {
+		o := targetOptions(at, 4)
+		if column == "objective.measure" {
+			o.Target.Measure = func(data.Config) bool { return false }
+		}
+		var bad *data.InputError
+		if _, err := NewProblem(o, History{Candidates: cands}); !errors.As(err, &bad) || bad.Source.Column != column {
+			t.Errorf("%s that nothing meets: %v", column, err)
+		}
+	}
+}
+
 // With two answers the gain is the expected improvement of their difference,
 // with the standard deviation that remains.
 func TestTargetGain(t *testing.T) {
@@ -111,15 +146,15 @@ func TestTargetGain(t *testing.T) {
 		trial[d] = rng.NormFloat64()
 		open[d] = behind + slope*trial[d]
 	}
-	answers := &outlook{response: [][]float64{known, open}, own: make([]float64, 2), contenders: []int{0, 1}}
+	answers := &outlook{wanted: []int{0, 1}, risk: make([]float64, 2), response: [][]float64{known, open}, own: make([]float64, 2), contenders: []int{0, 1}}
 	spread := stat.StdDev(trial, nil)
 	moves := slope * spread * spread / math.Hypot(spread, sd)
 	rest := math.Sqrt(slope*slope*spread*spread - moves*moves)
 	want := math.Exp(LogEI(stat.Mean(open, nil)+rest, moves, 0))
-	if got := answers.gain(trial, sd); math.Abs(got-want) > 0.02*want { // an average over 32 outcomes
+	if got := answers.gain(-1, trial, sd); math.Abs(got-want) > 0.02*want { // an average over 32 outcomes
 		t.Errorf("gain %g, want %g", got, want)
 	}
-	if got := answers.gain(trial, 1e6); got > 1e-5 {
+	if got := answers.gain(-1, trial, 1e6); got > 1e-5 {
 		t.Errorf("a trial that tells nothing gains %g", got)
 	}
 }

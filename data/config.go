@@ -139,7 +139,10 @@ func (c Config) String() string {
 	if c.GPUType == "" {
 		parts[0] = english.Plural(c.Workers, "worker", "")
 	}
-	if n := c.NodeCount(); n > 1 {
+	switch n := c.NodeCount(); {
+	case n > 1 && len(c.Placement) > 0 && slices.Max(c.Placement) != slices.Min(c.Placement):
+		parts[0] += " as " + c.Placement.String()
+	case n > 1:
 		parts[0] += fmt.Sprintf(" on %d nodes", n)
 	}
 	if c.PS > 0 {

@@ -30,7 +30,7 @@ resnet,t4,4-4,1024,,oom,rack7
 	}
 	fmt.Println(warnings[0])
 	// Output:
-	// 6 × t4 on 2 nodes, allreduce, batch 32: ok, 768 samples/s
+	// 6 × t4 as 4-2, allreduce, batch 32: ok, 768 samples/s
 	// 8 × t4 on 2 nodes, allreduce, batch 128: oom, 0 samples/s
 	// m.csv: ignored unknown columns: host; --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed
 }

@@ -2,6 +2,8 @@ package profile
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"knee/data"
 	"knee/profile/space"
@@ -43,7 +45,7 @@ func belongs(measured, c *data.Config) bool {
 		return false
 	}
 	for name, v := range c.Extra {
-		if measured.Extra[name] != v {
+		if !sameValue(measured.Extra[name], v) {
 			return false
 		}
 	}
@@ -58,4 +60,12 @@ func belongs(measured, c *data.Config) bool {
 		same.GPUType = ""
 	}
 	return same.Key() == c.Key()
+}
+
+// sameValue reports whether two texts are one value of a knob: equal but for the case,
+// as True and true, or the same number.
+func sameValue(a, b string) bool {
+	x, xErr := strconv.ParseFloat(a, 64)
+	y, yErr := strconv.ParseFloat(b, 64)
+	return strings.EqualFold(a, b) || xErr == nil && yErr == nil && x == y
 }

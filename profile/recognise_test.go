@@ -22,6 +22,8 @@ func TestRecognise(t *testing.T) {
 		{"placement: [\"8\", \"4-4\"]", "nodes,workers", "2,8", "4-4"},
 		{"placement: [\"6-2\", \"4-4\"]", "nodes,workers", "2,8", ""},
 		{"placement: [\"6-2\", \"4-4\"]", "placement", "6-2", "6-2"},
+		{"workers: [8]\n  x_bucket: [25, 50]", "workers,x_bucket", "8,25.0", "bucket=25"},
+		{"workers: [8]\n  x_ck: [true, false]", "workers,x_ck", "8,True", "ck=true"},
 	} {
 		study, err := data.ReadStudy(strings.NewReader("job: a\nspace:\n  local_batch: [32]\n  "+c.space+"\nobjective: {maximize: throughput}\ncommand: [train]\nlauncher: {local: {}}\n"), "study.yaml")
 		if err != nil {

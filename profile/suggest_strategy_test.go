@@ -160,3 +160,25 @@ func TestStudyDeadline(t *testing.T) {
 		h.Measured = append(h.Measured, measured(next.Config))
 	}
 }
+
+// Several suggestions at once: no more than are worth a trial before the first are
+// measured, and nothing is said to be the best before.
+func TestSuggestSeveral(t *testing.T) {
+	s := studyOf(knob("workers", "1", "2", "4", "8", "16", "32"), knob("local_batch", "32"))
+	s.Objective = data.Objective{Maximize: "throughput"}
+	candidates, err := space.Candidates(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[int]float64{1: .1, 2: .105, 4: .111, 8: .118}
+	var history []data.Measurement
+	for _, c := range candidates {
+		if times[c.Workers] > 0 {
+			history = append(history, data.Measurement{Config: c, Status: data.OK, StepTime: times[c.Workers]})
+		}
+	}
+	next, err := profile.Suggest(s, profile.Search{}, history, nil, 4)
+	if err != nil || len(next) != 2 || next[0].Stop || next[1].Stop {
+		t.Errorf("%+v, %v; want 16 and 32 workers", next, err)
+	}
+}

@@ -293,7 +293,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 			end.Error += "; a step takes longer than trial.timeout"
 		}
 	case errors.As(err, &failure):
-		end.Status, end.Error, out.preempted = failure.Status, failure.Detail, failure.Preempted
+		end.Status, end.Error, end.StepTime, out.preempted = failure.Status, failure.Detail, failure.Bound, failure.Preempted
 	case errors.Is(err, errDrained):
 		end.Status, end.Error = data.Aborted, errDrained.Error()
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrTaken):

@@ -35,7 +35,7 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 		return bayesopt.Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		return p.Exhausted(p.Favourite(nil)), nil
+		return p.Exhausted(p.Favourite(nil), math.NaN()), nil
 	}
 	i, reason, fired, err := m.pick(p)
 	if err != nil {

@@ -209,7 +209,7 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	named(cmd, &f.Strategy, "strategy", baseline.Guided, "strategy", baseline.Strategies())
 	cmd.Flags().BoolVar(&f.Once, "once", false, "never repeat a measurement")
 	f.TargetRegret = 0.05
-	bounded(cmd, &f.TargetRegret, "target-regret", "stop when a result better by this share is improbable", data.Bounds{Max: .999, Want: "a share from 0 to less than 1"})
+	bounded(cmd, &f.TargetRegret, "target-regret", "stop when a result better by this share is improbable", data.Bounds{Min: 1e-4, Max: .999, Want: "a share from 0.0001 to less than 1"})
 	fileFlag(cmd, &f.warm, "warm-start", "model.json of a similar job", "json", "gz")
 }
 

@@ -330,6 +330,9 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			if over := study.Budget.Spent(ms, 0, 0); over != "" {
 				a.warn(over + ": knee profile would end here")
 			}
+			if len(next) < n && !next[0].Stop {
+				a.note("%d of %d: measure these first, no other configuration is worth a trial before", len(next), n)
+			}
 			return printSuggestions(a, out, unit(study), next)
 		},
 	}
@@ -351,7 +354,7 @@ func unit(s *data.Study) string {
 }
 
 func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestion) error {
-	t := newTable("gpu_type,mode,nodes,workers,ps,local_batch,accum_steps,expected,lo,hi,unit,p_feasible,cost_usd,reason",
+	t := newTable("gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,expected,lo,hi,unit,p_feasible,cost_usd,reason",
 		"config,expected,unit,p_feasible,cost_usd,reason")
 	list := []suggestion{}
 	var configs []data.Config
@@ -372,7 +375,7 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
 		t.people.add(s.Config, between(s.Expected, number), unit, s.PFeasible, dollars(s.Cost), s.Reason)
 		c, e := s.Config, s.Expected
-		t.add(c.GPUType, c.ModeOrDefault(), c.NodeCount(), c.Workers, c.PS, orEmpty(c.LocalBatch), c.AccumSteps,
+		t.add(c.GPUType, c.ModeOrDefault(), c.Placement.String(), c.NodeCount(), c.Workers, c.PS, orEmpty(c.LocalBatch), c.AccumSteps,
 			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, s.PFeasible, s.Cost, s.Reason)
 		configs = append(configs, c)
 	}

@@ -118,6 +118,7 @@ func New(s *data.Study, dog *Watchdog) (Launcher, error) {
 type Failure struct {
 	Status data.Status // OOM, Infeasible or Failed
 	Detail string      // one line
+	Bound  float64     // seconds that a step takes at least, of a [data.Timeout]; 0 if not known
 
 	// Preempted says that the engine took the nodes away (preemption, a drained or
 	// failed node). The trial is launched again, which does not count as a retry.

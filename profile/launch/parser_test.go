@@ -115,8 +115,9 @@ func FuzzJSONLines(f *testing.F) {
 
 func TestReplay(t *testing.T) {
 	ok := data.Measurement{Config: data.Config{Workers: 1}, StepTime: 2, StepTimeSD: .5, Status: data.OK}
-	oom := data.Measurement{Config: data.Config{Workers: 2}, Status: data.OOM, Error: "too big"}
-	r, err := launch.NewReplay([]data.Measurement{ok, oom})
+	oom := data.Measurement{Config: data.Config{Workers: 2}, Status: data.OOM, Error: "too big", GPUMemory: 8}
+	slow := data.Measurement{Config: data.Config{Workers: 4}, Status: data.Timeout, StepTime: 60}
+	r, err := launch.NewReplay([]data.Measurement{ok, oom, slow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,9 +133,14 @@ func TestReplay(t *testing.T) {
 	if mean := sum / float64(n); math.Abs(mean-2) > 1e-9 {
 		t.Errorf("mean replayed step time = %g, want 2", mean)
 	}
-	err = r.Launch(t.Context(), launch.Trial{Config: oom.Config}, obs)
-	if f, ok := err.(*launch.Failure); !ok || f.Status != data.OOM || f.Detail != "too big" {
-		t.Errorf("err = %v, want the recorded failure", err)
+	var device float64
+	err = r.Launch(t.Context(), launch.Trial{Config: oom.Config, Used: func(_, d float64) { device = d }}, obs)
+	if f, ok := err.(*launch.Failure); !ok || f.Status != data.OOM || f.Detail != "too big" || device != 8 {
+		t.Errorf("err = %v, %g bytes, want the recorded failure and 8", err, device)
+	}
+	err = r.Launch(t.Context(), launch.Trial{Config: slow.Config}, obs)
+	if f, ok := err.(*launch.Failure); !ok || f.Status != data.Timeout || f.Bound != 60 {
+		t.Errorf("err = %v, want a step of at least 60 s", err)
 	}
 	if err := r.Launch(t.Context(), launch.Trial{Config: data.Config{Workers: 3}}, obs); err == nil {
 		t.Error("a configuration outside the table was answered")

@@ -40,8 +40,11 @@ func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) er
 	if !ok {
 		return &Failure{Status: data.Failed, Detail: fmt.Sprintf("the replayed table has no row for %s", t.Config)}
 	}
+	if t.Used != nil {
+		t.Used(m.PeakMemory, m.GPUMemory)
+	}
 	if m.Status != data.OK {
-		return &Failure{Status: m.Status, Detail: m.Error}
+		return &Failure{Status: m.Status, Detail: m.Error, Bound: m.StepTime}
 	}
 	at := time.Now()
 	for i := range replaySteps {
@@ -51,8 +54,8 @@ func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) er
 		if m.SyncTime > 0 {
 			o.SyncTime = m.SyncTime
 		}
-		at = at.Add(time.Duration(o.StepTime * float64(time.Second)))
 		o.At = at
+		at = at.Add(time.Duration(o.StepTime * float64(time.Second)))
 		select {
 		case obs <- o:
 		case <-ctx.Done():

@@ -48,7 +48,7 @@ func TestCandidates(t *testing.T) {
 		{"accumulation follows from both batches", studyOf(knob("workers", "4"), knob("tp", "1", "2"), knob("local_batch", "2", "8"), knob("global_batch", "16")),
 			[]string{"4 workers, allreduce, batch 2, accumulation 1", "4 workers, allreduce, batch 2, accumulation 3, tp 2", "4 workers, allreduce, batch 8, tp 2"}},
 		{"placement gives nodes and workers", studyOf(knob("placement", "4-2", "1"), knob("gpu_type", "a100")),
-			[]string{"6 × a100 on 2 nodes, allreduce", "1 × a100, allreduce"}},
+			[]string{"6 × a100 as 4-2, allreduce", "1 × a100, allreduce"}},
 		{"more nodes than workers mean nothing", studyOf(knob("workers", "1", "2"), knob("nodes", "1", "2")),
 			[]string{"1 worker, allreduce", "2 workers, allreduce", "2 workers on 2 nodes, allreduce"}},
 		{"further knobs", studyOf(knob("depth", "2", "4")),
@@ -84,6 +84,19 @@ func TestConstraints(t *testing.T) {
 	}
 	if len(got) != 7 { // depth 2: 1×16 1×32 2×16 2×32 4×16; depth 8: 1×16 1×32
 		t.Errorf("%d candidates, want 7", len(got))
+	}
+}
+
+// A knob with words and numbers is compared as words, also in parts of the objective.
+func TestConstraintsOnWords(t *testing.T) {
+	s := studyOf(knob("workers", "1", "2"), knob("bucket", "auto", "25"))
+	s.Constraints = []string{`bucket == "auto" || workers > 1`}
+	if got, err := space.Candidates(s); err != nil || len(got) != 3 {
+		t.Errorf("%v, %v; want 3", got, err)
+	}
+	at, err := space.Condition(s, "at", map[string]string{"bucket": "25"})
+	if err != nil || !at(data.Config{Workers: 1, Extra: map[string]string{"bucket": "25"}}) || at(data.Config{Workers: 1, Extra: map[string]string{"bucket": "auto"}}) {
+		t.Errorf("bucket: 25: %v", err)
 	}
 }
 

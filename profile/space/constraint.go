@@ -20,6 +20,7 @@ import (
 type constraints struct {
 	source  data.Source
 	texts   []string
+	words   map[string]bool // knobs with values that are no numbers
 	progs   []*vm.Program
 	refused []int
 }
@@ -29,8 +30,8 @@ type constraints struct {
 // have their defaults. Expressions are those of expr-lang/expr: types are
 // checked when compiled; there are no loops and no side effects.
 func compileConstraints(s *data.Study) (*constraints, error) {
-	cs := &constraints{source: s.Source, texts: s.Constraints, refused: make([]int, len(s.Constraints))}
-	env := constraintEnv(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
+	cs := &constraints{source: data.Source{File: s.Source.File}, texts: s.Constraints, refused: make([]int, len(s.Constraints)), words: wordKnobs(s)}
+	env := cs.env(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
 	for i, text := range s.Constraints {
 		prog, err := expr.Compile(text, expr.Env(env), expr.AsBool(), remainder(), expr.Operator("%", "remainder"), expr.Patch(foldGPUTypes{}))
 		if err != nil {
@@ -83,6 +84,15 @@ func number(v any) float64 {
 	return v.(float64)
 }
 
+// wordKnobs returns the knobs that have a value that is no number.
+func wordKnobs(s *data.Study) map[string]bool {
+	words := map[string]bool{}
+	for _, k := range s.Space {
+		words[strings.TrimPrefix(k.Name, "x_")] = slices.ContainsFunc(k.Values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err != nil })
+	}
+	return words
+}
+
 // extraKnobs returns a sample value of every knob that is not built in.
 func extraKnobs(s *data.Study) map[string]string {
 	extra := map[string]string{}
@@ -93,13 +103,15 @@ func extraKnobs(s *data.Study) map[string]string {
 			extra[strings.TrimPrefix(k.Name, "x_")] = k.Values[0]
 		}
 	}
-	for known := range constraintEnv(data.Config{Workers: 1}) {
+	for known := range (&constraints{}).env(data.Config{Workers: 1}) {
 		delete(extra, known)
 	}
 	return extra
 }
 
-func constraintEnv(c data.Config) map[string]any {
+// env holds the knobs of a configuration by name. One of the study's own with some
+// value that is no number holds words.
+func (cs *constraints) env(c data.Config) map[string]any {
 	env := map[string]any{
 		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),
 		"nodes": c.NodeCount(), "workers": c.Workers, "ps": c.PS,
@@ -114,7 +126,7 @@ func constraintEnv(c data.Config) map[string]any {
 	}
 	env["dp"] = c.Replicas()
 	for k, v := range c.Extra {
-		if x, err := strconv.ParseFloat(v, 64); err == nil {
+		if x, err := strconv.ParseFloat(v, 64); err == nil && !cs.words[k] {
 			env[k] = x
 		} else {
 			env[k] = v
@@ -130,12 +142,12 @@ func (cs *constraints) at(i int) data.Source {
 }
 
 func (cs *constraints) keep(c data.Config) (bool, error) {
-	env := constraintEnv(c)
+	env := cs.env(c)
 	for i, prog := range cs.progs {
 		ok, err := expr.Run(prog, env)
 		if err != nil {
 			return false, &data.InputError{Source: cs.at(i), Found: strconv.Quote(cs.texts[i]),
-				Want: fmt.Sprintf("a condition that can be evaluated for %s: %v", c, err)}
+				Want: fmt.Sprintf("a condition that can be evaluated for %s: %s", c, strings.Join(strings.Fields(err.Error()), " "))}
 		}
 		if ok != true {
 			cs.refused[i]++
@@ -171,10 +183,11 @@ func Condition(s *data.Study, part string, of map[string]string) (func(data.Conf
 	}
 	like := *s
 	like.Constraints = nil
+	words := wordKnobs(s)
 	for _, knob := range slices.Sorted(maps.Keys(of)) {
 		text := strings.TrimSpace(of[knob])
 		if !strings.ContainsAny(text[:min(1, len(text))], "<>=!") {
-			if _, err := strconv.ParseFloat(text, 64); err != nil {
+			if _, err := strconv.ParseFloat(text, 64); err != nil || words[knob] {
 				text = strconv.Quote(text)
 			}
 			text = "== " + text
