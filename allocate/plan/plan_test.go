@@ -412,3 +412,15 @@ func TestOneMoreGPU(t *testing.T) {
 		}
 	}
 }
+
+// A fixed batch that the workers of a job cannot share in whole samples is rounded up,
+// which is said.
+func TestRoundedBatchIsSaid(t *testing.T) {
+	job := named("a", 3, 3)
+	job.Batch = data.Batch{Initial: 64}
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}}
+	plan, err := solveWith(pr, []oracle{t4(0.9, 1e6)}, nil)
+	if err != nil || plan.Jobs[0].LocalBatch != 22 || !slices.ContainsFunc(plan.Warnings, func(w string) bool { return strings.Contains(w, "66 samples a step, not the 64 of its batch") }) {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}

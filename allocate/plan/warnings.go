@@ -32,6 +32,7 @@ const (
 	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
 	extrapolated kind = "get an allocation whose speed is extrapolated"
 	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
+	roundedUp    kind = "get a global batch above theirs, as their workers cannot share that in whole samples"
 	late         kind = "are expected to miss their deadlines"
 	overdue      kind = "have deadlines that have passed"
 )
@@ -106,6 +107,9 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 		ws.add(job.Name, extrapolated, fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
+	}
+	if fixed := !job.Batch.Adapt || p.KeepBatch; fixed && job.Batch.Initial > 0 && a.Config.GlobalBatch() > job.Batch.Initial && p.action(i, at) != data.Keep {
+		ws.add(job.Name, roundedUp, fmt.Sprintf("%s takes %g samples a step, not the %g of its batch: allow workers that divide it", a.Config, a.Config.GlobalBatch(), job.Batch.Initial))
 	}
 	if d, t := job.Deadline.Seconds(), a.TimeToTarget.Mean+p.restart(i, at); d > 0 && !passed && a.TimeToTarget.Mean > 0 && t > d {
 		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(t-d)))
