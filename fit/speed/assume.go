@@ -16,6 +16,8 @@ type assumption struct {
 	PerNode float64 `json:"per_node,omitempty"`           // workers that fill a node; 0: all links are alike
 	// Which workers share their input, which then may limit them.
 	Shared form.Sharing `json:"shared_input,omitempty"`
+	// All communication passes one point: its time grows in proportion to the workers.
+	Serial bool `json:"serial,omitempty"`
 	// The network of GPU types that were not measured on several nodes is
 	// unknown; else it is that of a type that was.
 	Separate bool `json:"separate_networks,omitempty"`
@@ -26,7 +28,7 @@ type assumption struct {
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.separate, g.tier, g.disturbed}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.separate, g.tier, g.disturbed}
 }
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
@@ -95,7 +97,7 @@ func (g *group) begin(ctx context.Context) error {
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
 	m.scale.Fixed, m.scale.PerNode, m.scale.Shared = a.Fixed, a.PerNode, a.Shared
-	m.separate, m.tier, m.disturbed, m.absent, m.members = a.Separate, a.Tier, a.Disturbed, absent, nil
+	m.serial, m.separate, m.tier, m.disturbed, m.absent, m.members = a.Serial, a.Separate, a.Tier, a.Disturbed, absent, nil
 	if a.Disturbed > 0 {
 		m.rows = slices.Clone(g.rows)
 		m.rows[a.Disturbed-1].inflated = sq(math.Log(outlierFactor))
@@ -107,6 +109,7 @@ func (g *group) like(a assumption, absent []string) (*group, error) {
 type variant struct {
 	absent []string
 	shared form.Sharing
+	serial bool
 	odds   float64
 }
 
@@ -124,11 +127,11 @@ func limits(fixed, links []string) (all []variant) {
 // form. In its limits there is no part of a step independent of the
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
-// correct; together they are as likely as the form. Or workers share what their
-// input comes from. The limit of a layout measured alone is that of a large model,
+// correct; together they are as likely as the form. Or all communication passes one
+// point, or workers share what their input comes from. The limit of a layout measured alone is that of a large model,
 // whose launches, gradients, optimizer and constant vanish beside its work. Each
 // comes with all assumptions on the largest size. More than two measurements per
-// coordinate suffice without variants.
+// coordinate suffice without limits and shared input.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
@@ -139,7 +142,10 @@ func (g *group) others() ([]member, error) {
 		variants = append(variants, limits([]string{"fixed"}, []string{"transfer", "per_worker", "per_server"})...)
 	case few && g.family == form.CollectiveFamily:
 		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
-		if len(g.numbersOfWorkers()) >= 3 { // with two, it looks like communication
+	}
+	if g.family == form.CollectiveFamily && len(g.numbersOfWorkers()) >= 3 { // with two, it looks like communication
+		variants = append(variants, variant{serial: true, odds: g.prior.Shared})
+		if few {
 			variants = append(variants, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
 		}
 	}
@@ -152,10 +158,10 @@ func (g *group) others() ([]member, error) {
 	for i, a := range g.assumptions() {
 		for j, v := range variants {
 			for k, l := range largest {
-				if i+j+k == 0 || k > 0 && v.shared != "" { // not two rare things at once
+				if i+j+k == 0 || k > 0 && (v.shared != "" || v.serial) { // not two rare things at once
 					continue
 				}
-				a.Shared, a.Tier, a.Disturbed = v.shared, l.Tier, l.Disturbed
+				a.Shared, a.Serial, a.Tier, a.Disturbed = v.shared, v.serial, l.Tier, l.Disturbed
 				m, err := g.like(a, v.absent)
 				if err != nil {
 					return nil, err

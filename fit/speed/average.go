@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/fit/prior"
+	"knee/fit/speed/form"
 	"knee/internal/parallel"
 )
 
@@ -115,11 +116,14 @@ func (g *group) deal(n int) [][]int {
 }
 
 // asLimit returns the prior of a coordinate where parts of the form take no
-// time.
+// time, or communication passes one point as it does a parameter server.
 func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 	const negligible = -8 // e⁻⁸ of a step is not measurable
-	if slices.Contains(g.absent, name) {
+	switch {
+	case slices.Contains(g.absent, name):
 		p.Mean, p.SD = negligible, 1
+	case g.serial && name == "power":
+		p = g.prior.Forms[form.ServerFamily]["workers_power"]
 	}
 	return p
 }

@@ -44,6 +44,7 @@ type group struct {
 	likeliest node    // of the sizes
 	evidence  float64 // log evidence
 	post      *posterior
+	serial    bool     // see [assumption]
 	absent    []string // coordinates of parts of the form that take no time
 	separate  bool     // see [assumption.Separate]
 	tier      float64  // see [assumption.Tier]
