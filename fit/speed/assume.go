@@ -127,11 +127,11 @@ func limits(fixed, links []string) (all []variant) {
 // form. In its limits there is no part of a step independent of the
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
-// correct; together they are as likely as the form. Or all communication passes one
-// point, or workers share what their input comes from. The limit of a layout measured alone is that of a large model,
-// whose launches, gradients, optimizer and constant vanish beside its work. Each
-// comes with all assumptions on the largest size. More than two measurements per
-// coordinate suffice without limits and shared input.
+// correct; together they are as likely as the form. Or all communication passes
+// one point, or workers share what their input comes from. The limit of a layout
+// measured alone is that of a large model, whose launches, gradients, optimizer
+// and constant vanish beside its work. Each comes with all assumptions on the
+// largest size. More than two measurements per coordinate suffice without limits.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
