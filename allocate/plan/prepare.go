@@ -171,7 +171,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	}
 	standing := make([]data.Config, n)
 	for i, job := range p.Jobs {
-		if c, ok := running(job, p.fit); ok && p.oracles[i] != nil {
+		if c, ok := running(job, p.fit); ok && p.oracles[i] != nil && p.drained(job) == "" {
 			standing[i] = c
 		}
 	}

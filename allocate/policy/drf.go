@@ -31,7 +31,11 @@ func drf(q *queue) {
 			return
 		}
 		i := waiting[next][0]
-		if !q.serve(i) {
+		switch served := q.serve(i); {
+		case !served && len(s.Jobs[i].Options) == 0: // it can never run
+			waiting[next] = waiting[next][1:]
+			continue
+		case !served:
 			waiting[next] = nil
 			continue
 		}

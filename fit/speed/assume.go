@@ -144,10 +144,7 @@ func (g *group) others() ([]member, error) {
 		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
 	}
 	if g.family == form.CollectiveFamily && len(g.numbersOfWorkers()) >= 3 { // with two, it looks like communication
-		variants = append(variants, variant{serial: true, odds: g.prior.Shared})
-		if few {
-			variants = append(variants, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
-		}
+		variants = append(variants, variant{serial: true, odds: g.prior.Shared}, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
 	}
 	largest := []assumption{{}}
 	odds := []float64{1}

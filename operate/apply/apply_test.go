@@ -96,6 +96,22 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A running job does not make room for one that is refused.
+func TestNoRoomForWhatIsRefused(t *testing.T) {
+	for action, to := range map[data.Action][]data.NodeShare{data.Shrink: {on("n1", 2)}, data.Move: {on("n2", 4)}, data.Pause: nil} {
+		f := queuetest.New("n1", "n2")
+		f.Add("1", 4, on("n1", 4))
+		f.Add("2", 2).Held = true
+		f.Get("2").HeldByUs = true
+		f.Limits = []queue.Limit{{Name: "QOS night", Most: 1, Jobs: map[string]bool{"2": true}}}
+		p := planOf(entry("1", action, []data.NodeShare{on("n1", 4)}, to...), entry("2", data.Start, nil, on("n1", 2)))
+		expect(t, string(action), run(t, runner(f), p), "1 postponed", "2 refused")
+		if len(f.Calls) > 0 {
+			t.Errorf("%s: asked for %q", action, f.Calls)
+		}
+	}
+}
+
 // A job that another scheduler starts is resized while it waits, and never held.
 func TestInPlace(t *testing.T) {
 	for deaf, want := range map[string]string{"": "1 done", "1": "1 rolled back"} {

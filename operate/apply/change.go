@@ -2,6 +2,7 @@ package apply
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -133,7 +134,8 @@ func covers(want, has []data.NodeShare) bool {
 
 // free refuses changes, the last of the plan first, until the rest fit the free
 // GPUs of the nodes and the limits of the scheduler. Occupied is what all jobs of
-// the queue hold, less what the changes free.
+// the queue hold, less what the changes free. What only makes room for refused
+// changes is postponed.
 func free(changes []*Change, snap *queue.Snapshot) {
 	nodes := map[string]data.Node{}
 	for _, n := range snap.Cluster.Nodes {
@@ -146,26 +148,66 @@ func free(changes []*Change, snap *queue.Snapshot) {
 			}
 		}
 	}
-	for {
-		left := map[string]int{}
-		for name, n := range nodes {
-			left[name] = n.GPUs
-		}
-		for _, j := range snap.Jobs {
-			use(left, j.Nodes, 1)
-		}
-		for _, c := range changes {
-			if c.places() {
-				if j := snap.Find(c.ID); j != nil {
-					use(left, j.Nodes, -1)
-				}
-				use(left, c.To, 1)
+	for refuseLast(changes, unused(changes, snap)) || refuseBeyond(changes, snap, nodes) || postponeIdle(changes, snap, nodes) {
+	}
+}
+
+// unused is the GPUs of each node that the queue leaves after the changes.
+func unused(changes []*Change, snap *queue.Snapshot) map[string]int {
+	left := map[string]int{}
+	for _, n := range snap.Cluster.Nodes {
+		left[n.Name] = n.GPUs
+	}
+	for _, j := range snap.Jobs {
+		use(left, j.Nodes, 1)
+	}
+	for _, c := range changes {
+		if c.places() {
+			if j := snap.Find(c.ID); j != nil {
+				use(left, j.Nodes, -1)
 			}
-		}
-		if !refuseLast(changes, left) && !refuseBeyond(changes, snap, nodes) {
-			return
+			use(left, c.To, 1)
 		}
 	}
+	return left
+}
+
+// postponeIdle postpones a change of a running job that makes room for refused ones
+// alone, and reports whether there was one: it does not grow, and all others are possible
+// without it.
+func postponeIdle(changes []*Change, snap *queue.Snapshot, nodes map[string]data.Node) bool {
+	for _, c := range changes {
+		j := snap.Find(c.ID)
+		if !c.places() || c.Action == data.Grow || j == nil || len(j.Nodes) == 0 || slices.ContainsFunc(j.Nodes, func(s data.NodeShare) bool { return nodes[s.Node].Drained }) {
+			continue
+		}
+		refused := slices.IndexFunc(changes, func(r *Change) bool {
+			return r.Status == Refused && slices.ContainsFunc(r.To, func(s data.NodeShare) bool {
+				return workersOn(j.Nodes, s.Node) > workersOn(c.To, s.Node)
+			})
+		})
+		if refused < 0 {
+			continue
+		}
+		left := unused(changes, snap)
+		use(left, c.To, -1)
+		use(left, j.Nodes, 1)
+		if possible := !slices.ContainsFunc(slices.Collect(maps.Values(left)), func(n int) bool { return n < 0 }); possible {
+			c.set(Postponed, "it makes room for %s, which is refused", changes[refused].Name)
+			return true
+		}
+	}
+	return false
+}
+
+// workersOn is the workers that some nodes hold on one of them.
+func workersOn(nodes []data.NodeShare, name string) (n int) {
+	for _, s := range nodes {
+		if s.Node == name {
+			n += s.Workers
+		}
+	}
+	return n
 }
 
 // refuseBeyond refuses the last change under a limit that would be exceeded, and

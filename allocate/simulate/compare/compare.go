@@ -188,30 +188,39 @@ func (s *Settings) check() error {
 func (s *Settings) replay(c Case, name string, progress func(done, of int) error) (Row, error) {
 	start := time.Now()
 	row := Row{Policy: name, Workload: c.Name}
-	jobs, set, err := s.prepare(c, name)
-	if err != nil {
-		return Row{}, err
-	}
 	var took []float64
-	set.Progress = progress
-	set.Decided = func(t time.Duration) { took = append(took, float64(t)/float64(time.Millisecond)) }
-	if s.Usage {
-		set.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
+	for until, ended := span(c.Jobs), false; !ended; {
+		jobs, set, err := s.prepare(c, name, until)
+		if err != nil {
+			return Row{}, err
+		}
+		took, row.Usage = nil, nil
+		set.Progress = progress
+		set.Decided = func(t time.Duration) { took = append(took, float64(t)/float64(time.Millisecond)) }
+		if s.Usage {
+			set.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
+		}
+		r, err := simulate.Run(jobs, set)
+		if err != nil {
+			return Row{}, err
+		}
+		row.Outcomes, row.Summary, row.Wall = r.Jobs, r.Summary, time.Since(start).Seconds()
+		last := 0.
+		for _, o := range r.Jobs {
+			last = max(last, o.End)
+		}
+		ended = len(set.Failures) == 0 || last <= until
+		until = 2 * last
 	}
-	r, err := simulate.Run(jobs, set)
-	if err != nil {
-		return Row{}, err
-	}
-	row.Outcomes, row.Summary, row.Wall = r.Jobs, r.Summary, time.Since(start).Seconds()
 	row.DecisionMean, row.DecisionP99 = summary(took)
 	return row, s.fairness(c, &row)
 }
 
-// prepare sets up a replay.
-func (s *Settings) prepare(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
+// prepare sets up a replay, with failures until a time in seconds.
+func (s *Settings) prepare(c Case, name string, until float64) (jobs []simulate.Job, set simulate.Settings, err error) {
 	switch s.Semantics {
 	case Native:
-		return s.native(c, name)
+		return s.native(c, name, until)
 	case Pollux:
 		return pollux.Prepare(c.Jobs, pollux.Settings{Cluster: c.Cluster, Profiles: s.Profiles, Policy: name, Alone: s.Alone})
 	}

@@ -176,13 +176,13 @@ func TestPairsInParallel(t *testing.T) {
 func TestFinishTimeFairness(t *testing.T) {
 	// Two jobs share 4 GPUs from 0 to 100; then the second is alone.
 	o := []simulate.Outcome{{Submit: 0, End: 100}, {Submit: 0, End: 200}}
-	var shares []int
-	f, err := overAlone(o, equalShares(o, 4), func(i, gpus int) (float64, error) { shares = append(shares, gpus); return 50, nil })
+	var shares []float64
+	f, err := overAlone(o, equalShares(o, 4), func(i int, gpus float64) (float64, error) { shares = append(shares, gpus); return 50, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	// On average there are 2 and 1.5 jobs: shares of 2 and 3 GPUs.
-	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || shares[1] != 3 {
+	// On average there are 2 and 1.5 jobs: shares of 2 and 2.67 GPUs.
+	if f[0] != 2 || f[1] != 4 || shares[0] != 2 || math.Abs(shares[1]-4/1.5) > 1e-9 {
 		t.Errorf("fairness %v on shares %v", f, shares)
 	}
 
@@ -193,7 +193,7 @@ func TestFinishTimeFairness(t *testing.T) {
 		o = append(o, simulate.Outcome{End: float64(100 * k)})
 	}
 	o = append(o, simulate.Outcome{Submit: 1000, End: 1010, Fate: simulate.Cancelled})
-	f, err = overAlone(o, equalShares(o, 1), func(int, int) (float64, error) { return 100, nil })
+	f, err = overAlone(o, equalShares(o, 1), func(_ int, gpus float64) (float64, error) { return 100 / gpus, nil })
 	for k := 1; k <= 10; k++ {
 		if want := float64(k) / (10 - float64(k-1)/2); err != nil || math.Abs(f[k-1]-want) > 1e-9 {
 			t.Errorf("fairness of job %d: %g, error %v, want %g", k, f[k-1], err, want)
@@ -201,6 +201,9 @@ func TestFinishTimeFairness(t *testing.T) {
 	}
 	if f[10] != 0 {
 		t.Errorf("fairness of a cancelled job: %g", f[10])
+	}
+	if all := fairnessOf([]float64{0, 1 + 1e-15, .5}, []float64{0, 2}); all.Worse != 0 || math.Abs(all.FTFMean-.75) > 1e-9 || all.SlowdownMean != 2 {
+		t.Errorf("of jobs of which one is not known: %+v", all)
 	}
 }
 

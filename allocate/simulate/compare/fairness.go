@@ -20,10 +20,12 @@ type Fairness struct {
 	Worse        float64 `json:"worse_than_share"` // share of jobs that would have been better off with a share of their own
 }
 
-// fairnessOf sums up jobs; it sorts.
+// fairnessOf sums up jobs, of which 0 is not known; it sorts.
 func fairnessOf(ftf, slowdown []float64) (f Fairness) {
+	unknown := func(x float64) bool { return x == 0 }
+	ftf, slowdown = slices.DeleteFunc(ftf, unknown), slices.DeleteFunc(slowdown, unknown)
 	for _, x := range ftf {
-		if x > 1 {
+		if x > 1+1e-9 { // but for rounding
 			f.Worse += 1 / float64(len(ftf))
 		}
 	}
@@ -89,7 +91,7 @@ func (s *Settings) alone(c Case) (aloneTime, error) {
 	switch {
 	case s.Models != nil:
 		jobs, err := s.Models.Jobs(c.Jobs, c.Cluster, false, false)
-		return func(i, gpus int) (float64, error) { return s.Models.Alone(jobs, i, gpus) }, err
+		return whole(func(i, gpus int) (float64, error) { return s.Models.Alone(jobs, i, gpus) }), err
 	case s.measured(c):
 		return s.measuredAlone(c), nil
 	}
@@ -101,9 +103,9 @@ func (s *Settings) alone(c Case) (aloneTime, error) {
 // cluster.
 func (s *Settings) gangAlone(c Case) (aloneTime, error) {
 	jobs, err := s.rigid(c)
-	return func(i, gpus int) (float64, error) {
+	return func(i int, gpus float64) (float64, error) {
 		j := &jobs[i]
-		t := j.Work * math.Max(1, float64(max(1, j.Workers))/float64(gpus))
+		t := j.Work * math.Max(1, float64(max(1, j.Workers))/gpus)
 		if len(j.Options) > 0 { // else a gang larger than any GPU type, by the rules of Tiresias
 			t /= j.Options[0].Answer.Goodput.Mean
 		}
@@ -119,7 +121,7 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 		gpus int
 	}
 	known, fits := map[key]float64{}, place.Fits(c.Cluster)
-	return func(i, gpus int) (float64, error) {
+	return whole(func(i, gpus int) (float64, error) {
 		app, err := s.Profiles.App(c.Jobs[i].Application)
 		if err != nil {
 			return 0, err
@@ -138,24 +140,32 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 			return known[k] * cmp.Or(c.Jobs[i].EndsAt, 1), nil
 		}
 		return 0, nil
+	})
+}
+
+// aloneTime is the seconds that job i of a case would take alone on so many GPUs. Less
+// than one is a share of its time.
+type aloneTime func(i int, gpus float64) (float64, error)
+
+// whole is an aloneTime that knows whole GPUs only.
+func whole(alone func(i, gpus int) (float64, error)) aloneTime {
+	return func(i int, gpus float64) (float64, error) {
+		t, err := alone(i, max(1, int(math.Round(gpus))))
+		return t / math.Min(1, gpus), err
 	}
 }
 
-// aloneTime is the seconds that job i of a case would take alone on so many GPUs.
-type aloneTime func(i, gpus int) (float64, error)
-
 // overAlone is the completion time of every job ÷ the time alone on so many GPUs, 0
-// where that is not known or the job was cancelled. Less than one GPU is a share of its
-// time.
+// where that is not known or the job was cancelled.
 func overAlone(outcomes []simulate.Outcome, gpus []float64, alone aloneTime) ([]float64, error) {
 	out := make([]float64, len(outcomes))
 	for i, o := range outcomes {
-		t, err := alone(i, max(1, int(math.Round(gpus[i]))))
+		t, err := alone(i, gpus[i])
 		if err != nil {
 			return nil, err
 		}
 		if t > 0 && o.Fate != simulate.Cancelled {
-			out[i] = o.JCT() / t * math.Min(1, gpus[i])
+			out[i] = o.JCT() / t
 		}
 	}
 	return out, nil

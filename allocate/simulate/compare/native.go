@@ -18,8 +18,9 @@ const (
 	roundSeconds   = 60
 )
 
-// native sets up a replay by the rules of this project.
-func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulate.Settings, err error) {
+// native sets up a replay by the rules of this project, with failures until a time in
+// seconds.
+func (s *Settings) native(c Case, name string, until float64) (jobs []simulate.Job, set simulate.Settings, err error) {
 	set = simulate.Settings{Cluster: c.Cluster, Interval: cmp.Or(s.Interval, policy.Round(name)), Unvalued: policy.Gang(name),
 		RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale, Checkpoint: s.CheckpointEvery, Survival: s.Survival, Packed: s.Packed}
 	if set.Policy, err = policy.New(name); err != nil {
@@ -47,10 +48,10 @@ func (s *Settings) native(c Case, name string) (jobs []simulate.Job, set simulat
 		set.RestartSeconds = restartSeconds
 	}
 	if s.NodeMTBF > 0 {
-		if n := float64(len(c.Cluster.Nodes)) * span(jobs) / (s.NodeMTBF + s.NodeRepair); n > mostFailures {
-			return nil, set, fmt.Errorf("failures of a node every %g s on average would be %.1g in the %.3g s of the workload; want at most %g", s.NodeMTBF, n, span(jobs), float64(mostFailures))
+		if n := float64(len(c.Cluster.Nodes)) * until / (s.NodeMTBF + s.NodeRepair); n > mostFailures {
+			return nil, set, fmt.Errorf("failures of a node every %g s on average would be %.1g in the %.3g s of the workload; want at most %g", s.NodeMTBF, n, until, float64(mostFailures))
 		}
-		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, span(jobs), s.Seed)
+		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, until, s.Seed)
 	}
 	return jobs, set, nil
 }
@@ -73,7 +74,7 @@ func (s *Settings) measured(c Case) bool {
 	})
 }
 
-// span is the time, in seconds, for which failures are drawn: twice that of the
+// span is the time, in seconds, for which failures are drawn at first: twice that of the
 // arrivals, and ten days at least.
 func span(jobs []simulate.Job) float64 {
 	last := 5 * 86400.0

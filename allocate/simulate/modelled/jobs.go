@@ -28,44 +28,59 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 		if a == nil {
 			return nil, w.Bad("application", fmt.Sprintf("%q", w.Application), "an application with a model: "+strings.Join(m.names(), ", "))
 		}
-		spec := a.spec(w, gang || w.Rigid)
-		layout := w.Layout
-		if !gang && !w.Rigid && !w.FixedLayout {
-			layout = nil
-		}
-		k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical, layout != nil)
-		if layout != nil {
-			k += fmt.Sprint(*layout)
-		}
-		if tables[k] == nil {
-			var err error
-			if a.only != nil {
-				tables[k], err = a.candidates(spec, layout, c)
-			} else {
-				tables[k], err = plan.Options(spec, a.predict, c)
+		offer := func(gang bool) ([]allocate.Option, error) {
+			spec, layout := a.spec(w, gang), w.Layout
+			if !gang && !w.FixedLayout {
+				layout = nil
 			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", w.Source, err)
+			k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical, layout != nil)
+			if layout != nil {
+				k += fmt.Sprint(*layout)
 			}
-			tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
+			if tables[k] == nil {
+				var err error
+				if a.only != nil {
+					tables[k], err = a.candidates(spec, layout, c)
+				} else {
+					tables[k], err = plan.Options(spec, a.predict, c)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", w.Source, err)
+				}
+				tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
+			}
+			return tables[k], nil
+		}
+		options, err := offer(gang || w.Rigid)
+		if err != nil {
+			return nil, err
+		}
+		asked := options // what its duration holds for
+		if w.Seconds {
+			if asked, err = offer(true); err != nil {
+				return nil, err
+			}
 		}
 		known := a.model.GPUTypes()
 		switch {
 		case !slices.ContainsFunc(known, func(t string) bool { return slices.Contains(c.GPUTypes(), t) }):
 			return nil, w.Bad("application", fmt.Sprintf("%q, measured on %s", w.Application, strings.Join(known, ", ")), "one measured on a GPU type of the cluster, "+strings.Join(c.GPUTypes(), " or "))
-		case len(tables[k]) == 0 && w.Logical > 0:
+		case len(options) == 0 && w.Logical > 0:
 			return nil, w.Bad("logical_workers", fmt.Sprint(w.Logical), "a number that a size of the job on the cluster divides")
-		case len(tables[k]) == 0:
+		case len(options) == 0:
 			return nil, w.Bad("workers", fmt.Sprint(w.Workers), "a size that fits the cluster")
 		}
-		if err := a.work(&w, tables[k]); err != nil {
+		if len(asked) == 0 { // the cluster cannot hold what it asks for
+			asked = options
+		}
+		if err := a.work(&w, asked); err != nil {
 			return nil, err
 		}
 		w.RestartSeconds = a.model.StartSeconds()
 		if alone || seen[a.name] == nil {
 			seen[a.name] = map[string]float64{}
 		}
-		w.Learner = &learner{app: a, options: tables[k], seen: seen[a.name], left: w.Believed()}
+		w.Learner = &learner{app: a, options: options, seen: seen[a.name], left: w.Believed()}
 		out[i] = w
 	}
 	return out, nil
@@ -206,7 +221,8 @@ func (l *learner) Left() float64 { return max(0, l.left-l.done) }
 func (*learner) Completed() {}
 
 // candidates are the measured configurations that a job may run: those on as few nodes
-// as the workers need, and, if a layout is given, with that layout.
+// as the workers need, and, if a layout is given, with that layout; of a job whose batch
+// is fixed with that batch, if it was measured.
 func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
 	gpus := place.Fits(c)
 	var out []allocate.Option
@@ -227,6 +243,10 @@ func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]
 			answer.Goodput = data.Estimate{Mean: v, Lo: v, Hi: v}
 		}
 		out = append(out, simulate.OptionOf(answer))
+	}
+	own := func(o allocate.Option) bool { return o.Config.GlobalBatch() == job.Batch.Initial }
+	if !job.Batch.Adapt && slices.ContainsFunc(out, own) {
+		out = slices.DeleteFunc(out, func(o allocate.Option) bool { return !own(o) })
 	}
 	return out, nil
 }
