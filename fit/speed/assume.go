@@ -182,7 +182,7 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 		all, odds = append(all, assumption{Tier: sizes[n-1]}), append(odds, halvings*math.Log(sizes[n-1]/sizes[n-2]))
 	}
 	misses, _, err := g.leaveOneOut()
-	if err != nil || len(g.rows) < 3 {
+	if err != nil || len(g.rows) < 3 || g.family == form.ServerFamily { // many workers may saturate servers
 		return all, odds
 	}
 	worst := -1

@@ -77,6 +77,7 @@ func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, 
 			break
 		}
 		counted.add(bounds[worst], ln)
+		one.stop(g, bounds[worst])
 		r := row{Measurement: bounds[worst], runs: 1}
 		_, mean, variance := above(ln, math.Log(r.StepTime))
 		r.StepTime, r.SyncTime, r.inflated = math.Exp(mean), 0, variance
@@ -89,13 +90,32 @@ func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, 
 			return err
 		}
 	}
+	for _, b := range bounds { // which the predictions keep on average
+		one.stop(g, b)
+	}
 	if counted.first != "" {
-		g.outliers = append(g.outliers, fmt.Sprintf("%s ended by a time limit count as lower bounds: %s: measure it with a longer limit", english.Plural(counted.n, "measurement", ""), counted.first))
+		g.outliers = append(g.outliers, fmt.Sprintf("lower bounds of %s ended by a time limit count: %s: measure it with a longer limit", english.Plural(counted.n, "measurement", ""), counted.first))
 	}
 	if left.first != "" {
-		g.outliers = append(g.outliers, fmt.Sprintf("%s ended by a time limit contradict the others, as a hang would, and are left out: %s: measure it again, with a longer limit", english.Plural(left.n, "measurement", ""), left.first))
+		g.outliers = append(g.outliers, fmt.Sprintf("left out, as it contradicts the others, as a hang would: the bound of %s ended by a time limit: %s: measure it again, with a longer limit", english.Plural(left.n, "measurement", ""), left.first))
 	}
 	return nil
+}
+
+// stop remembers a lower bound, below which its own configuration is not predicted.
+func (m *Model) stop(g *group, b data.Measurement) {
+	if _, _, c, err := m.resolve(b.Config); err == nil {
+		if g.stops == nil {
+			g.stops = map[string]float64{}
+		}
+		g.stops[stopKey(c)] = b.StepTime
+	}
+}
+
+// stopKey identifies a resolved configuration of any job.
+func stopKey(c data.Config) string {
+	c.Job = ""
+	return c.Key()
 }
 
 // contradictions are bounds far above what is predicted.

@@ -53,10 +53,13 @@ func TestLowerBounds(t *testing.T) {
 	if !p.Extrapolated || p.Support != 4 || len(bounded.Measurements("a100", data.AllReduce)) != 4 {
 		t.Errorf("the bounds count as measurements: %+v", p)
 	}
+	if p := predict(bounded, 16); p.StepTime.Lo < .3 || p.Expected < .3 {
+		t.Errorf("at 16 workers %+v, at least .3 s", p)
+	}
 	if p := predict(bounded, 4); math.Abs(p.StepTime.Mean/.104-1) > .1 {
 		t.Errorf("at 4 workers %+v, measured .104 s", p.StepTime)
 	}
-	if !slices.ContainsFunc(bounded.Warnings(), func(w string) bool { return strings.Contains(w, "count as lower bounds: ") }) {
+	if !slices.ContainsFunc(bounded.Warnings(), func(w string) bool { return strings.Contains(w, "lower bounds of ") }) {
 		t.Errorf("warnings %q", bounded.Warnings())
 	}
 	text, err := json.Marshal(bounded)

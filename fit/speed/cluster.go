@@ -176,7 +176,7 @@ func (g *group) sharedNetwork(names []string, blocks [][]prior.Coordinate) (all 
 	for _, t := range others {
 		r := relation{t*len(names) + ratio, make([]float64, len(g.types)*len(names))}
 		for i, name := range names { // a time between nodes is the sum of three logarithms
-			if i == ratio || name == "intra" || name == typeFactor {
+			if i == ratio || name == "intra" || name == form.TypeFactor {
 				r.weights[measured*len(names)+i], r.weights[t*len(names)+i] = 1, -1
 			}
 		}

@@ -36,10 +36,11 @@ type group struct {
 	prior     *prior.Speed
 	task      *task
 	z         []float64
-	status    string   // solver status, empty if converged
-	outliers  []string // messages
-	suspect   bool     // the largest size is far slower than the others say
-	without   int      // rows without a batch
+	status    string             // solver status, empty if converged
+	outliers  []string           // messages
+	stops     map[string]float64 // s, the least step times of configurations known by a time limit alone, see stopKey
+	suspect   bool               // the largest size is far slower than the others say
+	without   int                // rows without a batch
 	size      sizes
 	likeliest node    // of the sizes
 	evidence  float64 // log evidence
@@ -227,7 +228,7 @@ func (g *group) coordinates(names []string, t int) ([]prior.Coordinate, error) {
 		}
 		p = g.asLimit(n, p)
 		p.Own = 1
-		if n != typeFactor && n != "compute" {
+		if n != form.TypeFactor && n != "compute" {
 			p.Own = g.prior.Own
 		}
 		out = append(out, p)
@@ -285,7 +286,7 @@ func slopeKind(name string) string {
 func (g *group) features() []form.Feature {
 	fs := knobFeatures(g.knobs)
 	if len(g.types) > 1 {
-		fs = append(fs, form.Feature{Name: typeFactor, At: func(*form.Point) float64 { return 1 }})
+		fs = append(fs, form.Feature{Name: form.TypeFactor, At: func(*form.Point) float64 { return 1 }})
 	}
 	if from := g.tier; from > 0 {
 		fs = append(fs, form.Feature{Name: slowerTier, Links: true, At: func(p *form.Point) float64 {
@@ -300,9 +301,6 @@ func (g *group) features() []form.Feature {
 
 // slowerTier names the slope of a slower tier of the network.
 const slowerTier = "tier"
-
-// typeFactor names the slope for the speed of a GPU type.
-const typeFactor = "gpu_type"
 
 // center returns the mean over the rows of the variables of the kernel's
 // slopes.

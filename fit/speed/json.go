@@ -21,17 +21,18 @@ type modelFile struct {
 // groupFile is the fit of one mode. Parameters are for information; Posterior
 // gives the predictions, the group first, then its members.
 type groupFile struct {
-	Mode         data.Mode   `json:"mode"`
-	Family       string      `json:"family"`
-	Plain        bool        `json:"layouts_ignored,omitempty"`
-	GPUTypes     []string    `json:"gpu_types"`
-	Outliers     []string    `json:"outliers,omitempty"`
-	Suspect      bool        `json:"suspect,omitempty"` // see group.suspect
-	Borrowed     []borrowed  `json:"borrowed,omitempty"`
-	Counts       []int       `json:"counts"`
-	Parameters   []paramFile `json:"parameters"`
-	Posterior    []modeFile  `json:"posterior,omitempty"`
-	Measurements []rowFile   `json:"measurements"`
+	Mode         data.Mode          `json:"mode"`
+	Family       string             `json:"family"`
+	Plain        bool               `json:"layouts_ignored,omitempty"`
+	GPUTypes     []string           `json:"gpu_types"`
+	Outliers     []string           `json:"outliers,omitempty"`
+	Suspect      bool               `json:"suspect,omitempty"` // see group.suspect
+	Stops        map[string]float64 `json:"stops,omitempty"`   // see group.stops
+	Borrowed     []borrowed         `json:"borrowed,omitempty"`
+	Counts       []int              `json:"counts"`
+	Parameters   []paramFile        `json:"parameters"`
+	Posterior    []modeFile         `json:"posterior,omitempty"`
+	Measurements []rowFile          `json:"measurements"`
 }
 
 type paramFile struct {
@@ -55,7 +56,7 @@ func (m *Model) MarshalJSON() ([]byte, error) {
 	var f modelFile
 	for _, g := range m.groups {
 		gf := groupFile{
-			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Outliers: g.outliers, Suspect: g.suspect, Counts: g.counts,
+			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Outliers: g.outliers, Suspect: g.suspect, Stops: g.stops, Counts: g.counts,
 		}
 		rest := 1.
 		for _, m := range g.members {
@@ -157,7 +158,7 @@ func (gf *groupFile) restore(job string, seed int64) (*group, error) {
 	if len(gf.Measurements) == 0 || len(gf.Measurements) > maxRows {
 		return nil, fmt.Errorf("%d measurements, want 1 to %d", len(gf.Measurements), maxRows)
 	}
-	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), outliers: gf.Outliers, suspect: gf.Suspect, borrowed: gf.Borrowed}
+	g := &group{mode: mode, family: gf.Family, plain: gf.Plain, counts: gf.Counts, prior: prior.Default(), outliers: gf.Outliers, suspect: gf.Suspect, stops: gf.Stops, borrowed: gf.Borrowed}
 	g.rows = make([]row, 0, len(gf.Measurements))
 	for _, rf := range gf.Measurements {
 		r := row{Measurement: rf.Measurement, runs: max(rf.Runs, 1), se2: rf.Variance, within: rf.Within, inflated: rf.LeftOut}

@@ -127,6 +127,7 @@ type question struct {
 	p        form.Point
 	further  float64          // further variance of ln step time
 	tiers    float64          // the same, of tiers of the network beyond the measured workers
+	least    float64          // s, a lower bound measured; 0 if none
 	unlinked prior.Coordinate // ln of the time on links relative to those measured; zero if those are the same
 	why      string
 	count    int
@@ -137,7 +138,11 @@ func (m *Model) ask(c data.Config) (question, error) {
 	if err != nil {
 		return question{}, err
 	}
-	q := question{g: g, why: g.ranges[t].outside(c, g.scale.Fixed), count: g.counts[t]}
+	least := 0.
+	if len(g.stops) > 0 {
+		least = g.stops[stopKey(c)]
+	}
+	q := question{g: g, least: least, why: g.ranges[t].outside(c, g.scale.Fixed), count: g.counts[t]}
 	var words []string
 	q.p, words = g.point(c)
 	if g.learned() {
@@ -218,6 +223,8 @@ func (q *question) prediction(s *sampled, a *answering) Prediction {
 		e.Lo = min(e.Mean, median*math.Exp(-math.Hypot(math.Log(median/e.Lo), sd)))
 		e.Hi = max(e.Mean, median*math.Exp(math.Hypot(math.Log(e.Hi/median), sd)))
 	}
+	e = data.Estimate{Mean: max(e.Mean, q.least), Lo: max(e.Lo, q.least), Hi: max(e.Hi, q.least)}
+	median, expected = max(median, q.least), max(expected, q.least)
 	return Prediction{StepTime: e, Median: median, Expected: expected, Extrapolated: q.why != "", Support: q.count, Why: q.why}
 }
 

@@ -1,6 +1,10 @@
 package form
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"strings"
+)
 
 // Feature is a variable of a point whose exponential, to a power, multiplies
 // the step time, or the time of communication alone.
@@ -104,10 +108,24 @@ func (c *slopedCurve) LogTimes(p *Point) (step, compute float64) {
 	return step + ln, compute + ln
 }
 
+// TypeFactor names the slope for the speed of a GPU type, ln of a factor on all times.
+const TypeFactor = "gpu_type"
+
+// Params implements [Fitted]. Times are those of the GPU type.
 func (c *slopedCurve) Params() []Param {
-	ps := c.Fitted.Params()
+	ps, slower := c.Fitted.Params(), 1.
+	n := len(ps)
 	for i, g := range c.form.features {
+		if g.Name == TypeFactor {
+			slower = math.Exp(c.slopes[i])
+			continue
+		}
 		ps = append(ps, param(g.Name, "", c.slopes[i]))
+	}
+	for i := range ps[:n] {
+		if strings.HasPrefix(ps[i].Unit, "s") {
+			ps[i].Value = ps[i].Value.Scale(slower)
+		}
 	}
 	return ps
 }
