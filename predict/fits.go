@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"knee/data"
 	"knee/fit/memory"
@@ -14,14 +15,21 @@ import (
 const LeastFits = .9
 
 // memoryOf predicts the memory of a resolved configuration, nil if the model does
-// not know it. What ran, and what needs no more than something that ran, fits. One
-// worker and many hold the same but for buffers of communication.
+// not know it. What ran, and what needs no more than something that ran, fits; what
+// needs at least as much as something that ran out of memory does not. One worker and
+// many hold the same but for buffers of communication.
 func (p *Predictor) memoryOf(c data.Config) *memory.Prediction {
 	m := p.Model.Memory()
 	if m == nil || c.LocalBatch <= 0 {
 		return nil
 	}
 	needs := m.Predict(c)
+	for _, f := range m.Failed {
+		if same := f.GPUType == c.GPUType && f.ModeOrDefault() == c.ModeOrDefault(); same && coveredBy(f, saving(c, f)) {
+			needs.Fits = 0
+			break
+		}
+	}
 	if needs.Fits < LeastFits {
 		for _, ran := range p.Model.Measurements(c.GPUType, c.ModeOrDefault()) {
 			if coveredBy(c, ran.Config) {
@@ -63,6 +71,20 @@ func coveredBy(c, ran data.Config) bool {
 	return sized && c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= samples &&
 		inFlight(c) <= inFlight(ran) && (c.Workers == 1) == (ran.Workers == 1) &&
 		(c.Sharding == "" || c.Workers >= ran.Workers)
+}
+
+// saving returns c with the sharding and recomputation of another, where that saves memory.
+func saving(c, other data.Config) data.Config {
+	for _, w := range []struct {
+		mine   *string
+		theirs string
+		order  []string // from most memory to least
+	}{{&c.Sharding, other.Sharding, []string{"", "zero1", "zero2", "zero3"}}, {&c.Recompute, other.Recompute, []string{"", "selective", "full"}}} {
+		if slices.Index(w.order, *w.mine) >= 0 && slices.Index(w.order, w.theirs) > slices.Index(w.order, *w.mine) {
+			*w.mine = w.theirs
+		}
+	}
+	return c
 }
 
 // inFlight is the number of micro-batches whose activations the first stage of a pipeline

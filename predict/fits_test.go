@@ -188,3 +188,32 @@ func TestOneOfMany(t *testing.T) {
 		t.Errorf("%q, %v; four such workers used 13.6 of 16 GiB", a.Unfit(), err)
 	}
 }
+
+// What ran out of memory, and what needs as much, is not chosen where nobody knows how
+// much memory there is.
+func TestWhatRanOutOfMemoryIsNotChosen(t *testing.T) {
+	ms, _, err := data.ReadMeasurements(strings.NewReader(`job,workers,tp,pp,local_batch,global_batch,sharding,recompute,step_time_s,status
+gpt,32,1,1,2,256,zero1,none,,oom
+gpt,32,1,1,1,256,zero1,none,6.4,ok
+gpt,32,2,1,2,256,zero1,none,6,ok
+gpt,32,4,1,4,256,zero1,none,5.9,ok
+`), "m.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workers := range []int{16, 32} {
+		all, err := (&Predictor{Model: m}).Layouts(LayoutQuestion{GPUType: m.GPUTypes()[0], Workers: workers})
+		if err != nil || len(all) == 0 {
+			t.Fatal(all, err)
+		}
+		for _, l := range all {
+			if l.Config.AccumSteps > 0 && l.Config.TP <= 1 && l.Config.PP <= 1 && l.Config.LocalBatch >= 2 && (l.Config.Sharding == "" || l.Config.Sharding == "zero1") && l.Config.Recompute == "" {
+				t.Errorf("%d workers: %s needs as much as what ran out of memory", workers, l.Config)
+			}
+		}
+	}
+}

@@ -49,8 +49,8 @@ func tasks(p data.Plan) ([]task, error) {
 		if reason := t.problem(); reason != "" {
 			return nil, t.refuse("%s", reason)
 		}
-		if t.ModelParallel() > 1 {
-			t.Range = data.IntRange{} // a model spread over workers cannot lose one
+		if !t.Plain() {
+			t.Range = data.IntRange{} // a model spread over workers cannot lose one, and its micro-steps follow from their number
 		}
 		var err error
 		if t.Template.Command, err = t.rendered(); err != nil {

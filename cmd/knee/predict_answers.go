@@ -209,7 +209,10 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	}
 	gpu := cmp.Or(f.gpuType, measured[0])
 	order := "layouts that fit with a probability of .9, in the order of P(fits) / expected step time"
-	if p.Model.Memory() == nil {
+	switch m := p.Model.Memory(); {
+	case m != nil && math.IsInf(m.Capacity(gpu), 1):
+		order = "layouts in the order of the expected step time, without those that need as much as what ran out of memory; how much " + cmp.Or(gpu, "the GPU") + " has is not known: add gpu_memory_bytes to the measurements"
+	case m == nil:
 		order = "layouts in the order of the expected step time"
 		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
 	}

@@ -31,6 +31,7 @@ type Model struct {
 	GPU          map[string]float64 `json:"gpu_memory_bytes,omitempty"` // of a device by type, as measured
 	Knobs        []knob             `json:"knobs,omitempty"`            // the study's own
 	Tokens       [2]float64         `json:"ln_tokens,omitzero"`         // fewest and most of a micro-batch measured
+	Failed       []data.Config      `json:"out_of_memory,omitempty"`    // that ran out of memory, and never ran; at most maxRows
 
 	factors []factors // of the draws
 }
@@ -127,7 +128,7 @@ func fitUnder(
 		}
 		rows, measured = append(rows, o), append(measured, r.Config)
 	}
-	m.Knobs = knobsOf(measured)
+	m.Knobs, m.Failed = knobsOf(measured), failed(ms)
 	first := pointOf(data.Config{LocalBatch: 1}, m.Architecture) // without measurements
 	if len(rows) > 0 {
 		first = rows[0].point
@@ -155,6 +156,20 @@ func fitUnder(
 	}
 	m.count()
 	return m
+}
+
+// failed returns the configurations that ran out of memory and never ran.
+func failed(ms []data.Measurement) (out []data.Config) {
+	known := map[string]bool{}
+	for _, m := range ms {
+		known[m.Key()] = known[m.Key()] || m.Status == data.OK
+	}
+	for _, m := range ms {
+		if m.Status == data.OOM && m.LocalBatch > 0 && !known[m.Key()] && len(out) < maxRows {
+			known[m.Key()], out = true, append(out, m.Config)
+		}
+	}
+	return out
 }
 
 // Capacity returns the bytes of memory of a GPU type, +Inf if not known.

@@ -88,6 +88,8 @@ func (c choice) workers() string {
 	}
 	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
 	switch {
+	case c.knee == c.last && c.at().Extrapolated:
+		s = fmt.Sprintf("%s, the most of the curve, of which nothing lies within the measured range: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
 	case c.knee == c.last:
 		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
 	case k == 1:
@@ -246,7 +248,7 @@ func (c choice) layout() string {
 func (c choice) support() string {
 	at := c.at()
 	for _, m := range c.Measured() {
-		if m.Workers == at.Config.Workers {
+		if m.Workers == at.Config.Workers && m.Layout == at.Config.Layout && (!c.Layout || m.LocalBatch == at.Config.LocalBatch) {
 			return fmt.Sprintf("this configuration was measured (%s a step)", plots.Duration(m.StepTime))
 		}
 	}

@@ -43,8 +43,9 @@ func (d *drafting) readFiles(dir string) {
 		before := len(d.parts)
 		for _, f := range programs().Flags {
 			for _, key := range f.Keys {
-				p := part{knob: f.Knob, arg: name, fixed: true}
-				if _, told := d.named(f.Knob); !told && f.read(fmt.Sprint(valueAt(content, key)), &p) && p.word != "none" {
+				p := part{knob: f.Knob, arg: name, fixed: true, global: f.Global}
+				told := slices.ContainsFunc(d.parts, func(other part) bool { return other.knob == p.knob && other.global == p.global })
+				if !told && f.read(fmt.Sprint(valueAt(content, key)), &p) && p.word != "none" {
 					p.words = []string{p.word}
 					d.parts = append(d.parts, p)
 				}

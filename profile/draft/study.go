@@ -120,7 +120,7 @@ func (d *drafting) write() string {
 	err := studyTemplate.Execute(&b, map[string]any{
 		"Job": quoted(job), "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": strings.Join(command, ", "),
 		"Reports": d.reports, "Format": d.format, "Patterns": strings.Join(data.MetricPatterns(), ", "), "Model": d.model(),
-		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": joined(doublings(max(slots, d.modelParallel()))),
+		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": joined(doublings(max(slots, d.modelParallel(), d.perNode(slots)))),
 		"Knobs": append(d.layout(slots), d.batches()...), "Price": price,
 	})
 	if err != nil {
