@@ -2,6 +2,7 @@ package data
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"maps"
 	"strconv"
@@ -152,6 +153,9 @@ func (a Architecture) FLOPs() float64 {
 func (a *Architecture) validate(o *object) {
 	if a.Heads > 0 && a.Hidden > 0 && a.Hidden%a.Heads != 0 {
 		o.fail("heads", strconv.Itoa(a.Heads), "a divisor of hidden, "+strconv.Itoa(a.Hidden))
+	}
+	if rest := (Architecture{Layers: a.Layers, Hidden: a.Hidden, Vocab: a.Vocab, Experts: a.Experts}).Count(); a.Parameters > 0 && a.Layers > 0 && a.Hidden > 0 && (a.Parameters < rest/10 || a.Parameters > 10*rest) {
+		o.fail("parameters", fmt.Sprintf("%g", a.Parameters), fmt.Sprintf("a number such as 7e9: layers and hidden say about %.2g", rest))
 	}
 }
 

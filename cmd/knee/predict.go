@@ -81,6 +81,10 @@ given. A knob of the study has the value measured most unless --knob lists other
 				return err
 			}
 			if f.size != "" {
+				layouts := slices.ContainsFunc(m.GPUTypes(), func(t string) bool { return m.Layouts(t) != nil })
+				if layouts && !m.Architecture().Known() {
+					return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, and fit them again")
+				}
 				m = m.For(arch)
 			}
 			a.warn(f.price.unknown("the model", m.GPUTypes())...)

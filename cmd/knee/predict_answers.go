@@ -128,10 +128,11 @@ func beyond(p predict.Answer) string {
 	}
 	var knobs []string
 	for part := range strings.SplitSeq(p.Why, "; ") {
-		knob, _, _ := strings.Cut(part, " ")
-		knobs = append(knobs, knob)
+		if knob, _, _ := strings.Cut(part, " "); !slices.Contains(knobs, knob) {
+			knobs = append(knobs, knob)
+		}
 	}
-	return strings.Join(slices.Compact(knobs), ", ")
+	return strings.Join(knobs, ", ")
 }
 
 func answerCSV(answers []predict.Answer) *table {
@@ -141,7 +142,7 @@ func answerCSV(answers []predict.Answer) *table {
 	for _, p := range answers {
 		c := p.Config
 		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
-			c.LocalBatch, c.AccumSteps, p.StepTime.Mean, p.StepTime.Lo, p.StepTime.Hi,
+			c.LocalBatch, c.AccumSteps, orEmpty(p.StepTime.Mean), orEmpty(p.StepTime.Lo), orEmpty(p.StepTime.Hi),
 			p.Throughput.Mean, p.Goodput.Mean, orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
 			c.GlobalBatch(), orEmpty(predict.GPUHours(p).Mean),
 			p.Throughput.Lo, p.Throughput.Hi, p.Goodput.Lo, p.Goodput.Hi)
@@ -270,7 +271,8 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 		return err
 	}
 	mayFit, unfit := false, ""
-	t := newTable("workers,layout," + columns + ",memory,fits,bubble,communication,loses by")
+	people := newTable("workers,layout," + columns + ",memory,fits,bubble,communication,loses by,extrap.")
+	var answers []predict.Answer
 	var rows []layoutRow
 	for _, k := range workers {
 		var all []predict.LayoutAnswer
@@ -284,8 +286,9 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 				unfit = fmt.Sprintf("%s, %s", l.Config, l.Unfit())
 			}
 			bubble, communication := l.Shares()
-			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses}
-			t.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
+			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses, beyond(l.Answer)}
+			answers = append(answers, l.Answer)
+			people.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
 			row := layoutRow{rowsOf([]predict.Answer{l.Answer})[0], 0, bubble, communication, l.Loses}
 			if l.StepTime.Mean == 0 {
 				row.Relative = l.Expected / all[0].Expected
@@ -296,6 +299,12 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	if len(rows) == 0 {
 		return err
 	}
+	t := answerCSV(answers)
+	t.addColumn("bubble_share", func(i int) any { return rows[i].Bubble })
+	t.addColumn("communication_share", func(i int) any { return rows[i].Communication })
+	t.addColumn("relative_time", func(i int) any { return orEmpty(rows[i].Relative) })
+	t.addColumn("loses", func(i int) any { return rows[i].Loses })
+	t.people = people
 	if err := out.print(a.stdout, rows, t); err != nil || mayFit {
 		return err
 	}
