@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"knee/data"
@@ -41,7 +42,7 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	if err != nil {
 		return nil, err
 	}
-	out := &Model{m, modelFile{Job: m.Job(), Seed: s.Seed, Memory: memoryOf(ms, s.Seed), Start: medianStart(ms)}}
+	out := &Model{m, modelFile{Job: m.Job(), Seed: s.Seed, Memory: memoryOf(ms, s.Seed), Start: medianStart(ms), Prices: pricesOf(ms)}}
 	if out.file.Memory != nil && slices.ContainsFunc(ms, func(m data.Measurement) bool { return m.EP > 1 && m.Experts == 0 }) {
 		out.file.Warnings = append(out.file.Warnings, "memory over ep is known from measured peaks alone, without the number of experts (column experts)")
 	}
@@ -95,6 +96,24 @@ func medianStart(ms []data.Measurement) float64 {
 // StartSeconds returns the median time from launching the job to its first
 // step, s, a lower bound of the cost of a restart; 0 if not measured.
 func (m *Model) StartSeconds() float64 { return m.file.Start }
+
+// pricesOf returns the median measured price of a worker by GPU type, US$ per hour.
+func pricesOf(ms []data.Measurement) map[string]float64 {
+	all, out := map[string][]float64{}, map[string]float64{}
+	for _, m := range ms {
+		if m.PricePerHour > 0 {
+			all[m.GPUType] = append(all[m.GPUType], m.PricePerHour/float64(m.Workers))
+		}
+	}
+	for t, prices := range all {
+		out[t] = quantile.Median(prices)
+	}
+	return out
+}
+
+// Prices returns what a worker of each GPU type costs, US$ per hour, as measured;
+// types without a price are left out.
+func (m *Model) Prices() map[string]float64 { return maps.Clone(m.file.Prices) }
 
 // SpeedOf returns the speed models of several jobs, for Settings.Others.
 func SpeedOf(models []*Model) []*speed.Model {

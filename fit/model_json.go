@@ -27,6 +27,7 @@ type modelFile struct {
 	Speed       json.RawMessage    `json:"speed"`
 	Batch       data.Batch         `json:"batch"`
 	Start       float64            `json:"start_seconds,omitempty"` // median
+	Prices      map[string]float64 `json:"price_per_worker_hour,omitempty"`
 	Convergence *convergence.Curve `json:"convergence,omitempty"`
 	NoiseScale  *gradnoise.Scale   `json:"noise_scale,omitempty"`
 	Memory      *memory.Model      `json:"memory,omitempty"`
@@ -84,6 +85,11 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	}
 	if f.Memory != nil && f.Memory.Draws == nil {
 		m.refitMemory()
+	}
+	for t, price := range f.Prices {
+		if !(price > 0 && price < 1e12) {
+			return nil, fmt.Errorf("price_per_worker_hour of %s: %g, want US$ > 0", t, price)
+		}
 	}
 	if !(f.Start >= 0) {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "start_seconds"}, Found: fmt.Sprint(f.Start), Want: "seconds ≥ 0"}
