@@ -112,10 +112,10 @@ func (m *Model) stop(g *group, b data.Measurement) {
 	}
 }
 
-// stopKey identifies a resolved configuration of any job.
+// stopKey identifies a resolved configuration of any job, with the size of its network.
 func stopKey(c data.Config) string {
 	c.Job = ""
-	return c.Key()
+	return fmt.Sprint(c.Key(), c.Architecture)
 }
 
 // contradictions are bounds far above what is predicted.
