@@ -424,3 +424,26 @@ func TestRoundedBatchIsSaid(t *testing.T) {
 		t.Errorf("%+v, %v", plan, err)
 	}
 }
+
+// A job that has to leave a drained node does not take the place of one that runs
+// elsewhere, whatever their order.
+func TestDrainedJobsTakeNoPlace(t *testing.T) {
+	for _, order := range [][]string{{"t41", "t42"}, {"t42", "t41"}} {
+		pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...)}
+		pr.Cluster.Nodes[0].Drained = true
+		for _, node := range order {
+			job := named("on "+node, 4, 4)
+			job.Current = &data.Current{GPUType: "t4", Placement: data.Placement{4}, Nodes: []string{node}, LocalBatch: 64}
+			pr.Jobs = append(pr.Jobs, job)
+		}
+		plan, err := solveWith(pr, []oracle{t4(0.9, 1e6), t4(0.9, 1e6)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range plan.Jobs {
+			if want := map[string]data.Action{"on t41": data.Pause, "on t42": data.Keep}[j.Name]; j.Action != want {
+				t.Errorf("%v: %s is to %s, want %s", order, j.Name, j.Action, want)
+			}
+		}
+	}
+}

@@ -27,6 +27,8 @@ func TestByHand(t *testing.T) {
 			[]allocate.JobState{job("late", 5, 1, -1, 10, 1, 2, 4), job("wide", 1, 4, -1, 100, 1, 2, 4), job("runs", 0, 2, 1, 1000, 1, 2, 4)}, []int{0, -1, 1}},
 		{"drf", "a has half, so b is next, and then the second of a does not fit", 4,
 			[]allocate.JobState{accounts(job("a1", 0, 2, -1, 9, 2), "a", 0, 0), accounts(job("a2", 1, 2, -1, 9, 2), "a", 0, 0), accounts(job("b1", 2, 1, -1, 9, 1), "b", 0, 0)}, []int{0, -1, 0}},
+		{"drf", "what can never run is passed over", 4,
+			[]allocate.JobState{accounts(job("never", 0, 8, -1, 9), "a", 0, 0), accounts(job("a", 1, 1, -1, 9, 1), "a", 0, 0)}, []int{-1, 0}},
 		{"tetris", "3 of 4 GPUs align better than 2, but 571 s of them weigh more than 7 s", 4,
 			[]allocate.JobState{job("wide", 0, 3, -1, 1000, 3), job("quick", 1, 2, -1, 10, 2)}, []int{-1, 0}},
 		{"tetris", "of two as short the one that fills more comes first", 4,

@@ -52,6 +52,22 @@ func TestRunKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestFailuresLast: a job of a hundred days meets ten times as many failures as one of
+// ten.
+func TestFailuresLast(t *testing.T) {
+	restarts := func(days float64) int {
+		rows, err := Run(t.Context(), Settings{Policies: []string{"fifo"}, NodeMTBF: 43200, NodeRepair: 3600, Restart: 600, Seed: 1,
+			Cases: []Case{{Name: "long", Jobs: []simulate.Job{{Name: "llm", Workers: 4, Work: days * 86400}}, Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 4}}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows[0].Restarts
+	}
+	if few, many := restarts(10), restarts(100); few < 10 || many < 7*few {
+		t.Errorf("%d restarts in ten days, %d in a hundred", few, many)
+	}
+}
+
 // TestGavelSharesTime: four equal jobs of ten hours on one GPU get a quarter of
 // it each, in rounds of 360 s, and so all end within the last four rounds.
 func TestGavelSharesTime(t *testing.T) {

@@ -109,6 +109,9 @@ func TestJobsSpeakOfTime(t *testing.T) {
 	if end := r.Jobs[0].End; math.Abs(end-100) > 1e-6 {
 		t.Errorf("ends at %g s, want 100", end)
 	}
+	if same, err := m.Jobs(w, nodes(), false, false); err != nil || same[0].Work != jobs[0].Work {
+		t.Errorf("for a policy that adapts batches it is %g samples, not %g; error %v", same[0].Work, jobs[0].Work, err)
+	}
 	w[0].Application = "y"
 	if _, err := m.Jobs(w, nodes(), true, false); err == nil || !strings.Contains(err.Error(), `w.csv:2:application: found "y" for job "j", want an application with a model: x`) {
 		t.Errorf("error %v", err)
@@ -156,6 +159,37 @@ func TestStepsAreOfTheBatchAskedFor(t *testing.T) {
 		jobs, err := m.Jobs(w, nodes(), false, false)
 		if err != nil || jobs[0].Work != want[0] || jobs[0].Declared != want[1] {
 			t.Errorf("%s: %g samples of %g declared (%v), want %g of %g", row, jobs[0].Work, jobs[0].Declared, err, want[0], want[1])
+		}
+	}
+}
+
+// TestMeasuredBatches: a job whose size is fixed runs at its batch, where that was
+// measured.
+func TestMeasuredBatches(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.csv")
+	rows := "job,gpu_type,mode,nodes,workers,local_batch,step_time_s\nx,t4,allreduce,1,4,32,0.1\nx,t4,allreduce,1,4,64,0.12\n"
+	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := Fit(t.Context(), file, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Measure(file, true); err != nil {
+		t.Fatal(err)
+	}
+	for batch, step := range map[float64]float64{128: .1, 256: .12} {
+		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 1000, Batch: batch, Workers: 4, Rigid: true}}, nodes(), false, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fifo, err := policy.New("fifo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth})
+		if err != nil || math.Abs(r.Jobs[0].End-1000*step) > 1e-6 {
+			t.Errorf("batch %g ends at %g s, error %v, want %g", batch, r.Jobs[0].End, err, 1000*step)
 		}
 	}
 }
