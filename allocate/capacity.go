@@ -39,8 +39,9 @@ type Branch struct {
 	gpuType, tenant string // the tenant is that of the first quota, empty without one
 }
 
-// MaxQuotas is the most quotas of a job for which [Capacity.Shares] has room.
-const MaxQuotas = 3
+// MaxQuotas is the most quotas of a job on a GPU type, those of all types included, for
+// which [Capacity.Shares] has room.
+const MaxQuotas = 6
 
 // Shares are the shares that an option uses, parallel to the dimensions of its branch.
 type Shares [5 + MaxQuotas]float64

@@ -19,7 +19,7 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 		repeats += max(0, n-1)
 	}
 	useful := post != nil && p.Options.Noisy && p.bestIndex >= 0 && p.Options.Objective != Accuracy
-	nothingElse := p.Options.Trials > 0 && len(p.Open()) == 0
+	nothingElse := p.Options.Trials > 0 && len(p.Open())+len(p.running) == 0
 	if !useful || p.Options.Once || !nothingElse && repeatShare*repeats > cmp.Or(p.Options.Trials, p.Trials) {
 		return Suggestion{}, false
 	}
@@ -80,29 +80,24 @@ func (p *Problem) regret(post *Posterior) (regret float64) {
 	case post == nil || favourite < 0:
 		return math.NaN()
 	}
-	type belief struct{ mean, sd float64 }
-	var all []belief
-	var own belief
+	mean, sd := map[int]float64{}, map[int]float64{}
+	var measured []int
 	for i := range p.cands {
 		if p.standing[i] == tried && p.looks[i] > 0 {
-			m, sd := p.belief(post, i).Moments()
-			if all = append(all, belief{m, sd}); i == favourite {
-				own = belief{m, sd}
-			}
+			mean[i], sd[i] = p.belief(post, i).Moments()
+			measured = append(measured, i)
 		}
 	}
 	rng := p.Rand()
 	for range jointDraws {
-		least := math.Inf(1)
-		z := rng.NormFloat64()
-		for _, b := range all {
-			if b == own {
-				least = min(least, b.mean+z*b.sd)
-			} else {
-				least = min(least, b.mean+rng.NormFloat64()*b.sd)
+		least, own := math.Inf(1), 0.
+		for _, i := range measured {
+			v := mean[i] + sd[i]*rng.NormFloat64()
+			if least = min(least, v); i == favourite {
+				own = v
 			}
 		}
-		regret += math.Expm1(own.mean+z*own.sd-least) / jointDraws
+		regret += math.Expm1(own-least) / jointDraws
 	}
 	return regret
 }

@@ -86,7 +86,7 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 		at, s = answer, p.Stopped(answer, cmp.Or(stop, "stop: no candidate is left to measure")+"; "+p.answer(o))
 	} else {
 		s = p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
-		s.PFeasible, s.Fired = p.fits[pick], stop
+		s.Fired = stop
 	}
 	s.Expected, s.Better = p.drawn(at, ln[at], sd[at]), o.better
 	s.Best, s.Choice, s.Answer = answer, p.cands[answer], p.answer(o)

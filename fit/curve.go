@@ -3,6 +3,7 @@ package fit
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -83,11 +84,12 @@ func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.S
 		"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}, err
 }
 
-// runsByBatch names runs by their batch if points without a run have the same step, or
-// epoch, at several batches: one run would have it once.
+// runsByBatch names runs by their batch if points without a run have the same steps, or
+// epochs, at several batches, as many as half of the points of one: a run that is
+// continued at another batch repeats few.
 func runsByBatch(points []data.CurvePoint) []data.CurvePoint {
 	at, named := map[[2]float64]float64{}, slices.Clone(points)
-	several := false
+	of, repeated := map[float64]int{}, 0
 	for i, p := range points {
 		if p.Run != "" || !(p.GlobalBatch > 0) {
 			continue
@@ -96,15 +98,17 @@ func runsByBatch(points []data.CurvePoint) []data.CurvePoint {
 		if math.IsNaN(p.Step) {
 			x = [2]float64{1, p.Epoch}
 		}
-		batch, known := at[x]
-		several = several || known && batch != p.GlobalBatch
+		if batch, known := at[x]; known && batch != p.GlobalBatch {
+			repeated++
+		}
 		at[x] = p.GlobalBatch
+		of[p.GlobalBatch]++
 		named[i].Run = fmt.Sprintf("batch %g", p.GlobalBatch)
 	}
-	if several {
-		return named
+	if len(of) < 2 || 2*repeated < slices.Min(slices.Collect(maps.Values(of))) {
+		return points
 	}
-	return points
+	return named
 }
 
 // SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names

@@ -172,6 +172,23 @@ func TestRunsWithoutNames(t *testing.T) {
 	}
 }
 
+// A run that continues from a checkpoint at a larger batch is one.
+func TestRunThatChangesItsBatch(t *testing.T) {
+	var points []data.CurvePoint
+	for step := 10.; step <= 1000; step += 10 {
+		for _, batch := range []float64{32, 256} {
+			if batch == 32 && step <= 700 || batch == 256 && step > 600 {
+				points = append(points, data.CurvePoint{Step: step, GlobalBatch: batch})
+			}
+		}
+	}
+	for _, p := range runsByBatch(points) {
+		if p.Run != "" {
+			t.Fatalf("step %g is of run %q", p.Step, p.Run)
+		}
+	}
+}
+
 // Without epochs, the dataset says how long one is; else each point counts as one,
 // which a plan in epochs is warned of.
 func TestEpochsOfARecordOfSteps(t *testing.T) {

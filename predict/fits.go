@@ -26,14 +26,14 @@ func (p *Predictor) memoryOf(c data.Config) *memory.Prediction {
 	needs := m.Predict(c)
 	for _, f := range m.Failed {
 		if same := f.GPUType == c.GPUType && f.ModeOrDefault() == c.ModeOrDefault(); same && coveredBy(f, saving(c, f)) {
-			needs.Fits = 0
+			needs.Fits, needs.RanOut = 0, true
 			break
 		}
 	}
 	if needs.Fits < LeastFits {
 		for _, ran := range p.Model.Measurements(c.GPUType, c.ModeOrDefault()) {
 			if coveredBy(c, ran.Config) {
-				needs.Fits = 1
+				needs.Fits, needs.RanOut = 1, false
 				break
 			}
 			if same := ran.Config; (same.Workers == 1) != (c.Workers == 1) {
@@ -94,7 +94,7 @@ func inFlight(c data.Config) int { return min(c.AccumSteps+1, c.PP) }
 // Fits returns the probability that the configuration fits in memory; nil if the
 // model does not know.
 func (a Answer) Fits() *float64 {
-	if a.Memory == nil || math.IsInf(a.Memory.Capacity, 1) {
+	if a.Memory == nil || math.IsInf(a.Memory.Capacity, 1) && !a.Memory.RanOut {
 		return nil
 	}
 	return &a.Memory.Fits
@@ -108,8 +108,16 @@ func (a Answer) Unfit() string {
 		return ""
 	}
 	m := a.Memory
-	return fmt.Sprintf("needs %.0f GiB (%.0f to %.0f) where %s has %.0f, and fits with probability %.2f",
-		m.Peak.Mean/(1<<30), m.Peak.Lo/(1<<30), m.Peak.Hi/(1<<30), a.Config.GPUType, m.Capacity/(1<<30), m.Fits)
+	const ranOut = "it, or what needs no more, ran out of memory when measured"
+	if math.IsInf(m.Capacity, 1) {
+		return ranOut
+	}
+	also := ""
+	if m.RanOut {
+		also = "; " + ranOut
+	}
+	return fmt.Sprintf("needs %.0f GiB (%.0f to %.0f) where %s has %.0f, and fits with probability %.2f%s",
+		m.Peak.Mean/(1<<30), m.Peak.Lo/(1<<30), m.Peak.Hi/(1<<30), a.Config.GPUType, m.Capacity/(1<<30), m.Fits, also)
 }
 
 // Accumulated returns c with its batch in the fewest micro-steps that fit in memory:

@@ -66,7 +66,7 @@ func starts(target string, write func([]task) ([]File, error)) Exporter {
 	return func(p data.Plan) ([]File, error) {
 		ts, err := tasks(p)
 		for _, t := range ts {
-			if target != "pytorchjob" && !t.Paused() && t.torchrun() && err == nil {
+			if target != "pytorchjob" && !t.Paused() && !t.Kept() && t.Workers > 1 && t.torchrun() && err == nil {
 				err = t.refuse("its command is torchrun, which starts the workers of a node itself, and this target starts each: give the command of one worker, such as [python, train.py], or export to pytorchjob")
 			}
 		}

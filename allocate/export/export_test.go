@@ -495,7 +495,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// cifar.torchrun.sh:  exec torchrun --nnodes=1 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-33449}" train.py ;;
+	// cifar.torchrun.sh:  exec torchrun --nnodes=1 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-32457}" train.py ;;
 }
 
 // A time limit is one of Slurm or a duration, and every target has it in its own form.

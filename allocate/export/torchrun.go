@@ -25,6 +25,7 @@ import (
 func torchrun(ts []task) ([]File, error) {
 	var files []File
 	var paused strings.Builder
+	used := map[uint32]bool{}
 	jobs, kept, given := map[string]int{}, map[string]int{}, map[string]int{} // by node: jobs, those that keep GPUs, GPUs given to the others
 	for _, t := range ts {
 		for _, s := range t.Placement {
@@ -42,7 +43,11 @@ func torchrun(ts []task) ([]File, error) {
 		if err := t.expressible("torchrun", true, false); err != nil {
 			return nil, err
 		}
-		by := ownScript{task: t, Devices: map[string]string{}, Port: 29500 + crc32.ChecksumIEEE([]byte(t.ID))%4096}
+		by := ownScript{task: t, Devices: map[string]string{}, Port: firstPort + crc32.ChecksumIEEE([]byte(t.ID))%ports}
+		for used[by.Port] {
+			by.Port = firstPort + (by.Port-firstPort+1)%ports
+		}
+		used[by.Port] = len(used) < ports-1
 		for _, s := range t.Placement {
 			var gpus []string
 			for i := range s.Workers {
@@ -68,6 +73,9 @@ func torchrun(ts []task) ([]File, error) {
 	}
 	return files, nil
 }
+
+// Ports of rendezvous: from torchrun's own to those that Linux hands out.
+const firstPort, ports = 29500, 32768 - 29500
 
 // ownScript is a job with the GPUs it gets on nodes that it shares, and its port.
 type ownScript struct {

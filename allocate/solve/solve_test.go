@@ -464,10 +464,10 @@ func TestQuotasHold(t *testing.T) {
 	})
 }
 
-// TestDeepQuotasAreRefused: the solver holds up to three quotas above a job, and
-// says so rather than exceed a fourth.
+// TestDeepQuotasAreRefused: the solver holds up to six quotas above a job, and
+// says so rather than exceed a seventh.
 func TestDeepQuotasAreRefused(t *testing.T) {
-	quota := map[string]int{"a": 1}
+	quota := map[string]int{"a": 1, data.AllTypes: 1}
 	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]data.Tenant{
 		"team": {Quota: quota, Parent: "lab"}, "lab": {Quota: quota, Parent: "school"}, "school": {Quota: quota, Parent: "org"}, "org": {}}}
 	if _, err := Maximise(s); err != nil {
@@ -475,6 +475,6 @@ func TestDeepQuotasAreRefused(t *testing.T) {
 	}
 	s.Tenants["org"] = data.Tenant{Quota: quota}
 	if _, err := Maximise(s); err == nil || !strings.Contains(err.Error(), `tenant "team"`) {
-		t.Errorf("four quotas: %v", err)
+		t.Errorf("eight quotas: %v", err)
 	}
 }

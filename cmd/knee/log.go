@@ -296,8 +296,8 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	return res, res.hold(a, f.model, m, c, c.String(), measured)
 }
 
-// isMeasurements reports whether a file is a CSV of measurements: jobs or workers in
-// columns of their own, and none of a single worker.
+// isMeasurements reports whether a file is a CSV of measurements: with a column workers or
+// placement, and none called worker.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {
 		return false, nil

@@ -188,6 +188,7 @@ type Prediction struct {
 	Peak     data.Estimate // bytes, of the fullest device; Mean is the median
 	Capacity float64       // bytes of the device, +Inf if not known
 	Fits     float64       // probability that it fits
+	RanOut   bool          // it, or one that needs no more, ran out of memory when measured
 }
 
 // For returns the model of the same job at another size.

@@ -97,7 +97,7 @@ func (m *Model) bound(ctx context.Context, g *group, bounds []data.Measurement, 
 		g.outliers = append(g.outliers, fmt.Sprintf("lower bounds of %s ended by a time limit count: %s: measure it with a longer limit", english.Plural(counted.n, "measurement", ""), counted.first))
 	}
 	if left.first != "" {
-		g.outliers = append(g.outliers, fmt.Sprintf("left out, as it contradicts the others, as a hang would: the bound of %s ended by a time limit: %s: measure it again, with a longer limit", english.Plural(left.n, "measurement", ""), left.first))
+		g.outliers = append(g.outliers, fmt.Sprintf("bounds of %s ended by a time limit are left out, as a hang would contradict the others so: %s: measure it again, with a longer limit", english.Plural(left.n, "measurement", ""), left.first))
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func (m *Model) WhatIf(changes []Change) (*Model, error) {
 
 func (g *group) whatIf(changes []Change) (*group, error) {
 	changed, post := *g, *g.post
+	changed.stops = nil // of the system as it is
 	change := func(from form.Curve) (form.Curve, error) {
 		for _, c := range changes {
 			next, ok := form.Change(from, c.Parameter, c.Factor)

@@ -112,6 +112,19 @@ func TestNoRoomForWhatIsRefused(t *testing.T) {
 	}
 }
 
+// A job that shrinks for a limit of its account does so, whatever else is refused.
+func TestRoomWithinALimit(t *testing.T) {
+	f := queuetest.New("n1", "n2")
+	f.Add("1", 4, on("n1", 4))
+	for _, id := range []string{"2", "3"} {
+		f.Add(id, 2).Held = true
+		f.Get(id).HeldByUs = true
+	}
+	f.Limits = []queue.Limit{{Name: "QOS night", Most: 1, Jobs: map[string]bool{"2": true}}, {Name: "account", Most: 4, Jobs: map[string]bool{"1": true, "3": true}}}
+	p := planOf(entry("1", data.Shrink, []data.NodeShare{on("n1", 4)}, on("n1", 2)), entry("3", data.Start, nil, on("n2", 2)), entry("2", data.Start, nil, on("n1", 2)))
+	expect(t, "within the account", run(t, runner(f), p), "1 done", "3 done", "2 refused")
+}
+
 // A job that another scheduler starts is resized while it waits, and never held.
 func TestInPlace(t *testing.T) {
 	for deaf, want := range map[string]string{"": "1 done", "1": "1 rolled back"} {

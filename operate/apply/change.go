@@ -2,7 +2,6 @@ package apply
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -172,9 +171,8 @@ func unused(changes []*Change, snap *queue.Snapshot) map[string]int {
 	return left
 }
 
-// postponeIdle postpones a change of a running job that makes room for refused ones
-// alone, and reports whether there was one: it does not grow, and all others are possible
-// without it.
+// postponeIdle postpones a change of a running job that frees nodes of a refused one, and
+// reports whether there was one: it does not grow, and no other change needs it.
 func postponeIdle(changes []*Change, snap *queue.Snapshot, nodes map[string]data.Node) bool {
 	for _, c := range changes {
 		j := snap.Find(c.ID)
@@ -189,13 +187,14 @@ func postponeIdle(changes []*Change, snap *queue.Snapshot, nodes map[string]data
 		if refused < 0 {
 			continue
 		}
+		before := *c
+		c.set(Postponed, "it makes room for %s, which is refused", changes[refused].Name)
 		left := unused(changes, snap)
-		use(left, c.To, -1)
-		use(left, j.Nodes, 1)
-		if possible := !slices.ContainsFunc(slices.Collect(maps.Values(left)), func(n int) bool { return n < 0 }); possible {
-			c.set(Postponed, "it makes room for %s, which is refused", changes[refused].Name)
+		_, _, beyond := exceeded(changes, snap, nodes)
+		if beyond == nil && !slices.ContainsFunc(j.Nodes, func(s data.NodeShare) bool { return left[s.Node] < 0 }) {
 			return true
 		}
+		*c = before
 	}
 	return false
 }
@@ -213,9 +212,23 @@ func workersOn(nodes []data.NodeShare, name string) (n int) {
 // refuseBeyond refuses the last change under a limit that would be exceeded, and
 // reports whether there was one.
 func refuseBeyond(changes []*Change, snap *queue.Snapshot, nodes map[string]data.Node) bool {
-	for _, l := range snap.Limits {
-		used := 0
-		var last *Change
+	l, used, last := exceeded(changes, snap, nodes)
+	if last == nil {
+		return false
+	}
+	what := "GPU"
+	if l.Running {
+		what = "job"
+	}
+	last.set(Refused, "%s may have %s and would have %d", l.Name, english.Plural(l.Most, what, ""), used)
+	return true
+}
+
+// exceeded returns a limit that the changes would exceed, what its jobs would use, and
+// the last change that uses some of it; nil if there is none.
+func exceeded(changes []*Change, snap *queue.Snapshot, nodes map[string]data.Node) (l queue.Limit, used int, last *Change) {
+	for _, l = range snap.Limits {
+		used, last = 0, nil
 		for _, j := range snap.Jobs {
 			used += l.Used(j.ID, j.GPUType, j.Nodes)
 		}
@@ -231,15 +244,10 @@ func refuseBeyond(changes []*Change, snap *queue.Snapshot, nodes map[string]data
 			}
 		}
 		if used > l.Most && last != nil {
-			what := "GPU"
-			if l.Running {
-				what = "job"
-			}
-			last.set(Refused, "%s may have %s and would have %d", l.Name, english.Plural(l.Most, what, ""), used)
-			return true
+			return l, used, last
 		}
 	}
-	return false
+	return l, 0, nil
 }
 
 // use takes k times the workers of nodes from left.

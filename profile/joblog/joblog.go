@@ -111,9 +111,9 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	lines.Split(cutLines)
 	firsts := launch.Firsts{Workers: c.Workers}
 	var at time.Time
-	ended := false // by Slurm, which then kills what is left
+	ended := false // by Slurm for a reason of its own, such as TIME LIMIT; it then kills what is left
 	for n := 1; lines.Scan(); n++ {
-		if ended = ended || strings.Contains(lines.Text(), "CANCELLED AT"); ended && launch.SpeaksOfMemory(lines.Text()) {
+		if ended = ended || strings.Contains(lines.Text(), " CANCELLED AT ") && strings.Contains(lines.Text(), " DUE TO "); ended && launch.SpeaksOfMemory(lines.Text()) {
 			continue
 		}
 		if t, ok := timeIn(lines.Text()); ok {

@@ -137,6 +137,10 @@ func TestReadOfATimeLimit(t *testing.T) {
 	if m := p.Measurement; err != nil || m.Status != data.OK || m.StepTime != 5 || !m.StartedAt.IsZero() {
 		t.Errorf("%+v, %v; want 5 s", m, err)
 	}
+	log = strings.Replace(log, " DUE TO TIME LIMIT", "", 1) + "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0.\n"
+	if p, err = joblog.Read(strings.NewReader(log), "job.log", data.Config{Job: "a", Workers: 8, LocalBatch: 4}, data.Metrics{}, nil); err != nil || p.Measurement.Status != data.OOM {
+		t.Errorf("%+v, %v; want out of memory", p.Measurement, err)
+	}
 }
 
 // Of several progress bars the longest is that of the training, wherever others stand.
@@ -158,21 +162,47 @@ func TestReadOfSeveralBars(t *testing.T) {
 	if err != nil || p.Measurement.StepTime != 2 || p.Step != 80 {
 		t.Errorf("%+v, %v; want 2 s and step 80", p, err)
 	}
+
+	log.Reset() // bars without a rate
+	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, of := range []struct{ steps, seconds int }{{50, 1}, {100, 20}} {
+		for i := range of.steps {
+			at = at.Add(time.Duration(of.seconds) * 100 * time.Millisecond)
+			fmt.Fprintf(&log, "%s %d/%d\n", at.Format("2006-01-02T15:04:05.000Z07:00"), i+1, of.steps)
+		}
+	}
+	p, err = joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4}, data.Metrics{Regex: `(?P<step>\d+)/(?P<total_steps>\d+)`}, nil)
+	if err != nil || math.Abs(p.Measurement.StepTime-2) > 1e-9 {
+		t.Errorf("%g s, %v; want 2 s", p.Measurement.StepTime, err)
+	}
 }
 
 // While a run is down, time passes without steps; a zone may be written without a colon.
 func TestReadOfContinuedRuns(t *testing.T) {
 	var log strings.Builder
 	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.FixedZone("", 3600))
-	for i := range 40 {
-		if at = at.Add(25 * time.Second); i == 20 {
-			at = at.Add(30 * time.Minute)
+	for i := range 400 {
+		if at = at.Add(25 * time.Second); i == 20 || i == 300 {
+			at = at.Add(2 * time.Hour)
 		}
 		fmt.Fprintf(&log, "%s step %d\n", at.Format("2006-01-02T15:04:05-0700"), 10*(i+1))
 	}
 	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 8, LocalBatch: 4}, data.Metrics{Regex: `step (?P<step>\d+)`}, nil)
 	if err != nil || math.Abs(p.Measurement.StepTime-2.5) > 1e-9 || p.Measurement.StartedAt.UTC().Hour() != 11 {
 		t.Errorf("%g s from %v, %v; want 2.5 s, from 11:00 UTC", p.Measurement.StepTime, p.Measurement.StartedAt, err)
+	}
+
+	log.Reset() // ever fewer lines
+	at = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	last := 0
+	for _, step := range []int{1, 2, 3, 4, 5, 10, 20, 50, 100, 300, 1000, 3000, 10000} {
+		at = at.Add(time.Duration(step-last) * time.Second)
+		last = step
+		fmt.Fprintf(&log, "%s step %d\n", at.Format(time.RFC3339), step)
+	}
+	p, err = joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4}, data.Metrics{Regex: `step (?P<step>\d+)`}, nil)
+	if err != nil || math.Abs(p.Measurement.StepTime-1) > 1e-9 || p.Measurement.Steps < 9 {
+		t.Errorf("%g s over %d lines, %v; want 1 s", p.Measurement.StepTime, p.Measurement.Steps, err)
 	}
 }
 

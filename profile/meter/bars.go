@@ -1,6 +1,10 @@
 package meter
 
-import "knee/profile/launch"
+import (
+	"time"
+
+	"knee/profile/launch"
+)
 
 // bars tells the progress bar of the training from others, as of evaluation or of
 // loading, by their lengths: it takes the longest.
@@ -10,7 +14,10 @@ type bars struct {
 }
 
 // bar is a bar that is not metered.
-type bar struct{ step, seconds float64 }
+type bar struct {
+	step, seconds float64
+	at            time.Time
+}
 
 // take notes an observation and reports whether its bar is metered in place of another,
 // as it has taken longer than the seconds metered.
@@ -22,13 +29,17 @@ func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
 		b.metered, b.others = o.Total, map[float64]*bar{}
 		return false
 	case b.others[o.Total] == nil:
-		b.others[o.Total] = &bar{step: o.Step}
+		b.others[o.Total] = &bar{step: o.Step, at: o.At}
 	}
 	x := b.others[o.Total]
-	if o.Step > x.step {
+	switch {
+	case !(o.Step > x.step):
+	case o.StepTime > 0:
 		x.seconds += o.StepTime * (o.Step - x.step)
+	default:
+		x.seconds += o.At.Sub(x.at).Seconds()
 	}
-	x.step = o.Step
+	x.step, x.at = o.Step, o.At
 	if !(x.seconds > seconds) {
 		return false
 	}

@@ -16,7 +16,8 @@ type clock struct {
 	most    float64   // steps of a line so far
 	rises   int       // lines that were counted
 	lagged  bool      // a line was of a step that was counted before
-	stamped float64   // seconds of the steps that time stamps alone gave
+	stamped float64   // seconds that time stamps alone gave
+	timed   float64   // steps in them
 }
 
 // step is what a line says of the step that it ends.
@@ -40,6 +41,10 @@ const fewestToRestart = 8
 // farthest is how many times further than ever before the counter may move for a line
 // to stand for all these steps: beyond, it has jumped, as where a run is resumed.
 const farthest = 10
+
+// longestPause is how many times as long as before steps may seem by time stamps, which
+// include the writing of checkpoints.
+const longestPause = 8
 
 // longestStep is an upper limit of a plausible step, in seconds.
 const longestStep = 1e9
@@ -80,8 +85,8 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	if !(steps > 0 && elapsed > 0) { // a clock that was set back tells nothing
 		return s, false
 	}
-	before := c.stamped
-	c.stamped += elapsed
-	// One longer than all before: the run was down, and went on from its checkpoint.
-	return s, elapsed <= before || c.rises <= fewestToRestart
+	usual := c.stamped / c.timed
+	c.stamped, c.timed = c.stamped+elapsed, c.timed+steps
+	// Where steps seem far longer than before, the run was down and went on from its checkpoint.
+	return s, !(s.seconds > longestPause*usual) || c.rises <= fewestToRestart
 }

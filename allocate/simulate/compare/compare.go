@@ -201,6 +201,9 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 			set.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
 		}
 		r, err := simulate.Run(jobs, set)
+		if err != nil && len(set.Failures) > 0 {
+			err = fmt.Errorf("%w; a node fails every %g s: check --node-mtbf and --checkpoint-every", err, s.NodeMTBF)
+		}
 		if err != nil {
 			return Row{}, err
 		}

@@ -49,7 +49,7 @@ func (s *Settings) native(c Case, name string, until float64) (jobs []simulate.J
 	}
 	if s.NodeMTBF > 0 {
 		if n := float64(len(c.Cluster.Nodes)) * until / (s.NodeMTBF + s.NodeRepair); n > mostFailures {
-			return nil, set, fmt.Errorf("failures of a node every %g s on average would be %.1g in the %.3g s of the workload; want at most %g", s.NodeMTBF, n, until, float64(mostFailures))
+			return nil, set, fmt.Errorf("failures of a node every %g s on average would be %.1g in %.3g s; want at most %g", s.NodeMTBF, n, until, float64(mostFailures))
 		}
 		set.Failures = simulate.RandomFailures(c.Cluster, s.NodeMTBF, s.NodeRepair, until, s.Seed)
 	}

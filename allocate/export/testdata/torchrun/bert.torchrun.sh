@@ -20,12 +20,12 @@ export KNEE_TP=1
 export KNEE_WORKERS=5
 case "${1:-$(hostname -s)}" in
 "t01")
-  exec torchrun --nnodes=3 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-31306}" --no-python torch-wrapper run ;;
+  exec torchrun --nnodes=3 --nproc-per-node=2 --node-rank=0 --master-addr=t01 --master-port="${MASTER_PORT:-30858}" --no-python torch-wrapper run ;;
 "t02")
-  exec torchrun --nnodes=3 --nproc-per-node=2 --node-rank=1 --master-addr=t01 --master-port="${MASTER_PORT:-31306}" --no-python torch-wrapper run ;;
+  exec torchrun --nnodes=3 --nproc-per-node=2 --node-rank=1 --master-addr=t01 --master-port="${MASTER_PORT:-30858}" --no-python torch-wrapper run ;;
 "t03")
   export CUDA_VISIBLE_DEVICES="${CUDA_VISIBLE_DEVICES:-0}" # other jobs have the others
-  exec torchrun --nnodes=3 --nproc-per-node=1 --node-rank=2 --master-addr=t01 --master-port="${MASTER_PORT:-31306}" --no-python torch-wrapper run ;;
+  exec torchrun --nnodes=3 --nproc-per-node=1 --node-rank=2 --master-addr=t01 --master-port="${MASTER_PORT:-30858}" --no-python torch-wrapper run ;;
 *)
   echo "no worker of bert stands on ${1:-this node}" >&2; exit 1 ;;
 esac

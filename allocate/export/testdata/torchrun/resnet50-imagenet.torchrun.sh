@@ -23,9 +23,9 @@ export KNEE_TP=1
 export KNEE_WORKERS=8
 case "${1:-$(hostname -s)}" in
 "a01")
-  exec torchrun --nnodes=1:4 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=a01:"${MASTER_PORT:-32695}" --rdzv-id=resnet50-imagenet --max-restarts=100 train.py '--note=it'\''s $HOME; `x` $(y)' --data '/mnt/my data' ;;
+  exec torchrun --nnodes=1:4 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=a01:"${MASTER_PORT:-31515}" --rdzv-id=resnet50-imagenet --max-restarts=100 train.py '--note=it'\''s $HOME; `x` $(y)' --data '/mnt/my data' ;;
 "a02")
-  exec torchrun --nnodes=1:4 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=a01:"${MASTER_PORT:-32695}" --rdzv-id=resnet50-imagenet --max-restarts=100 train.py '--note=it'\''s $HOME; `x` $(y)' --data '/mnt/my data' ;;
+  exec torchrun --nnodes=1:4 --nproc-per-node=4 --rdzv-backend=c10d --rdzv-endpoint=a01:"${MASTER_PORT:-31515}" --rdzv-id=resnet50-imagenet --max-restarts=100 train.py '--note=it'\''s $HOME; `x` $(y)' --data '/mnt/my data' ;;
 *)
   echo "no worker of resnet50-imagenet stands on ${1:-this node}" >&2; exit 1 ;;
 esac

@@ -20,7 +20,7 @@ export KNEE_TP=1
 export KNEE_WORKERS=1
 case "${1:-$(hostname -s)}" in
 "t03")
-  exec torchrun --nnodes=1 --nproc-per-node=1 --node-rank=0 --master-addr=t03 --master-port="${MASTER_PORT:-31317}" --module train ;;
+  exec torchrun --nnodes=1 --nproc-per-node=1 --node-rank=0 --master-addr=t03 --master-port="${MASTER_PORT:-29617}" --module train ;;
 *)
   echo "no worker of single stands on ${1:-this node}" >&2; exit 1 ;;
 esac
