@@ -41,7 +41,18 @@ import (
 // b·tensor·R(e)·D/(t·c) more, and each rank holds 1/e of the share f of
 // parameters in experts: R(d·c) in G is (1−f)·R(d·c) + f·R(d·c/e)/e. A known size
 // of the model shifts the coordinates by [Offsets].
-type layoutForm struct{ s Scale }
+type layoutForm struct {
+	s        Scale
+	measured Offsets // of the model measured first
+}
+
+func newLayout(_ data.Mode, pts []Point, s Scale, _ bool) Form {
+	f := &layoutForm{s: s}
+	if len(pts) > 0 {
+		f.measured = pts[0].Offsets
+	}
+	return f
+}
 
 // Offsets are the effects of a model's size on the coordinates of the layout
 // form: logarithms relative to a reference model, Unit of its time per sample,
@@ -241,11 +252,15 @@ func (c *layoutCurve) StepTime(cfg data.Config) float64 {
 	return l.Step()
 }
 
+// Params implements [Fitted]: times are of the model measured first.
 func (c *layoutCurve) Params() []Param {
-	unit := c.f.s.Unit * math.Exp(c.x[layCompute])
+	o := c.f.measured
+	unit := c.f.s.Unit * math.Exp(c.x[layCompute]+o.Unit)
+	shift := [layCount]float64{layLaunch: o.Launch, layTensor: o.Tensor, layPointToPoint: o.PointToPoint, layHead: o.Head,
+		layGradient: o.Gradient, layOptimizer: o.Gradient, layConstant: o.Constant}
 	var ps []Param
 	for i, name := range c.f.Names() {
-		switch v := math.Exp(c.x[i]); i {
+		switch v := math.Exp(c.x[i] + shift[i]); i {
 		case layCompute:
 			ps = append(ps, param(name, "s/sample", unit))
 		case layShare, layPower:

@@ -41,7 +41,7 @@ func Families() map[string]Family {
 	return map[string]Family{
 		CollectiveFamily: {reduce, true, newCollective},
 		ServerFamily:     {[]data.Mode{data.PSSync, data.PSAsync}, true, newServer},
-		LayoutFamily:     {reduce, true, func(_ data.Mode, _ []Point, s Scale, _ bool) Form { return &layoutForm{s} }},
+		LayoutFamily:     {reduce, true, newLayout},
 		"pollux":         scaled(reduce, pollux),
 		"optimus-sync":   linear(sync, optimusSync),
 		"optimus-async":  linear(async, optimusAsync),
