@@ -320,3 +320,31 @@ func TestFormOnly(t *testing.T) {
 		}
 	}
 }
+
+// Parameters are in seconds of the network that was measured.
+func TestParametersOfAKnownSize(t *testing.T) {
+	compute := func(a data.Architecture) float64 {
+		var ms []data.Measurement
+		for _, tp := range []int{1, 2, 4, 8} {
+			for _, b := range []float64{1, 2, 4} {
+				ms = append(ms, data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: 8, Nodes: 1, LocalBatch: b, Layout: data.Layout{TP: tp}, Architecture: a},
+					StepTime: .6 * b / float64(tp), Status: data.OK})
+			}
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range m.groups[0].post.parameters(0) {
+			if p.Name == "compute" {
+				return p.Value.Mean
+			}
+		}
+		return 0
+	}
+	for _, a := range []data.Architecture{{}, {Layers: 32, Hidden: 4096, Heads: 32, SeqLen: 2048, Vocab: 50304}} {
+		if got := compute(a); got < .4 || got > .8 {
+			t.Errorf("size %+v: %g s/sample, want about .6", a, got)
+		}
+	}
+}
