@@ -128,10 +128,11 @@ func limits(fixed, links []string) (all []variant) {
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
 // correct; together they are as likely as the form. Or all communication passes
-// one point, or workers share what their input comes from. The limit of a layout
-// measured alone is that of a large model, whose launches, gradients, optimizer
-// and constant vanish beside its work. Each comes with all assumptions on the
-// largest size. More than two measurements per coordinate suffice without limits.
+// one point, or workers share what their input comes from, or get it in turn. The
+// limit of a layout measured alone is that of a large model, whose launches,
+// gradients, optimizer and constant vanish beside its work. Each comes with all
+// assumptions on the largest size. More than two measurements per coordinate
+// suffice without limits.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
@@ -143,8 +144,11 @@ func (g *group) others() ([]member, error) {
 	case few && g.family == form.CollectiveFamily:
 		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
 	}
-	if g.family == form.CollectiveFamily && len(g.numbersOfWorkers()) >= 3 { // with two, it looks like communication
+	if n := len(g.numbersOfWorkers()); g.family == form.CollectiveFamily && n >= 3 { // with two, it looks like communication
 		variants = append(variants, variant{serial: true, odds: g.prior.Shared}, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
+		if n > 3 { // with three, it looks like less overlap
+			variants = append(variants, variant{shared: form.InTurn, odds: g.prior.Shared})
+		}
 	}
 	largest := []assumption{{}}
 	odds := []float64{1}

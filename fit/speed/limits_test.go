@@ -12,62 +12,25 @@ import (
 	"knee/fit/speed"
 )
 
-// Time that grows in proportion to the workers, as of a coordinator: intervals of a few
-// rows contain it, and many rows show it.
-func TestTimeInProportionToWorkers(t *testing.T) {
-	for _, batches := range [][]float64{{32}, {16, 32, 64}} {
-		inside, asked, off := 0., 0., 0.
-		for seed := range uint64(8) {
-			r := rand.New(rand.NewPCG(seed, 3))
-			at := func(workers int, batch float64) data.Measurement {
-				step := .1 + .2*batch/32 + .3*float64(workers)/32
-				return data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: workers, LocalBatch: batch, Nodes: (workers + 7) / 8}, Status: data.OK,
-					StepTime: step * math.Exp(.01*r.NormFloat64())}
-			}
-			var ms []data.Measurement
-			for workers := 1; workers <= 32; workers *= 2 {
-				for _, b := range batches {
-					ms = append(ms, at(workers, b))
-				}
-			}
-			m, err := speed.Fit(context.Background(), ms, speed.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, workers := range []int{64, 256} {
-				want := at(workers, 32)
-				p, err := m.Predict(want.Config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if asked++; p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
-					inside++
-				}
-				if workers == 64 {
-					off += math.Abs(p.StepTime.Mean/want.StepTime-1) / 8
-				}
-			}
-		}
-		if t.Logf("%d batches: %.0f of %.0f inside, %.0f %% off at 64 workers", len(batches), inside, asked, 100*off); inside < .8*asked || len(batches) > 1 && off > .1 {
-			t.Errorf("%d batches: %.0f of %.0f truths inside, %.0f %% off at twice the workers", len(batches), inside, asked, 100*off)
-		}
-	}
-}
-
-// A plateau that many rows show is not forgotten: here all wait for storage from eight
-// workers on.
-func TestStorageOfManyRows(t *testing.T) {
-	inside, asked := 0., 0.
-	for seed := range uint64(6) {
-		r := rand.New(rand.NewPCG(seed, 5))
+// foreseen fits eight jobs, of up to most workers at some batches, and predicts twice and
+// eight times as many at batch 32. It returns the share of truths inside, and the mean
+// error at twice the workers.
+func foreseen(t *testing.T, most int, batches []float64, placed bool, noise float64, step func(workers, batch float64) float64) (inside, off float64) {
+	t.Helper()
+	const jobs = 8
+	for seed := range uint64(jobs) {
+		r := rand.New(rand.NewPCG(seed, 3))
 		at := func(workers int, batch float64) data.Measurement {
-			step := max(.05+.2*batch/32, .04*batch/32*float64(workers))
-			return data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: workers, LocalBatch: batch}, Status: data.OK,
-				StepTime: step * math.Exp(.02*r.NormFloat64())}
+			m := data.Measurement{Config: data.Config{Job: "j", GPUType: "a100", Workers: workers, LocalBatch: batch}, Status: data.OK,
+				StepTime: step(float64(workers), batch) * math.Exp(noise*r.NormFloat64())}
+			if placed {
+				m.Nodes = (workers + 7) / 8
+			}
+			return m
 		}
 		var ms []data.Measurement
-		for workers := 1; workers <= 16; workers *= 2 {
-			for _, b := range []float64{8, 16, 32, 64} {
+		for workers := 1; workers <= most; workers *= 2 {
+			for _, b := range batches {
 				ms = append(ms, at(workers, b))
 			}
 		}
@@ -75,19 +38,45 @@ func TestStorageOfManyRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, workers := range []int{32, 128} {
-			want := at(workers, 32)
+		for _, times := range []int{2, 8} {
+			want := at(times*most, 32)
 			p, err := m.Predict(want.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asked++; p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
-				inside++
+			if p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
+				inside += 1. / (2 * jobs)
+			}
+			if times == 2 {
+				off += math.Abs(p.StepTime.Mean/want.StepTime-1) / jobs
 			}
 		}
 	}
-	if t.Logf("%.0f of %.0f inside", inside, asked); inside < .7*asked {
-		t.Errorf("%.0f of %.0f truths inside", inside, asked)
+	return inside, off
+}
+
+// What limits a job at many workers is foreseen once the measurements show it: intervals
+// of a few rows contain it, and many rows tell.
+func TestLimitsAtManyWorkers(t *testing.T) {
+	four := []float64{8, 16, 32, 64}
+	for _, tc := range []struct {
+		name    string
+		most    int
+		batches []float64
+		placed  bool
+		noise   float64
+		step    func(workers, batch float64) float64
+		off     float64 // most
+	}{
+		{"a coordinator, few rows", 32, []float64{32}, true, .01, func(k, b float64) float64 { return .1 + .2*b/32 + .3*k/32 }, 1},
+		{"a coordinator", 32, []float64{16, 32, 64}, true, .01, func(k, b float64) float64 { return .1 + .2*b/32 + .3*k/32 }, .1},
+		{"storage that all wait for", 16, four, false, .02, func(k, b float64) float64 { return max(.05+.2*b/32, .04*b/32*k) }, .1},
+		{"input in turn", 16, four, false, .02, func(k, b float64) float64 { return .05 + .2*b/32 + .01*b/32*k }, .1},
+	} {
+		inside, off := foreseen(t, tc.most, tc.batches, tc.placed, tc.noise, tc.step)
+		if t.Logf("%s: %.0f %% inside, %.0f %% off", tc.name, 100*inside, 100*off); inside < .7 || off > tc.off {
+			t.Errorf("%s: %.0f %% of the truths inside, %.0f %% off at twice the workers", tc.name, 100*inside, 100*off)
+		}
 	}
 }
 

@@ -134,12 +134,13 @@ func (c *collective) work(p *Point, compute, sync float64) float64 {
 }
 
 // await returns ln of the step time given that of its work, with which reading
-// the input overlaps fully.
+// the input overlaps fully, or not at all.
 func (c *collective) await(p *Point, step float64) float64 {
 	if c.shared == "" {
 		return step
 	}
-	return logSumExp(mostOverlap*step, mostOverlap*c.lnReading(p)) / mostOverlap
+	by := c.shared.overlap()
+	return logSumExp(by*step, by*c.lnReading(p)) / by
 }
 
 // lnReading returns ln of the time to read the input.
@@ -265,7 +266,7 @@ func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []fl
 	return func(p *Point, step, compute []float64) {
 		work(p, step, compute)
 		lnStep, _ := c.LogTimes(p)
-		input := math.Exp(mostOverlap * (c.lnReading(p) - lnStep)) // share of reading
+		input := math.Exp(f.shared.overlap() * (c.lnReading(p) - lnStep)) // share of reading
 		for j := range step {
 			step[j] *= 1 - input
 		}

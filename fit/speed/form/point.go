@@ -44,7 +44,16 @@ type Sharing string
 const (
 	ByNode Sharing = "node"
 	ByAll  Sharing = "all"
+	InTurn Sharing = "turn" // by all, one after another, which no computing overlaps
 )
+
+// overlap is γ of reading the input and the rest of a step.
+func (s Sharing) overlap() float64 {
+	if s == InTurn {
+		return 1
+	}
+	return mostOverlap
+}
 
 // Scale is the typical size of a set of measurements. Forms use it for their
 // units and for configurations whose batch is not known.
