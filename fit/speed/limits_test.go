@@ -68,7 +68,7 @@ func TestLimitsAtManyWorkers(t *testing.T) {
 		step    func(workers, batch float64) float64
 		off     float64 // most
 	}{
-		{"a coordinator, few rows", 32, []float64{32}, true, .01, func(k, b float64) float64 { return .1 + .2*b/32 + .3*k/32 }, 1},
+		{"a coordinator, few rows", 32, []float64{32}, true, .01, func(k, b float64) float64 { return .1 + .2*b/32 + .3*k/32 }, .1},
 		{"a coordinator", 32, []float64{16, 32, 64}, true, .01, func(k, b float64) float64 { return .1 + .2*b/32 + .3*k/32 }, .1},
 		{"storage that all wait for", 16, four, false, .02, func(k, b float64) float64 { return max(.05+.2*b/32, .04*b/32*k) }, .1},
 		{"input in turn", 16, four, false, .02, func(k, b float64) float64 { return .05 + .2*b/32 + .01*b/32*k }, .1},
