@@ -260,7 +260,7 @@ measured() { [ "$("$KNEE" jobs --from slurm --config operate.yaml -o csv | grep 
 within 30 measured
 "$KNEE" cluster --from slurm >cluster.yaml
 "$KNEE" jobs --from slurm --config operate.yaml >jobs.yaml
-check "jobs.yaml has the accounts and their limits" bash -c "tr -d '\n' <jobs.yaml | grep 'name: vision[^-]*a100: 4[^-]*parent: research' || { cat jobs.yaml; false; }"
+check "jobs.yaml has the accounts and their limits" bash -c "tr -d '\n' <jobs.yaml | grep 'name: vision[^-]*all: 4[^-]*parent: research' || { cat jobs.yaml; false; }"
 check "a plan" "$KNEE" allocate --cluster cluster.yaml --jobs jobs.yaml --sizes pow2 --plan accounts.json
 gpus() { squeue --noheader --states=RUNNING --format='%a %D %b' | awk -v a="$1" '$1 == a { sub(/.*:/, "", $3); n += $2 * $3 } END { print n + 0 }'; }
 "$KNEE" apply accounts.json --to slurm --config operate.yaml --deadline 60s --confirm -o csv >accounts.out 2>accounts.err || true
