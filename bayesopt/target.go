@@ -113,17 +113,23 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 // where it fits and is faster.
 func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
 	o, rng := &outlook{}, p.Rand()
-	everyoneFailed := true
+	var failed []int
 	for i, c := range p.cands {
-		everyoneFailed = everyoneFailed && !(p.wanted(c) && !p.failed(i))
-	}
-	for i, c := range p.cands {
-		if p.wanted(c) && (!p.failed(i) || everyoneFailed) {
-			r := slices.Clone(ln[i])
-			risk := -math.Log(p.fits[i])
-			floats.AddConst(p.offset[i]+risk, r)
-			o.wanted, o.response, o.risk, o.own = append(o.wanted, i), append(o.response, r), append(o.risk, risk), append(o.own, sd[i])
+		switch {
+		case p.wanted(c) && p.failed(i):
+			failed = append(failed, i)
+		case p.wanted(c):
+			o.wanted = append(o.wanted, i)
 		}
+	}
+	if len(o.wanted) == 0 {
+		o.wanted = failed
+	}
+	for _, i := range o.wanted {
+		r := slices.Clone(ln[i])
+		risk := -math.Log(p.fits[i])
+		floats.AddConst(p.offset[i]+risk, r)
+		o.response, o.risk, o.own = append(o.response, r), append(o.risk, risk), append(o.own, sd[i])
 	}
 	least, draws := math.Inf(1), len(o.response[0])
 	for k, r := range o.response {

@@ -10,8 +10,8 @@ import (
 
 // tenants returns the tenants of jobs.yaml: the given ones, and those whose GPUs
 // the scheduler limits; if none are given, also the accounts of all jobs and those
-// above them. A limit without a GPU type is of all types. What fixed jobs hold counts in
-// a plan; only of those that the tenants do not show to be of its own it is subtracted.
+// above them. A limit without a GPU type is of all types. A plan counts what the fixed
+// jobs of a tenant hold; what other fixed jobs hold under its limit is subtracted here.
 func tenants(rows []Row, given []data.Tenant, snap *Snapshot) []data.Tenant {
 	out := slices.Clone(given)
 	for i := range out {

@@ -22,11 +22,27 @@ func table(t *testing.T) string {
 	for _, w := range []int{1, 2, 4} {
 		rows = append(rows, fmt.Sprintf("x,t4,allreduce,%d,32,%g,ok", w, 0.1+0.02*float64(w-1)))
 	}
+	return written(t, strings.Join(rows, "\n")+"\n")
+}
+
+// written returns the path of a new table.
+func written(t *testing.T, rows string) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.csv")
-	if err := os.WriteFile(path, []byte(strings.Join(rows, "\n")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(rows), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// fitted returns the models of a table.
+func fitted(t *testing.T, file string) *Models {
+	t.Helper()
+	m, _, err := Fit(t.Context(), file, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func nodes() *data.Cluster {
@@ -38,10 +54,7 @@ func nodes() *data.Cluster {
 // seeds, and lies inside the interval as often as that promises.
 func TestTruth(t *testing.T) {
 	file := table(t)
-	m, _, err := Fit(t.Context(), file, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fitted(t, file)
 	for _, w := range []int{1, 2, 4} {
 		v, err := m.apps["x"].goodput(data.Config{GPUType: "t4", Mode: data.AllReduce, Workers: w, LocalBatch: 32})
 		if want := 32 * float64(w) / (0.1 + 0.02*float64(w-1)); err != nil || math.Abs(v-want) > 1e-9 {
@@ -86,10 +99,7 @@ func TestTruth(t *testing.T) {
 // TestJobsSpeakOfTime: a job that took 100 s on two workers does that in 100 s
 // when it gets them, whatever the model thinks.
 func TestJobsSpeakOfTime(t *testing.T) {
-	m, _, err := Fit(t.Context(), table(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fitted(t, table(t))
 	w, _, err := simulate.ReadWorkload(strings.NewReader("job,submit_s,application,workers,duration_s\nj,0,x,2,100\n"), "w.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -130,15 +140,9 @@ func TestJobsSpeakOfTime(t *testing.T) {
 // TestStepsAreOfTheBatchAskedFor: a job has the same work under every policy,
 // and in a world of asynchronous servers, whose updates are of one worker.
 func TestStepsAreOfTheBatchAskedFor(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "x.csv")
 	rows := "job,gpu_type,mode,workers,ps,local_batch,step_time_s\nx,t4,ps-async,1,1,32,0.1\nx,t4,ps-async,2,1,32,0.05\nx,t4,ps-async,4,1,32,0.03\n"
-	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m, _, err := Fit(t.Context(), file, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := written(t, rows)
+	m := fitted(t, file)
 	for _, gang := range []bool{true, false} {
 		jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", TotalSteps: 1000, Batch: 64, Workers: 4}}, nodes(), gang, false)
 		if err != nil || jobs[0].Work != 64000 {
@@ -166,15 +170,9 @@ func TestStepsAreOfTheBatchAskedFor(t *testing.T) {
 // TestMeasuredBatches: a job whose size is fixed runs at its batch, where that was
 // measured.
 func TestMeasuredBatches(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "x.csv")
 	rows := "job,gpu_type,mode,nodes,workers,local_batch,step_time_s\nx,t4,allreduce,1,4,32,0.1\nx,t4,allreduce,1,4,64,0.12\n"
-	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m, _, err := Fit(t.Context(), file, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := written(t, rows)
+	m := fitted(t, file)
 	if _, err := m.Measure(file, true); err != nil {
 		t.Fatal(err)
 	}
@@ -204,18 +202,12 @@ func TestMeasuredLayouts(t *testing.T) {
 			rows += fmt.Sprintf("x,t4,allreduce,1,%d,%d,1,1,%s,32,%g,ok\n", w, w, s, (1+0.5*float64(i))/float64(w)+0.05)
 		}
 	}
-	file := filepath.Join(t.TempDir(), "x.csv")
-	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	file := written(t, rows)
 	for _, tt := range []struct {
 		fixed, oracle bool
 		step          float64 // on 4 GPUs, s
 	}{{false, false, 0.3}, {false, true, 0.3}, {true, true, 0.425}} {
-		m, _, err := Fit(t.Context(), file, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fitted(t, file)
 		if _, err := m.Measure(file, tt.oracle); err != nil {
 			t.Fatal(err)
 		}
@@ -241,14 +233,8 @@ func TestMeasuredLayouts(t *testing.T) {
 // progress for 7 s.
 func TestRestartsAreMeasured(t *testing.T) {
 	rows := "job,gpu_type,mode,workers,local_batch,step_time_s,start_seconds,status\nx,t4,allreduce,1,32,0.1,7,ok\nx,t4,allreduce,2,32,0.1,7,ok\n"
-	file := filepath.Join(t.TempDir(), "x.csv")
-	if err := os.WriteFile(file, []byte(rows), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	m, _, err := Fit(t.Context(), file, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := written(t, rows)
+	m := fitted(t, file)
 	jobs, err := m.Jobs([]simulate.Job{{Name: "j", Application: "x", Work: 640, Workers: 2}}, nodes(), true, false)
 	if err != nil {
 		t.Fatal(err)
@@ -269,10 +255,7 @@ func TestRestartsAreMeasured(t *testing.T) {
 // TestJobsTellEachOther: what one job of an application has run is known to the
 // next, unless each is alone.
 func TestJobsTellEachOther(t *testing.T) {
-	m, _, err := Fit(t.Context(), table(t), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fitted(t, table(t))
 	for _, alone := range []bool{false, true} {
 		jobs, err := m.Jobs([]simulate.Job{{Name: "a", Application: "x", Work: 1}, {Name: "b", Application: "x", Work: 1}}, nodes(), false, alone)
 		if err != nil {

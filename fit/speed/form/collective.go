@@ -13,7 +13,7 @@ import (
 //	I = Intra·R(g)·(g/2)^Power                  if g > 1
 //	E = Inter·R(k)·(k/2)^Power                  if n > 1, × Tree if n > 2
 //	S = (I⁴ + E⁴)^¼·min(b,1), 0 for one worker;  R(m) = 2(m−1)/m
-//	T = s·C + (C^γ + S^γ)^(1/γ), at least Input·m
+//	T = s·C + (C^γ + S^γ)^(1/γ), at least Input·m, or + Input·m if in turn
 //
 // with n nodes, k workers, g workers on the widest node, local batch b, s
 // accumulation steps. It differs from Pollux (OSDI'21, section 3.2), which
@@ -30,7 +30,8 @@ import (
 // part of the model: compute and gradients shrink with it. If the number of
 // nodes is unknown, all links are of one kind. Workers on the processors of a
 // node share them: each further one slows all by Crowding. The workers of a node,
-// or all, may share what their input comes from; they read m samples in a step.
+// or all, may share what their input comes from; they read m samples in a step,
+// while computing or, in turn, before.
 type Collective struct {
 	Fixed    float64 // s per micro-step, whatever the batch
 	PerBatch float64 // s per micro-step at the local batch RefBatch
