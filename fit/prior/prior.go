@@ -40,6 +40,9 @@ type Speed struct {
 	Provenance []string                         `json:"provenance"`
 	Forms      map[string]map[string]Coordinate `json:"forms"` // by form and coordinate
 	Kernel     Kernel                           `json:"kernel"`
+	// Launches is the prior of ln of the seconds in which the operations of a
+	// step are launched.
+	Launches Coordinate `json:"launches"`
 	// Scatter is the sd, over jobs, of ln of the factors on the amplitude of
 	// the process, the noise, and each knob's influence.
 	Scatter float64 `json:"scatter"`

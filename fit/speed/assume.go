@@ -18,6 +18,8 @@ type assumption struct {
 	Shared form.Sharing `json:"shared_input,omitempty"`
 	// All communication passes one point: its time grows in proportion to the workers.
 	Serial bool `json:"serial,omitempty"`
+	// Launches of operations take nearly all of the compute time, whatever the batch.
+	Launched bool `json:"launch_bound,omitempty"`
 	// The network of GPU types that were not measured on several nodes is
 	// unknown; else it is that of a type that was.
 	Separate bool `json:"separate_networks,omitempty"`
@@ -28,7 +30,7 @@ type assumption struct {
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.separate, g.tier, g.disturbed}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.launched, g.separate, g.tier, g.disturbed}
 }
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
@@ -97,7 +99,8 @@ func (g *group) begin(ctx context.Context) error {
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
 	m.scale.Fixed, m.scale.PerNode, m.scale.Shared = a.Fixed, a.PerNode, a.Shared
-	m.serial, m.separate, m.tier, m.disturbed, m.absent, m.members = a.Serial, a.Separate, a.Tier, a.Disturbed, absent, nil
+	m.serial, m.launched, m.separate, m.tier, m.disturbed = a.Serial, a.Launched, a.Separate, a.Tier, a.Disturbed
+	m.absent, m.members = absent, nil
 	if a.Disturbed > 0 {
 		m.rows = slices.Clone(g.rows)
 		m.rows[a.Disturbed-1].inflated = sq(math.Log(outlierFactor))
@@ -107,17 +110,22 @@ func (g *group) like(a assumption, absent []string) (*group, error) {
 
 // variant is a change of the form, with its prior odds.
 type variant struct {
-	absent []string
-	shared form.Sharing
-	serial bool
-	odds   float64
+	absent   []string
+	shared   form.Sharing
+	serial   bool
+	launched bool
+	odds     float64
 }
+
+// limitOdds are the odds of each limit of a form: together the three of [limits]
+// are as likely as the form.
+const limitOdds = 1. / 3
 
 // limits returns the limits of a form without its part independent of the batch,
 // without communication, and without both.
 func limits(fixed, links []string) (all []variant) {
 	for _, absent := range [][]string{fixed, links, slices.Concat(fixed, links)} {
-		all = append(all, variant{absent: absent, odds: 1. / 3})
+		all = append(all, variant{absent: absent, odds: limitOdds})
 	}
 	return all
 }
@@ -128,19 +136,27 @@ func limits(fixed, links []string) (all []variant) {
 // batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
 // of the form gives them little probability, which few measurements do not
 // correct; together they are as likely as the form. Or all communication passes
-// one point, or workers share what their input comes from, or get it in turn. The
-// limit of a layout measured alone is that of a large model, whose launches,
-// gradients, optimizer and constant vanish beside its work. Each comes with all
-// assumptions on the largest size. More than two measurements per coordinate
-// suffice without limits.
+// one point, or workers share what their input comes from, or get it in turn. If
+// one batch was measured, launches of operations may take nearly all of the
+// compute time: the odds are those of another limit, times the probability that
+// launches can take that long. The limit of a layout measured alone is that of a
+// large model, whose launches, gradients, optimizer and constant vanish beside its
+// work. Each comes with all assumptions on the largest size. More than two
+// measurements per coordinate suffice without limits.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
+	launched := []variant{{launched: true, odds: limitOdds}}
+	if g.family == form.LayoutFamily {
+		launched[0].odds = 1
+	}
 	switch {
 	case few && g.family == form.LayoutFamily && g.oneLayout():
 		variants = append(variants, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
 	case few && g.family == form.ServerFamily:
-		variants = append(variants, limits([]string{"fixed"}, []string{"transfer", "per_worker", "per_server"})...)
+		links := []string{"transfer", "per_worker", "per_server"}
+		variants = append(variants, limits([]string{"fixed"}, links)...)
+		launched = append(launched, variant{launched: true, absent: links, odds: limitOdds})
 	case few && g.family == form.CollectiveFamily:
 		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
 	}
@@ -148,6 +164,12 @@ func (g *group) others() ([]member, error) {
 		variants = append(variants, variant{serial: true, odds: g.prior.Shared}, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
 		if n > 3 { // with three, it looks like less overlap
 			variants = append(variants, variant{shared: form.InTurn, odds: g.prior.Shared})
+		}
+	}
+	if g.oneBatch() {
+		for _, v := range launched {
+			v.odds *= g.launchesAbove(g.scale.Time)
+			variants = append(variants, v)
 		}
 	}
 	largest := []assumption{{}}
@@ -162,7 +184,7 @@ func (g *group) others() ([]member, error) {
 				if i+j+k == 0 || k > 0 && (v.shared != "" || v.serial) { // not two rare things at once
 					continue
 				}
-				a.Shared, a.Serial, a.Tier, a.Disturbed = v.shared, v.serial, l.Tier, l.Disturbed
+				a.Shared, a.Serial, a.Launched, a.Tier, a.Disturbed = v.shared, v.serial, v.launched, l.Tier, l.Disturbed
 				m, err := g.like(a, v.absent)
 				if err != nil {
 					return nil, err
@@ -199,6 +221,12 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 		return all, odds
 	}
 	return append(all, assumption{Disturbed: 1 + worst}), append(odds, g.prior.Disturbed)
+}
+
+// oneBatch reports whether all rows have the same local batch.
+func (g *group) oneBatch() bool {
+	b := g.rows[0].LocalBatch
+	return b > 0 && !slices.ContainsFunc(g.rows, func(r row) bool { return r.LocalBatch != b })
 }
 
 // oneLayout reports whether only the number of workers and batches differ.

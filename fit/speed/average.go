@@ -116,14 +116,26 @@ func (g *group) deal(n int) [][]int {
 }
 
 // asLimit returns the prior of a coordinate where parts of the form take no
-// time, or communication passes one point as it does a parameter server.
+// time, communication passes one point as it does a parameter server, or
+// launches take nearly all of the compute time.
 func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
-	const negligible = -8 // e⁻⁸ of a step is not measurable
+	const (
+		negligible = -8 // e⁻⁸ of a step is not measurable
+		dominant   = 2  // e² times as long
+	)
 	switch {
-	case slices.Contains(g.absent, name):
+	case slices.Contains(g.absent, name), g.launched && g.family == form.ServerFamily && name == "compute":
 		p.Mean, p.SD = negligible, 1
 	case g.serial && name == "power":
 		p = g.prior.Forms[form.ServerFamily]["workers_power"]
+	case name == "fixed_share" && g.launched:
+		p.Mean, p.SD = -negligible, 1
+	case name == "fixed_share":
+		p = g.withLaunches(p)
+	case g.launched && g.family == form.LayoutFamily && name == "compute":
+		p.Mean -= dominant
+	case g.launched && g.family == form.LayoutFamily && name == "launch":
+		p.Mean = dominant + math.Log(g.scale.Batch)
 	}
 	return p
 }

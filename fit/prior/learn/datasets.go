@@ -208,6 +208,7 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 	}
 	all = append(all, fewGPUs(jobs)...)
 	all = append(all, unseenSizes(jobs)...)
+	all = append(all, oneBatch(jobs)...)
 	for _, j := range jobs {
 		all = append(all, secondType(j)...)
 	}
@@ -352,6 +353,12 @@ func secondType(j *job) []split {
 		}
 	}
 	return all
+}
+
+// model names the network: jobs of Gavel are a model at one batch.
+func (j *job) model() string {
+	name, _, _ := strings.Cut(j.name, " (batch size")
+	return name
 }
 
 // layouts reports whether the rows of a job have layouts.

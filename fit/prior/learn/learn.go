@@ -134,6 +134,7 @@ func numbers() []number {
 		{"shared", all, func(p *prior.Speed) *float64 { return &p.Shared }},
 		{"disturbed", all, func(p *prior.Speed) *float64 { return &p.Disturbed }},
 		{"scatter", all, func(p *prior.Speed) *float64 { return &p.Scatter }},
+		{"launches", all, func(p *prior.Speed) *float64 { return &p.Launches.SD }},
 		{"tail", all, func(p *prior.Speed) *float64 { return &p.Tail }},
 	}
 }

@@ -95,6 +95,9 @@ func start() *prior.Speed {
 		// as fast: (ln 2)²/4 over ln 10, the square of .2, for a factor of e.
 		// Storage of all workers limits one job in ten.
 		Kernel: prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Tiers: .2, Noise: .03},
+		// A step launches a thousand operations of ten microseconds, both within a
+		// factor of ten.
+		Launches: about(math.Log(1e3*1e-5), math.Sqrt2*math.Ln10),
 		// Of routine data 1 to 10 % are gross errors (Hampel, Ronchetti,
 		// Rousseeuw and Stahel, "Robust Statistics", 1986, section 1.2c).
 		Scatter: within, Own: .5, Shared: .1, Disturbed: .05, Tail: 5,
