@@ -23,8 +23,3 @@ func (s *split) limit() {
 		}
 	}
 }
-
-// ok returns the measurements that ended.
-func ok(ms []data.Measurement) []data.Measurement {
-	return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
-}

@@ -79,11 +79,16 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(p, "", " ")
+	return write(*out, p)
+}
+
+// write writes a prior to a file.
+func write(path string, prior any) error {
+	text, err := json.MarshalIndent(prior, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*out, append(text, '\n'), 0o644)
+	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
 // learnAll learns a prior and reports its scores on held-out sources.

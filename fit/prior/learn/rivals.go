@@ -137,11 +137,11 @@ func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
 		}
 	}
 	for i := range train {
-		train[i] = knobbed(train[i])
+		train[i] = withKnobs(train[i])
 	}
 	names := slices.Sorted(maps.Keys(train[0].Extra))
 	features := func(m data.Measurement) []float64 {
-		m = knobbed(m)
+		m = withKnobs(m)
 		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}
 		for _, k := range names {
 			if words[k] == nil {
@@ -193,21 +193,14 @@ func process(train []data.Measurement, features func(data.Measurement) []float64
 	}
 }
 
-// knobbed returns a measurement with its layout as knobs.
-func knobbed(m data.Measurement) data.Measurement {
+// withKnobs returns a measurement with its layout as knobs.
+func withKnobs(m data.Measurement) data.Measurement {
 	if m.Plain() && m.Extra != nil {
 		return m
 	}
-	m.Extra = maps.Clone(m.Extra)
-	if m.Extra == nil {
-		m.Extra = map[string]string{}
-	}
-	for _, name := range data.LayoutNames() {
-		m.Extra[name] = m.Get(name)
-	}
+	m = knobbed(m, data.LayoutNames()...)
 	if m.Architecture.Known() {
 		m.Extra["layers"], m.Extra["hidden"] = strconv.Itoa(m.Layers), strconv.Itoa(m.Hidden)
 	}
-	m.Layout = data.Layout{}
 	return m
 }

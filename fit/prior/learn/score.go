@@ -25,7 +25,6 @@ type score struct {
 	// choices are the numbers of GPUs with several layouts, near those where
 	// the predictor's choice is within 3 % of the best, by predictor.
 	choices, near map[string]float64
-	err           error
 }
 
 // Names of predictors.
@@ -40,19 +39,19 @@ const (
 )
 
 // scoreOf predicts the held-out rows of a split.
-func scoreOf(s *split, p *prior.Speed) score {
+func scoreOf(s *split, p *prior.Speed) (score, error) {
 	r := score{split: s, errors: map[string][]float64{}, choices: map[string]float64{}, near: map[string]float64{}}
 	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: p})
 	if err != nil {
-		return score{split: s, err: err}
+		return r, err
 	}
 	rivals, err := s.rivals(p)
 	if err != nil {
-		return score{split: s, err: err}
+		return r, err
 	}
 	predicted, err := predictions(m, s.test)
 	if err != nil {
-		return score{split: s, err: err}
+		return r, err
 	}
 	for i, t := range s.test {
 		e := predicted[i]
@@ -73,7 +72,7 @@ func scoreOf(s *split, p *prior.Speed) score {
 			r.choose(name, func(i int) float64 { return f(s.test[i]) })
 		}
 	}
-	return r
+	return r, nil
 }
 
 // predictions predicts rows, grouped by size of the model.
@@ -140,11 +139,11 @@ func (r *score) choose(name string, predict func(row int) float64) {
 // scoresOf scores splits, each under the prior of its source, sorted by dataset
 // and protocol.
 func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, error) {
-	results := make([]score, len(splits))
-	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], of(splits[i].source())) })
-	for _, r := range results {
-		if r.err != nil {
-			return nil, fmt.Errorf("%s, %s, %s: %w", r.dataset, r.name, r.protocol, r.err)
+	results, errs := make([]score, len(splits)), make([]error, len(splits))
+	each(len(splits), func(i int) { results[i], errs[i] = scoreOf(&splits[i], of(splits[i].source())) })
+	for i, s := range splits {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("%s, %s, %s: %w", s.dataset, s.name, s.protocol, errs[i])
 		}
 	}
 	slices.SortStableFunc(results, func(a, b score) int {
