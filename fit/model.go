@@ -61,6 +61,16 @@ func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 	return nil
 }
 
+// AllMeasurements returns the measurements in the model.
+func (m *Model) AllMeasurements() (all []data.Measurement) {
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			all = append(all, m.Measurements(gpu, mode)...)
+		}
+	}
+	return all
+}
+
 // Memory returns the memory model, nil if none was fitted.
 func (m *Model) Memory() *memory.Model { return m.file.Memory }
 

@@ -141,12 +141,8 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 // four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	rows := slices.DeleteFunc(slices.Clone(j.measurements), func(m data.Measurement) bool { return m.Status != data.OK })
-	for _, gpu := range j.model.GPUTypes() {
-		for _, mode := range j.model.Modes(gpu) {
-			if len(j.measurements) == 0 {
-				rows = append(rows, j.model.Measurements(gpu, mode)...)
-			}
-		}
+	if len(j.measurements) == 0 {
+		rows = j.model.AllMeasurements()
 	}
 	if len(rows) < 4 {
 		return nil, nil
