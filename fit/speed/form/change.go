@@ -94,7 +94,6 @@ func Change(c Curve, name string, factor float64) (changed Curve, ok bool) {
 		}
 		s := *c
 		s.Fitted = inner.(Fitted)
-		s.parts, _ = inner.(Separable)
 		return &s, true
 	case changeable:
 		f, ok := c.changes()[name]

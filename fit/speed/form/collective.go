@@ -78,7 +78,7 @@ func (c *collective) LogTimes(p *Point) (step, compute float64) {
 	return c.join(p, compute, c.lnSync(p)), compute
 }
 
-// LnCompute implements [Separable].
+// LnCompute returns ln of the compute time.
 func (c *collective) LnCompute(p *Point) float64 {
 	ln := logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit
 	if c.crowding > 0 {
@@ -153,18 +153,18 @@ func (c *collective) lnReading(p *Point) float64 {
 	return ln
 }
 
-// ComputePower implements [Separable]: the compute time to the power γ.
+// ComputePower returns the compute time to the power γ.
 func (c *collective) ComputePower(lnCompute float64) float64 {
 	return math.Exp(c.overlap * (lnCompute - c.lnUnit))
 }
 
-// SyncPower implements [Separable]: the synchronisation time to the power γ.
+// SyncPower returns the synchronisation time to the power γ.
 func (c *collective) SyncPower(p *Point) float64 { return c.ComputePower(c.lnSync(p)) }
 
-// Raise implements [Separable].
+// Raise returns the factor on SyncPower of a factor on communication, given ln of it.
 func (c *collective) Raise(ln float64) float64 { return math.Exp(c.overlap * ln) }
 
-// Join implements [Separable].
+// Join returns ln of the step time, given the powers of both parts.
 func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 	sum := compute + sync
 	if p.Workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // out of range

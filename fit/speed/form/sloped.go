@@ -46,9 +46,7 @@ func (f *sloped) Names() []string {
 func (f *sloped) Starts() []map[string]float64 { return f.base.Starts() }
 
 func (f *sloped) Bind(x []float64) Curve {
-	c := &slopedCurve{Fitted: f.base.Bind(x[:f.n]).(Fitted), slopes: x[f.n:], form: f}
-	c.parts, _ = c.Fitted.(Separable)
-	return c
+	return &slopedCurve{f.base.Bind(x[:f.n]).(Fitted), x[f.n:], f}
 }
 
 func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
@@ -70,7 +68,6 @@ func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
 // slopedCurve is a sloped form with its parameters filled in.
 type slopedCurve struct {
 	Fitted
-	parts  Separable // the same curve, nil if it has no parts
 	slopes []float64
 	form   *sloped
 }
@@ -128,16 +125,4 @@ func (c *slopedCurve) Params() []Param {
 		}
 	}
 	return ps
-}
-
-// Separable is a curve that joins a part for batch and width of the placement
-// with a part for the placement, by their powers. Predictions that share a part
-// compute it once per draw.
-type Separable interface {
-	LnCompute(p *Point) float64
-	ComputePower(lnCompute float64) float64
-	SyncPower(p *Point) float64
-	Join(p *Point, lnCompute, compute, sync float64) float64
-	// Raise returns the factor on SyncPower of a factor on communication, given ln of it.
-	Raise(ln float64) float64
 }

@@ -59,9 +59,11 @@ func OfType(c Curve, t int) Fitted {
 // ParamsOf returns the parameters of c for a GPU type, slopes included.
 func ParamsOf(c Curve, t int) []Param { return ofType(c, t).(Fitted).Params() }
 
-// Parts are the separable curve of a GPU type and its slopes.
+// Parts are the curve of a GPU type and its slopes, if it joins a part for batch and
+// width of the placement with a part for the placement, by their powers. Predictions
+// that share a part compute it once per draw.
 type Parts struct {
-	Separable
+	*collective
 	of *slopedCurve
 }
 
@@ -77,11 +79,14 @@ func (c Parts) Effects(factors []float64) (step, links float64) {
 // PartsOf returns the parts of a curve that satisfies [IsSeparable].
 func PartsOf(c Curve, t int) Parts {
 	s := ofType(c, t).(*slopedCurve)
-	return Parts{s.parts, s}
+	return Parts{s.Fitted.(*collective), s}
 }
 
-// IsSeparable reports whether c has a separable curve with slopes.
+// IsSeparable reports whether c has [Parts].
 func IsSeparable(c Curve) bool {
 	s, ok := ofType(c, 0).(*slopedCurve)
-	return ok && s.parts != nil
+	if ok {
+		_, ok = s.Fitted.(*collective)
+	}
+	return ok
 }
