@@ -2,8 +2,8 @@ package convergence
 
 import (
 	_ "embed" // for prior.json
-	"encoding/json"
-	"sync"
+
+	embedded "knee/fit/prior"
 )
 
 // prior is the prior of a training curve, learned from finished runs (TestLearn
@@ -25,14 +25,7 @@ type prior struct {
 //go:embed prior.json
 var priorFile []byte
 
-// learned returns the embedded prior.
-var learned = sync.OnceValue(func() prior {
-	var p prior
-	if err := json.Unmarshal(priorFile, &p); err != nil {
-		panic("convergence: prior.json: " + err.Error()) // embedded: a programmer error
-	}
-	return p
-})
+var learned = embedded.Embedded[prior](priorFile)
 
 // beliefs returns the prior of the curve.
 func (c *Curve) beliefs() prior {

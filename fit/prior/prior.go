@@ -60,19 +60,14 @@ type Speed struct {
 var speedJSON []byte
 
 // Default returns the learned prior.
-var Default = sync.OnceValue(func() *Speed {
-	s, err := Decode(speedJSON)
-	if err != nil {
-		panic(err) // embedded: a programmer error
-	}
-	return s
-})
+var Default = Embedded[*Speed](speedJSON)
 
-// Decode reads a prior in JSON.
-func Decode(text []byte) (*Speed, error) {
-	var s Speed
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("read prior: %w", err)
-	}
-	return &s, nil
+// Embedded returns a function that decodes a JSON text of the program, once.
+func Embedded[T any](text []byte) func() T {
+	return sync.OnceValue(func() (v T) {
+		if err := json.Unmarshal(text, &v); err != nil {
+			panic(fmt.Sprintf("embedded prior: %v", err)) // a programmer error
+		}
+		return v
+	})
 }
