@@ -13,8 +13,7 @@ import (
 	"knee/data"
 )
 
-// Allocation describes the figure of the GPUs of each job: one bar per node, one
-// cell per GPU, one colour per job.
+// Allocation is the GPUs of each job: a bar per node, a cell per GPU, a colour per job.
 type Allocation struct {
 	Title, Subtitle string
 	Cluster         *data.Cluster
@@ -24,9 +23,8 @@ type Allocation struct {
 // mostNodes is how many nodes can be read in one figure.
 const mostNodes = 400
 
-// NewAllocation returns the figure, or an error that names the job or node
-// at fault: a node the cluster does not have, more workers than it has GPUs,
-// a cluster of more than 400 nodes.
+// NewAllocation returns the figure. It fails for a node that the cluster lacks, more
+// workers than a node has GPUs, and more than 400 nodes.
 func NewAllocation(a Allocation) (*Chart, error) {
 	if a.Cluster == nil || len(a.Cluster.Nodes) == 0 {
 		return nil, bad("cluster", "no nodes", "at least one node")
@@ -142,8 +140,7 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 	}
 }
 
-// cells are some GPUs of one node in the colour of their job. Its parameter servers
-// are written beside the node.
+// cells are GPUs of a node in the colour of their job, whose servers are named beside it.
 type cells struct {
 	row, from, to int
 	servers, end  int
@@ -174,8 +171,7 @@ func (s cells) draw(f *frame) {
 	if b := s.box(f, s.from, s.to); s.job != "" && b.Size().Y > 8 {
 		sty.Color = textOn(s.fill)
 		text, at := fitLabel(sty, s.job, b.Size().X-6), middle(b)
-		// A patch of the job's colour keeps the gaps between GPUs from striking
-		// through the letters.
+		// The job's colour behind the letters hides the gaps between GPUs.
 		if half := sty.Width(text)/2 + 1; text != "" {
 			fillRect(&f.Canvas, s.fill, vg.Rectangle{Min: vg.Point{X: at.X - half, Y: b.Min.Y}, Max: vg.Point{X: at.X + half, Y: b.Max.Y}})
 		}

@@ -19,9 +19,8 @@ type ClusterValue struct {
 	Points          []plan.CurvePoint // of each GPU type together, nodes ascending
 }
 
-// NewClusterValue draws the value with its upper bound in one panel, and the gain
-// of each further node in the other. Sizes at which some job cannot run are left
-// out. The error is that no GPU type has two sizes left.
+// NewClusterValue draws the value with its upper bound, and the gain of each further node.
+// It leaves out sizes that not all jobs can run on, and fails if no GPU type has two left.
 func NewClusterValue(v ClusterValue) (*Panels, error) {
 	value := newChart("Value", "", "nodes", "value of the plan")
 	gain := newChart("What a further node adds", "", "nodes", "value per node added")
@@ -57,8 +56,7 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	return newPanels(v.Title, v.Subtitle, value, gain), nil
 }
 
-// addValue adds the curve of one GPU type with its bound, and marks the
-// cluster as it is.
+// addValue adds the curve of one GPU type with its bound, and marks the present cluster.
 func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 	col := seriesColor(i)
 	curve, glyph := solid(col), mark(col, seriesShape(i))
@@ -80,8 +78,7 @@ func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 	c.explain(entry{label: name, line: curve, glyph: glyph})
 }
 
-// addSteps adds the staircase of one GPU type: over the nodes from one size
-// to the next, what each of them adds.
+// addSteps adds, for one GPU type, what each node between two sizes adds.
 func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
 	stairs := solid(seriesColor(i))
 	var xs, ys []float64

@@ -17,17 +17,15 @@ import (
 type Condition struct {
 	Predictor *predict.Predictor
 	Base      data.Config // its workers are ignored
-	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the local
-	// batch of Base (weak scaling), or takes the best for every number of workers if
-	// that is 0 too.
+	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the local batch of
+	// Base (weak scaling), or the best for every number of workers if 0 too.
 	GlobalBatch float64
 	Workers     []int // ascending; nil: up to twice the most measured
 	Layout      bool  // each number of workers gets its fastest layout that fits
 }
 
-// Conditions returns one condition for every GPU type and mode of a model:
-// with the batch most of its measurements share, and of the measured numbers of
-// ps the one whose best predicted speed is highest.
+// Conditions returns one for every GPU type and mode of a model, with the batch measured
+// most and the measured number of ps with the highest predicted speed.
 func Conditions(p *predict.Predictor) ([]Condition, error) {
 	var out []Condition
 	for _, gpu := range p.Model.GPUTypes() {
@@ -51,8 +49,7 @@ func Conditions(p *predict.Predictor) ([]Condition, error) {
 	return out, nil
 }
 
-// WithBestPS sets the number of ps to the measured one at which the best
-// predicted speed is highest.
+// WithBestPS sets the measured number of ps at which the best predicted speed is highest.
 func (c Condition) WithBestPS() (Condition, error) {
 	_, servers := predict.Sizes(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
 	best, highest := c, 0.0
@@ -105,9 +102,8 @@ func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global
 	return local, global
 }
 
-// Answers predicts the curve, workers ascending. Layouts that fit nowhere and
-// global batches that leave a worker less than one sample are left out; it
-// fails if nothing is left.
+// Answers predicts the curve, workers ascending, without layouts that fit nowhere and
+// workers with less than one sample. It fails if nothing is left.
 func (c Condition) Answers() ([]predict.Answer, error) {
 	p, workers := c.Predictor, c.Workers
 	if workers == nil {
@@ -152,8 +148,7 @@ func (c Condition) at(k int) (predict.Answer, error) {
 	return c.Predictor.At(at)
 }
 
-// Measured returns the measurements that lie on the curve: of layouts, the
-// fastest at each number of workers.
+// Measured returns the measurements on the curve: of layouts, the fastest at each size.
 func (c Condition) Measured() []data.Measurement {
 	m := c.Predictor.Model
 	if c.Layout {
@@ -195,8 +190,7 @@ func atLeastOne(c data.Config) data.Config {
 	return c
 }
 
-// parts names what the condition holds fixed, one thing at each place: job,
-// GPU type, mode, ps, batch, knobs.
+// parts names what is held fixed: job, GPU type, mode, ps, batch, knobs.
 func (c Condition) parts() []string {
 	m, b := c.Predictor.Model, c.Base
 	ps, batch := "", ""

@@ -19,9 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// The figures are set in Liberation Sans, which is linked in and has Latin,
-// Greek and Cyrillic. Letters it lacks, such as Chinese ones, are drawn in a font
-// of the machine where one has them.
+// The figures are set in Liberation Sans, which is linked in. Letters it lacks, such as
+// Chinese ones, are drawn in a font of the machine that has them.
 
 // machineFonts finds them, once.
 var machineFonts = fontFinder{dirs: fontDirs()}
@@ -197,9 +196,8 @@ func lose(all *[]rune, letter rune, lost bool) {
 	}
 }
 
-// Unwritable returns the letters of a figure that a format cannot show: in PNG
-// those that no font of this machine has, in PDF those outside Windows-1252. An SVG
-// is shown with the fonts of the viewer.
+// Unwritable returns the letters that a format cannot show: in PNG those that no font of
+// this machine has, in PDF those outside Windows-1252.
 func Unwritable(path string, fig Figure) string {
 	var lost []rune
 	format, _ := formatOf(path)

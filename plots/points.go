@@ -36,10 +36,8 @@ func (q Quantity) label() string {
 	return ""
 }
 
-// Point is one measurement. Lo and Hi are its 95 % interval; both zero means
-// that the spread is not known and no error bar is drawn. A point whose
-// Status is neither empty nor ok has no Y and is drawn as a cross on the
-// axis.
+// Point is one measurement. Lo and Hi are its 95 % interval, both zero if not known. A
+// point with a Status other than ok has no Y and is drawn as a cross on the axis.
 type Point struct {
 	X, Y   float64
 	Lo, Hi float64
@@ -227,8 +225,7 @@ func checkName(field, name string) error {
 	return nil
 }
 
-// checkDrawable refuses a figure without a value to draw, and names the statuses
-// of the measurements.
+// checkDrawable refuses a figure without a value to draw, and names the statuses found.
 func checkDrawable(field string, pts []Point, curves int) error {
 	if curves > 0 {
 		return nil

@@ -16,10 +16,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// NewSimulation draws the share of jobs that are done within a time, one line for
-// each replay of a workload, with its mean in the legend. Time is logarithmic, as
-// jobs take minutes to days. Errors name the first outcome that cannot be drawn;
-// completion times must be positive.
+// NewSimulation draws the share of jobs that are done within a time, a line for each replay
+// of a workload. Time is logarithmic, as jobs take minutes to days, so completion times
+// must be positive.
 func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
 	if len(runs) == 0 {
 		return nil, bad("runs", "nothing", "at least one policy")
@@ -147,9 +146,8 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	return c
 }
 
-// shown returns the begin and the end of the axis in seconds. The last hundredth of
-// the changes, such as a single very long job, is cut off if it would take most of
-// the axis, and the subtitle says so.
+// shown returns begin and end of the axis in seconds. The last hundredth of the changes is
+// cut off, and the subtitle says so, if it would take most of the axis.
 func (o *Occupancy) shown() (begin, end float64) {
 	begin, end = math.Inf(1), math.Inf(-1)
 	for _, r := range o.Runs {

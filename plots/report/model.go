@@ -14,9 +14,8 @@ import (
 	"knee/predict"
 )
 
-// reportModel adds what the model of a job says: the answer, then one figure
-// for each question: how far it scales, what that costs, which batch or layout,
-// how well it predicts.
+// reportModel adds the answer, then a figure for each question: how far the job scales,
+// what that costs, which batch or layout, how well the model predicts.
 func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section) error {
 	p := &predict.Predictor{Model: j.model, Price: in.pricesOf(j)}
 	conditions, err := plots.Conditions(p)
@@ -136,9 +135,8 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 	return in.PricePerHour
 }
 
-// validate predicts the measurements, or without any those in the model, from one
-// another, at most mostChecked, as knee validate does; nil if there are fewer than
-// four. Its only error is that of ctx.
+// validate predicts at most mostChecked measurements of the job, or of the model, from one
+// another; nil if there are fewer than four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	rows := slices.DeleteFunc(slices.Clone(j.measurements), func(m data.Measurement) bool { return m.Status != data.OK })
 	if len(j.measurements) == 0 {
@@ -160,8 +158,7 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	return v, nil
 }
 
-// reportNext recommends the next measurement, except for layouts, which knee
-// predict lists.
+// reportNext recommends the next measurement, except for layouts.
 func (j *job) reportNext(s *Section) {
 	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
 		return
@@ -219,8 +216,7 @@ func batchesOf(curve []data.CurvePoint) []float64 {
 	return slices.DeleteFunc(all, func(b float64) bool { return !(b > 0) })
 }
 
-// reportTrials adds the progress of the search and the table of everything
-// that was measured, and says what failed and why.
+// reportTrials adds the progress and table of all that was measured, and says what failed.
 func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return

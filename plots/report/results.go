@@ -14,8 +14,7 @@ import (
 	"knee/plots"
 )
 
-// reportResults adds a table of results, with a figure where its kind has
-// one.
+// reportResults adds a table of results, with a figure where its kind has one.
 func (in *Inputs) reportResults(r *Report, t Results) {
 	s := Section{Title: map[string]string{"simulation": "Simulation", "jobs": "Simulated jobs", "search": "Comparison of searches"}[t.Kind]}
 	switch t.Kind {
@@ -58,8 +57,7 @@ func (t Results) column(name string) []float64 {
 	return out
 }
 
-// bestPolicy says which policy has the smallest mean completion time on each
-// workload, and what the next best has.
+// bestPolicy says which policy has the smallest mean completion time on each workload.
 func bestPolicy(t Results) string {
 	policy, workload, mean := t.texts("policy"), t.texts("workload"), t.column("jct_mean_s")
 	var done []int // rows with a mean
@@ -158,8 +156,7 @@ func planTable(p *data.Plan) *Table {
 	return t
 }
 
-// estimate is a predicted quantity with its interval; empty if it is not
-// known.
+// estimate is a predicted quantity with its interval; empty if unknown.
 func estimate(e data.Estimate, f func(float64) string) Cell {
 	return Cell{plots.Interval(e, f), e.Mean}
 }
