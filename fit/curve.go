@@ -50,16 +50,14 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	return nil
 }
 
-// NoEpochs says that the epochs of a curve, see [convergence.Curve.Pointwise], are a
-// guess.
+// NoEpochs says that epochs are a guess; see [convergence.Curve.Pointwise].
 const NoEpochs = "it records no epochs, so that each of its points counts as one; give a column epoch, or --dataset and --initial-batch"
 
-// Comparable returns the points of runs that make one curve: with the steps that
-// they are worth at the initial batch, in samples, if the noise scale is known,
-// which it is by gradient statistics or several batches; and without runs of
-// other settings. The templates in s are changed likewise. Points without a run
-// that repeat steps at another batch are a run for each batch. The error says why
-// the noise scale is not known.
+// Comparable returns the points of runs that make one curve, without runs of other
+// settings. If the noise scale is known, by gradient statistics or several batches, they
+// have the steps that they are worth at the initial batch, in samples, and so have the
+// templates in s; if not, the error says why. Points without a run that repeat steps at
+// another batch are a run for each.
 func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.Settings) ([]data.CurvePoint, *gradnoise.Scale, []string, error) {
 	points = runsByBatch(points)
 	batches, of := grouped.By(points, func(p data.CurvePoint) uint64 { return math.Float64bits(p.GlobalBatch) })
@@ -111,8 +109,7 @@ func runsByBatch(points []data.CurvePoint) []data.CurvePoint {
 	return named
 }
 
-// SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names
-// none. Steps are counted at it by default.
+// SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names none.
 func SmallestBatch(points []data.CurvePoint) float64 {
 	var small float64
 	for _, p := range points {
@@ -123,8 +120,7 @@ func SmallestBatch(points []data.CurvePoint) float64 {
 	return small
 }
 
-// ErrNoCurve says that a model without a training curve cannot predict
-// convergence.
+// ErrNoCurve says that a model has no training curve to predict convergence from.
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
 // ErrEpochs says that the training curve counts epochs of unknown length, so

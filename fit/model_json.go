@@ -15,9 +15,8 @@ import (
 	"knee/fit/speed"
 )
 
-// ModelVersion is the version of model.json that is written, and the newest
-// that is read. The speed models of older versions are refitted from the
-// measurements in the file, and so are earlier memory models.
+// ModelVersion is the version of model.json that is written, and the newest read. Of older
+// ones speed and memory are fitted again, from the measurements in the file.
 const ModelVersion = 3
 
 // modelFile is model.json. Version and Speed are set in the file alone.

@@ -15,8 +15,7 @@ import (
 type Limits struct {
 	Deadline time.Duration // until the goal is reached
 	Budget   float64       // US$ until the goal is reached
-	// Confident compares the pessimistic ends of the 90 % intervals, instead of
-	// the means, with the limits.
+	// Confident holds the bad ends of the 90 % intervals, not the means, to the limits.
 	Confident bool
 	// Inside leaves out what is outside the measured range, unless everything is.
 	Inside bool
@@ -105,8 +104,7 @@ func (l Limits) check(p *Predictor) error {
 	return nil
 }
 
-// excess returns ln(value/limit) of the worst limit, at most 0 if all are kept,
-// and that limit in words.
+// excess returns ln(value/limit) of the worst limit, ≤ 0 if all are kept, and it in words.
 func (l Limits) excess(a Answer) (worst float64, why string) {
 	worst = math.Inf(-1)
 	hold := func(got data.Estimate, limit float64, words string, show func(float64) string) {

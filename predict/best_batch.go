@@ -12,8 +12,7 @@ import (
 	"knee/fit/speed"
 )
 
-// batchSteps is the number of global batches tried, geometrically spaced,
-// as in Pollux's scheduler.
+// batchSteps is the number of global batches tried, as in Pollux's scheduler.
 const batchSteps = 50
 
 // batchLimits bounds the choice of a batch. Samples.
@@ -24,8 +23,7 @@ type batchLimits struct {
 	// pair makes one worker above the initial batch accumulate at least once:
 	// gradient statistics of one worker need two gradients.
 	pair bool
-	// clip lowers a local batch above localMax to localMax instead of skipping
-	// the choice.
+	// clip lowers local batches above localMax instead of skipping them.
 	clip bool
 }
 
@@ -62,9 +60,8 @@ func (l batchLimits) choices(k float64) []speed.Batch {
 	return slices.Compact(out)
 }
 
-// round lists customary batches for k workers: local batches that were
-// measured, and 1, 3, 5 or 7 times a power of two. Each comes without
-// accumulation and, if allowed, with 1, 3, 7 … accumulation steps when twice
+// round lists customary batches for k workers: local ones that were measured, and 1, 3, 5
+// or 7 times a power of two; if allowed also with 1, 3, 7 … accumulation steps when twice
 // the local batch would exceed localMax.
 func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 	sizes := slices.Clone(measured)
@@ -168,11 +165,9 @@ func plain(local float64, measured []float64) bool {
 	return fraction == 0.5 || slices.Contains(measured, local)
 }
 
-// plainer returns the plain choice with the largest goodput if that is within
-// one standard error of the goodput of best, else best: the one-standard-error
-// rule of Breiman et al., Classification and Regression Trees, 1984, section
-// 3.4.3. The standard error is the lower half of the 90 % interval of ln
-// goodput divided by the normal quantile.
+// plainer returns the plain choice with the largest goodput, if within one standard error
+// (the lower half of the 90 % interval of ln goodput over the normal quantile) of best,
+// else best (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3).
 func (p *Predictor) plainer(c data.Config, batches []speed.Batch, goodput []float64, best int, measured []float64) (int, error) {
 	const normal95 = 1.6449 // quantile of the standard normal
 	c.LocalBatch, c.AccumSteps = batches[best].Local, batches[best].Accum
@@ -202,8 +197,7 @@ func (p *Predictor) divided(c data.Config) (data.Config, error) {
 	return p.Accumulated(c), nil
 }
 
-// fixedBatch returns c with the measured global batch, if that was the same in
-// all measurements.
+// fixedBatch returns c with the global batch that all measurements have, if one.
 func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	lo, hi, fixed := p.Model.GlobalBatch(c.GPUType, c.Mode)
 	if !fixed || hi > lo*1.001 {

@@ -33,8 +33,7 @@ func (g Gain) String() string {
 		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
 }
 
-// within formats a relative half-width: as a factor above 1, else in percent, at
-// least 1.
+// within formats a relative half-width: as a factor above 1, else in percent.
 func within(half float64) string {
 	switch {
 	case half > 9:
@@ -58,9 +57,8 @@ func (g Gain) target() string {
 	return s
 }
 
-// inNodes formats a configuration with its workers per node: "2 nodes × 1 a100,
-// batch 64". A local batch that is not whole is a share of a fixed global
-// batch; the global batch, which a user sets, is written instead.
+// inNodes formats a configuration with its workers per node: "2 nodes × 1 a100, batch 64",
+// and a local batch that is not whole as the global batch, which a user sets.
 func inNodes(c data.Config) string {
 	global := ""
 	if c.LocalBatch != math.Trunc(c.LocalBatch) {
@@ -110,11 +108,10 @@ func Gains(m *fit.Model) ([]Gain, error) {
 	return gains, nil
 }
 
-// GainFor returns what to measure to know the speed of one configuration: that
-// itself, or what [Gains] considers, whichever narrows its prediction most per
-// worker. It returns nil if no measurement narrows it by a fiftieth, or by so little
-// that the interval reads the same, and fails for a configuration that the model
-// cannot predict.
+// GainFor returns what to measure to know the speed of one configuration: that itself, or
+// what [Gains] considers, whichever narrows its prediction most per worker; nil if none by
+// a fiftieth, or so that the interval reads the same. It fails if the model cannot predict
+// it.
 func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	c, err := m.Resolve(c)
 	if err != nil {
@@ -128,8 +125,7 @@ func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	return &gains[0], nil
 }
 
-// nextOf returns what was measured of a GPU type and mode, and the likely next
-// measurements.
+// nextOf returns what was measured of a GPU type and mode, and the next measurements.
 func nextOf(m *fit.Model, gpu string, mode data.Mode) (surroundings, []data.Config) {
 	own := m.Measurements(gpu, mode)
 	around := surroundingsOf(own)
@@ -179,8 +175,7 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 			width := math.Log(p.StepTime.Hi / p.StepTime.Lo)
 			g.Narrowing += width * (1 - keeps)
 			total += width
-			// The target named loses the most width, not the largest share of
-			// its width.
+			// The target named loses the most width, not the largest share.
 			if d := width * (1 - keeps); d > most {
 				most = d
 				g.Target, g.Before, g.After = targets[t], halfWidth(p.StepTime), halfWidth(narrowed(p.StepTime, keeps))

@@ -52,8 +52,7 @@ func mostCommon[K int | float64](count map[K]int) K {
 	return best
 }
 
-// at returns the configuration with workers on nodes, filled evenly; nodes = 0
-// takes as few as the widest node measured allows.
+// at returns workers on evenly filled nodes; 0: as few as the widest measured allows.
 func (s surroundings) at(workers, nodes int) data.Config {
 	c := s.base
 	c.Workers = workers

@@ -18,14 +18,12 @@ type Method string
 
 // The methods of validation.
 const (
-	// KFold divides the configurations of every group at random into folds, and
-	// predicts each fold from the others.
+	// KFold predicts random folds of the configurations of every group from the others.
 	KFold Method = "folds"
 	// LeaveOneOut predicts every configuration from all others.
 	LeaveOneOut Method = "leave-one-out"
-	// Forward predicts the larger half of the worker counts of every group from
-	// the smaller half, like a user who measures small and trains large. Random
-	// folds mostly interpolate, so their errors are smaller.
+	// Forward predicts the larger half of the worker counts of every group from the smaller,
+	// like a user. Random folds mostly interpolate, so their errors are smaller.
 	Forward Method = "forward"
 	// HeldOut predicts the measurements given as test from all others.
 	HeldOut Method = "test"
@@ -282,8 +280,7 @@ func (t *trial) divide() (train, test []data.Measurement) {
 	return train, test
 }
 
-// testedAtOnce is the number of measurements predicted together, to share
-// common terms, between checks of ctx.
+// testedAtOnce is the measurements predicted together, between checks of ctx.
 const testedAtOnce = 4096
 
 // counted adds up the rows of equal entries.

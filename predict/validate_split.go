@@ -13,8 +13,7 @@ import (
 // measurements of all folds of tens of thousands would fill the memory.
 type fold func(i int) bool
 
-// split divides the ok measurements of one job; measurements after them are
-// held out with [HeldOut].
+// split divides the measurements of one job; with [HeldOut] further ones are held out.
 func split(rows []data.Measurement, s ValidationSettings) (folds []fold, warnings []string, err error) {
 	switch s.Method {
 	case HeldOut:

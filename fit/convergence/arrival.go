@@ -91,11 +91,10 @@ func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 	return p, a
 }
 
-// asked is the prior of a target given the curve, relative to its maximum. The
-// gap from target to the curve's limit, as a share of the way from the first
-// value to the target, is log-normal, as targets are chosen near what training
-// reaches. Of gaps below the median all count the same: a target close to a limit
-// that the record shows is no sign of a higher one.
+// asked is the prior of a target given the curve, relative to its maximum. The gap from
+// target to limit, as a share of the way from the first value to the target, is log-normal,
+// as targets are chosen near what training reaches; below the median all gaps count the
+// same: a target close to a limit is no sign of a higher one.
 func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 	known := c.beliefs()
 	z := math.Max(math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian)/known.GapSD, 0)
@@ -180,9 +179,8 @@ func (c *Curve) horizon(target float64) horizon {
 	return h
 }
 
-// hits visits the cells in which a curve may first meet the target, with the
-// probability of each. Before its start, after a cut, the smoothed record says
-// whether it was met.
+// hits visits the cells in which a curve may first meet the target, with their probability.
+// Before its start, after a cut, the smoothed record says whether it was met.
 func (a *arrival) hits(c *Curve, p *posterior, d draw, target, met float64, visit func(j int, chance float64)) {
 	noise := math.Max(math.Hypot(d.fresh, c.Scatter), math.SmallestNonzeroFloat64)
 	left := 1.

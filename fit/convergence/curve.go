@@ -20,8 +20,7 @@ const (
 	// First is the first recorded value at or below the target: for a metric
 	// that is evaluated once per epoch and stops the training.
 	First Reach = "first"
-	// Smooth is where the smoothed curve meets the target: for a loss, whose
-	// noise goes below the curve.
+	// Smooth is where the smoothed curve does: for a loss, with noise below the curve.
 	Smooth Reach = "smooth"
 )
 
@@ -43,15 +42,13 @@ type Settings struct {
 	Family string
 	// PlannedEpochs is the planned length of the run, 0 if unknown.
 	PlannedEpochs float64
-	// Dataset is the number of samples in an epoch, 0 if unknown: with the
-	// initial batch it gives the steps of a record that has only epochs, and the
-	// epochs of one that has only steps.
+	// Dataset is the samples of an epoch, 0 if unknown: with the initial batch it turns
+	// epochs into steps and back, for a record that has one of them.
 	Dataset float64
 	// Milestones are the epochs after which the learning rate is cut.
 	Milestones []float64
-	// Templates are finished runs of the same job at other batch sizes, with
-	// the same optimizer, learning-rate schedule and length: others make
-	// intervals too narrow.
+	// Templates are finished runs of the job at other batch sizes, with the same optimizer,
+	// learning-rate schedule and length: others make intervals too narrow.
 	Templates [][]data.CurvePoint
 	// Reach is the definition of reaching a target; empty: by the record.
 	Reach Reach
@@ -70,8 +67,7 @@ type Curve struct {
 	LastX  float64       `json:"last_x"`           // steps recorded
 	Rising *RisingMetric `json:"rising,omitempty"` // set for a metric that rises
 	Epochs bool          `json:"epochs,omitempty"` // steps are epochs, of unknown length
-	// Reach is Smooth for a loss or a metric recorded several times per epoch,
-	// else First, unless set.
+	// Reach is, unless set, First for a metric of epochs, else Smooth.
 	Reach    Reach   `json:"reach,omitempty"`
 	Lows     []Point `json:"seen"`     // running minima of single values, at most 64
 	Recorded []Point `json:"recorded"` // the curve without outliers, as averages over at most 128 stretches, without spikes
@@ -246,8 +242,7 @@ func (c *Curve) fromLoss(l float64) float64 {
 	return l
 }
 
-// Check returns an error if a curve from a file is invalid, and completes files
-// of older versions.
+// Check refuses an invalid curve from a file, and completes those of older versions.
 func (c *Curve) Check() error {
 	if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Lows) == 0 || len(c.Recorded) == 0 {
 		return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")

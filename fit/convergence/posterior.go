@@ -65,8 +65,7 @@ func (p *posterior) end(d draw) float64 {
 	return d.limit * p.ratioAt(math.Inf(1))
 }
 
-// posterior returns the posterior of the record's last segment, if a spike at its
-// end passes and if it stays.
+// posterior returns that of the last segment, if a spike at its end passes and if it stays.
 func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
 	parts, logs := c.hypotheses(p.segment)
@@ -129,8 +128,7 @@ type regression struct {
 	evidence      float64 // ln
 }
 
-// newRegression returns the regression of a stretch; if it is part of whole,
-// with the range of that.
+// newRegression returns the regression of a stretch, with the range of whole if part of it.
 func newRegression(s segment, whole *regression) *regression {
 	n := len(s.points)
 	r := &regression{segment: s, y: make([]float64, n), first: make([]float64, n), fin: make([]float64, n)}
@@ -209,8 +207,7 @@ type tile struct {
 	miss  []product // of the difference between the shapes of the patch, with themselves
 }
 
-// divide returns the quarters of a patch, without those whose shape does not fall
-// over the record.
+// divide returns the quarters of a patch whose shape falls over the record.
 func (r *regression) divide(p patch) (tiles []tile) {
 	around := make([]float64, len(r.points))
 	if r.normalise(p.centre()) {
@@ -234,9 +231,8 @@ func (r *regression) divide(p patch) (tiles []tile) {
 	return tiles
 }
 
-// hope returns ln of the most weight that the shapes of a tile may have; −Inf if
-// they fit as well as its central one. least is the least squared error by
-// autocorrelation.
+// hope returns ln of the most weight of the shapes of a tile; −Inf if they fit as well as
+// its central one. least is the least squared error by autocorrelation.
 func (t tile) hope(least [rhoNodes]float64, freedom float64) float64 {
 	hope := math.Inf(-1)
 	for _, k := range t.cells {
@@ -271,8 +267,7 @@ func (r *regression) ends(g shape) (first, last float64) {
 	return g.at(r.points[0].X - r.start), g.at(r.points[len(r.points)-1].X - r.start)
 }
 
-// normalise sets first and fin to the shares of the values at either end in a
-// shape; false if it does not fall over the record.
+// normalise sets first and fin; false if the shape does not fall over the record.
 func (r *regression) normalise(g shape) bool {
 	g0, g1 := r.ends(g)
 	if !(g0-g1 > 1e-9) {
@@ -335,8 +330,7 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	return out
 }
 
-// product holds the sums from which [product.whitened] computes an inner
-// product for any autocorrelation.
+// product holds the sums of an inner product for any autocorrelation.
 type product struct{ all, lagged, first, last float64 }
 
 func multiply(u, v []float64) product {

@@ -13,9 +13,8 @@ type prior struct {
 	// Break is the probability that curves say nothing about when a target is
 	// met, as before an unannounced cut of the learning rate.
 	Break float64 `json:"break"`
-	// The gap from a target to the limit of the curve, as a share of the way
-	// from the first value to the target, is log-normal beyond the median, and
-	// smaller ones are as likely: median and sd of its logarithm.
+	// The gap from a target to the limit, as a share of the way from the first value to the
+	// target, is log-normal beyond the median, and smaller ones are as likely.
 	GapMedian float64 `json:"gap_median"`
 	GapSD     float64 `json:"gap_sd"`
 	WrongPlan float64 `json:"wrong_plan"` // probability that the planned length says nothing about the target

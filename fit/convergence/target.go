@@ -9,8 +9,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// NeverReachedError says that a curve levels off above a target, or moves away
-// from it.
+// NeverReachedError says that a curve levels off above a target, or moves away.
 type NeverReachedError struct {
 	Target float64 // as asked for
 	Floor  float64 // level of the curves that do not reach it, in the same unit
@@ -107,8 +106,7 @@ func (c *Curve) Target(target float64) (Answer, error) {
 // unlikely is the share of curves below which a target counts as not reached.
 const unlikely = 1. / 20
 
-// level returns the median limit of the curves that level off above a target;
-// otherwise if there are none.
+// level returns the median limit of the curves that level off above a target, if any.
 func (p *posterior) level(target, otherwise float64) float64 {
 	var ends []float64
 	for _, d := range p.draws {

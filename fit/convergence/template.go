@@ -9,8 +9,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Template is a finished run of the same job at another batch size, with losses
-// scaled as those of the run it is compared with.
+// Template is a finished run at another batch size, with losses scaled as in [Curve].
 type Template struct {
 	Recorded []Point `json:"recorded"` // at most 128 stretches, in order of x
 }

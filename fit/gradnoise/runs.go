@@ -116,9 +116,8 @@ func compare(a, b course) (pair, bool) {
 	return pair{a.batch, b.batch, mean, (square-mean*mean)/2 + coarse}, true
 }
 
-// at returns the step at which the course falls to a level between its first and
-// last loss, and the standard deviation of its logarithm if the step is anywhere
-// between the neighbouring averages.
+// at returns the step at which the course falls to a level, and the standard deviation of
+// its logarithm if the step is anywhere between the neighbouring averages.
 func (c *course) at(level float64) (step, sd float64) {
 	i := slices.IndexFunc(c.points, func(p convergence.Point) bool { return p.Loss <= level })
 	if i == 0 {

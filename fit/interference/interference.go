@@ -68,8 +68,7 @@ const (
 	allGroups   = ofType + 1
 )
 
-// Fit fits a model. Without rows, predictions have the wide intervals of the
-// prior.
+// Fit fits a model; without rows, with the wide intervals of the prior.
 func Fit(rows []Row) *Model {
 	m := &Model{c: 1, most: 1, level: fitEffects(nil, allGroups, nil)}
 	// A pair that fits and one that does not, of any jobs: Laplace's rule of
@@ -145,8 +144,7 @@ func beside(r Row, perType bool) row {
 	return out
 }
 
-// together returns the effects on whether two jobs fit, to which both jobs
-// contribute alike.
+// together returns the effects on whether two jobs fit, of both alike.
 func together(r Row, y float64) row {
 	a, b := family(r.Job), family(r.Beside)
 	out := row{cell: min(a, b) + "\x00" + max(a, b), y: y, effects: []effect{{ofAll, ""}, {ofType, where(r)}}}

@@ -23,8 +23,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Model is the memory model of one job, a part of model.json. It is safe for
-// concurrent use.
+// Model is the memory model of one job in model.json. It is safe for concurrent use.
 type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most maxDraws
@@ -39,8 +38,7 @@ type Model struct {
 // maxDraws bounds what a file may hold; a fit returns [walkers].
 const maxDraws = 1024
 
-// UnmarshalJSON implements [json.Unmarshaler]. Draws of an earlier version, which had
-// other coordinates, are left out.
+// UnmarshalJSON leaves out draws of an earlier version, which had other coordinates.
 func (m *Model) UnmarshalJSON(text []byte) error {
 	type file Model
 	if err := json.Unmarshal(text, (*file)(m)); err != nil {
@@ -80,10 +78,9 @@ func (m *Model) count() {
 	}
 }
 
-// Fit fits the memory model to measurements of one job: recorded peaks, or
-// whether a configuration ran or ran out of memory on a device of known memory.
-// Without measurements predictions come from the prior. A zero architecture is
-// taken from the measurements. seed is that of the posterior draws.
+// Fit fits the memory model to measurements of one job: recorded peaks, or whether a
+// configuration ran on a device of known memory; without any it is the prior. A zero
+// architecture is taken from the measurements. seed is that of the draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	return fitUnder(learned().of, ms, a, seed)
 }
@@ -214,8 +211,7 @@ func (m *Model) relate(p *point, c data.Config) {
 	p.growth, p.knobs = growthOf(p.tokens, m.Tokens), weightsOf(m.Knobs, c.Extra)
 }
 
-// Predict predicts the memory of a configuration. An unknown batch counts as
-// one sample.
+// Predict predicts the memory of a configuration, without a batch of one sample.
 func (m *Model) Predict(c data.Config) Prediction {
 	out := Prediction{Capacity: m.Capacity(c.GPUType)}
 	if c.LocalBatch <= 0 {
@@ -266,14 +262,12 @@ func (m *Model) FitsGiven(c, ran data.Config) float64 {
 	return both / sum
 }
 
-// Feasibility predicts whether configurations fit in memory, from trials and,
-// if known, the size of the model.
+// Feasibility predicts whether configurations fit in memory, by trials and known sizes.
 type Feasibility struct{ Architecture data.Architecture }
 
-// Fits returns a function for the probability that a configuration fits in the
-// memory of a device, given trials. ok is false if the memory of the GPU type
-// is unknown, if the configuration has no batch, and if neither the size of the
-// model nor a peak is known.
+// Fits returns a function for the probability that a configuration fits, given trials. ok
+// is false if the memory of the GPU type is unknown, without a batch, and if neither the
+// size of the model nor a peak is known.
 func (f Feasibility) Fits(trials []data.Measurement) func(data.Config) (p float64, ok bool) {
 	if f.Architecture.Zero() && !slices.ContainsFunc(trials, func(m data.Measurement) bool { return m.PeakMemory > 0 }) {
 		return func(data.Config) (float64, bool) { return 0, false }

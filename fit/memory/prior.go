@@ -32,9 +32,8 @@ func open() Prior {
 // fits of each job average out that draws are random.
 const fits = 16
 
-// Learn returns the prior for a new source, given others: the mean and standard
-// deviation of draws of all. Each job of a source is fitted with the open prior, which
-// counts as one source more.
+// Learn returns the prior for a new source: mean and sd of draws of all others, each job
+// fitted with the open prior, which counts as one source more.
 func Learn(sources [][]data.Measurement) Prior {
 	var sums, squares [coordinates]float64
 	for _, ms := range sources {

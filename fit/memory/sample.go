@@ -28,9 +28,8 @@ func (g Gaussian) log(x float64) float64 {
 	return -z * z / 2
 }
 
-// logLikelihood is the log likelihood of coordinates, up to a constant. Peaks
-// scatter as Student's t with four degrees of freedom, as single runs allocate
-// differently.
+// logLikelihood is that of coordinates, up to a constant. Peaks scatter as Student's t with
+// four degrees of freedom, as single runs allocate differently.
 func logLikelihood(x []float64, rows []observation) (v float64) {
 	f := factorsOf(x)
 	tail, chance := 1., 1. // products of the rows', as logarithms take time
@@ -56,15 +55,13 @@ func logLikelihood(x []float64, rows []observation) (v float64) {
 // leastLikely is below the log likelihood of any record.
 const leastLikely = -1e9
 
-// student is the distribution function of Student's t with four degrees of
-// freedom, in closed form.
+// student is the distribution function of that t, in closed form.
 func student(z float64) float64 {
 	u := z / math.Sqrt(4+z*z)
 	return max(.5+u*(3-u*u)/4, 0) // not below by rounding
 }
 
-// scatter returns one quantile of that t distribution per walker, evenly spaced
-// in probability.
+// scatter returns a quantile of that t per walker, evenly spaced in probability.
 var scatter = sync.OnceValue(func() []float64 {
 	v := make([]float64, walkers)
 	for i := range v {

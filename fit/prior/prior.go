@@ -10,15 +10,13 @@ import (
 	"sync"
 )
 
-// Coordinate is the prior of one parameter of a form, in the solver's
-// coordinates: a normal distribution over jobs.
+// Coordinate is the normal prior of a parameter over jobs, in the solver's coordinates.
 type Coordinate struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"` // over jobs, GPU types included
 	// NVLink is added to Mean if the GPUs of a node are connected by NVLink.
 	NVLink float64 `json:"nvlink,omitempty"`
-	// Own is the share of the variance that is specific to each GPU type of a
-	// job. It is not in the file: see [Speed.Own].
+	// Own is [Speed.Own] for the coordinates of GPU types; not in the file.
 	Own float64 `json:"-"`
 }
 
@@ -43,8 +41,7 @@ type Speed struct {
 	// Scatter is the sd, over jobs, of ln of the factors on the amplitude of
 	// the process, the noise, and each knob's influence.
 	Scatter float64 `json:"scatter"`
-	// Own is the share of the variance over jobs that is specific to each GPU
-	// type of a job, and to each job of a cluster.
+	// Own is the share of that variance specific to a job's GPU type, or a cluster's job.
 	Own float64 `json:"own"`
 	// Shared is the prior odds that all workers share what their input comes
 	// from, which may then limit them; that the workers of a node do is twice

@@ -115,8 +115,7 @@ func knobbed(m data.Measurement, parts ...string) data.Measurement {
 	return m
 }
 
-// gavel reads Gavel's throughputs: mini-batches per second, summed over workers
-// with a batch each.
+// gavel reads mini-batches per second, summed over workers with a batch each.
 func gavel(path string) (ms []data.Measurement, err error) {
 	err = eachRow(path, func(r *data.Row) error {
 		if rate, k := r.Number("steps_per_s", 0, data.NonNegative("a rate")), r.Whole("scale_factor", 1); rate > 0 {
@@ -190,8 +189,7 @@ func gpuTypes(rows []data.Measurement) []string {
 	return types
 }
 
-// sizeSplits predict the larger sizes of a series from the one, two or three
-// smallest.
+// sizeSplits predict the larger sizes of a series from the one to three smallest.
 func sizeSplits(j *job, rows []data.Measurement) []split {
 	sizes, _ := grouped.By(rows, func(m data.Measurement) int { return m.Workers })
 	slices.Sort(sizes)
@@ -293,8 +291,7 @@ func secondType(j *job) []split {
 // layouts reports whether the rows of a job have layouts.
 func layouts(j *job) bool { return strings.HasSuffix(j.dataset, " layouts") }
 
-// unseenSizes predicts the plans of a model from those of all other sizes in
-// its dataset, as one job.
+// unseenSizes predicts the plans of a model from those of all other sizes, as one job.
 func unseenSizes(jobs []*job) []split {
 	var all []split
 	done := map[string]bool{}

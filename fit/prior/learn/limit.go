@@ -7,8 +7,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// limit ends the measurements to fit that take longer than three fifths of them at
-// a time limit, which remains as a lower bound.
+// limit ends the slower two fifths of the measurements to fit at a time limit.
 func (s *split) limit() {
 	var times []float64
 	for _, m := range s.train {

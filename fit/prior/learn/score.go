@@ -16,8 +16,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// score is the accuracy on a split: absolute relative errors of knee and the
-// rivals.
+// score is the accuracy on a split: absolute relative errors by predictor.
 type score struct {
 	*split
 	errors map[string][]float64 // by predictor
@@ -136,8 +135,7 @@ func (r *score) choose(name string, predict func(row int) float64) {
 	}
 }
 
-// scoresOf scores splits, each under the prior of its source, sorted by dataset
-// and protocol.
+// scoresOf scores splits under the priors of their sources, by dataset and protocol.
 func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, error) {
 	results, errs := make([]score, len(splits)), make([]error, len(splits))
 	each(len(splits), func(i int) { results[i], errs[i] = scoreOf(&splits[i], of(splits[i].source())) })

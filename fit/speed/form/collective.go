@@ -43,8 +43,7 @@ type Collective struct {
 	Crowding float64 // relative slowdown of compute per further worker on the node
 	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
 	Input    float64 // s per sample of the workers that share input; 0 if this never takes longest
-	// Hierarchical reduces within each node before sending between nodes: E
-	// then has one worker per node.
+	// Hierarchical reduces within nodes first: E has one worker per node.
 	Hierarchical bool
 	Shared       Sharing
 }
@@ -96,8 +95,7 @@ func (c *collective) lnSync(p *Point) float64 {
 	return logSumExp(4*intra, 4*inter)/4 + p.LnSplit
 }
 
-// lnLinks returns the logarithms of the synchronisation times inside the
-// nodes and between them, −Inf where there is none.
+// lnLinks returns ln of the times inside nodes and between them, −Inf for none.
 func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 	intra, inter = math.Inf(-1), math.Inf(-1)
 	if p.Widest > 1 {
@@ -134,8 +132,7 @@ func (c *collective) work(p *Point, compute, sync float64) float64 {
 	return step
 }
 
-// await returns ln of the step time given that of its work, with which reading
-// the input overlaps fully, or not at all.
+// await adds reading the input, which overlaps with the work fully, or not at all.
 func (c *collective) await(p *Point, step float64) float64 {
 	if c.shared == "" {
 		return step

@@ -95,8 +95,7 @@ func (o Offsets) OfComputing() Offsets {
 	return Offsets{Unit: o.Unit, Layers: o.Layers, InExperts: o.InExperts}
 }
 
-// Coordinates of the layout form: logarithms unless noted, of times relative to
-// one sample of the whole model.
+// Coordinates of the layout form: ln unless noted, relative to a sample of the whole model.
 const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
@@ -276,8 +275,7 @@ func (c *layoutCurve) Params() []Param {
 	return ps
 }
 
-// LayoutPartsOf returns the parts of a step by a curve of the layout form; ok is
-// false for other forms.
+// LayoutPartsOf returns the parts of a step by the layout form; false for other forms.
 func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	f, ok := OfType(c, p.Type).(*layoutCurve)
 	if !ok {
@@ -287,15 +285,13 @@ func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	return l, true
 }
 
-// unitOf is the time of one sample on one worker, if computing takes all of the
-// step.
+// unitOf is the time of a sample on one worker, if computing takes all of the step.
 func unitOf(p *Point, step float64) float64 {
 	m, batch := p.micro()
 	return step * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
 }
 
-// changes of the layout form: coordinates that grow, and those relative to them
-// that shrink as much.
+// changes of the layout form: coordinates that grow, and those that shrink as much.
 func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
 	between := []int{layTensorInter, layInter}
 	all := map[string]func(float64) Fitted{

@@ -50,8 +50,7 @@ func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
 	return step, math.Log(t.Fixed+work) - math.Log1p(p.Accum)
 }
 
-// terms returns the seconds of a cycle that grow with the batch, and those of
-// the exchange with the servers.
+// terms returns the seconds of a cycle that grow with the batch, and of the exchange.
 func (t *ParameterServer) terms(p *Point) (work, transfer float64) {
 	shares := p.Workers
 	if t.Async {

@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// Feature is a variable of a point whose exponential, to a power, multiplies
-// the step time, or the time of communication alone.
+// Feature is a variable of which a power of e multiplies the step, or communication alone.
 type Feature struct {
 	Name  string // name of its slope
 	Links bool   // of communication alone
 	At    func(p *Point) float64
 }
 
-// sloped is a form times exp(Σ slope·feature), with its communication times
-// another such factor.
+// sloped is a form times exp(Σ slope·feature), with another such factor on communication.
 type sloped struct {
 	base     Form
 	n        int // parameters of base
@@ -23,8 +21,7 @@ type sloped struct {
 	links    int // parameter of base that multiplies communication; −1 if it has none
 }
 
-// NewSloped returns base with slopes; those of communication only if it is a
-// part of base.
+// NewSloped returns base with slopes; of communication only if base has it.
 func NewSloped(base Form, features []Feature) Form {
 	f := &sloped{base: base, n: len(base.Names()), links: slices.IndexFunc(base.Names(), func(n string) bool { return n == "intra" || n == "transfer" })}
 	for _, g := range features {

@@ -45,8 +45,7 @@ func ofType(c Curve, t int) Curve {
 	return c
 }
 
-// OfType returns the curve of a GPU type's parametric form, without slopes; nil
-// if there is none.
+// OfType returns a GPU type's curve without slopes; nil if there is none.
 func OfType(c Curve, t int) Fitted {
 	c = ofType(c, t)
 	if s, ok := c.(*slopedCurve); ok {
@@ -59,9 +58,8 @@ func OfType(c Curve, t int) Fitted {
 // ParamsOf returns the parameters of c for a GPU type, slopes included.
 func ParamsOf(c Curve, t int) []Param { return ofType(c, t).(Fitted).Params() }
 
-// Parts are the curve of a GPU type and its slopes, if it joins a part for batch and
-// width of the placement with a part for the placement, by their powers. Predictions
-// that share a part compute it once per draw.
+// Parts are the curve of a GPU type that joins a part for batch and width with one for the
+// placement, and its slopes. Predictions compute shared parts once per draw.
 type Parts struct {
 	*collective
 	of *slopedCurve
@@ -70,8 +68,7 @@ type Parts struct {
 // Factors returns the variables of the slopes.
 func (c Parts) Factors(p *Point) []float64 { return c.of.form.factors(p) }
 
-// Effects returns ln of the slopes' factors on the step, and on communication
-// alone.
+// Effects returns ln of the slopes' factors on the step and on communication.
 func (c Parts) Effects(factors []float64) (step, links float64) {
 	return c.of.form.effects(c.of.slopes, factors)
 }
