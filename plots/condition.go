@@ -105,47 +105,33 @@ func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global
 // Answers predicts the curve, workers ascending, without layouts that fit nowhere and
 // workers with less than one sample. It fails if nothing is left.
 func (c Condition) Answers() ([]predict.Answer, error) {
-	p, workers := c.Predictor, c.Workers
-	if workers == nil {
-		workers, _ = predict.Sizes(p.Model, c.Base.GPUType, c.Base.ModeOrDefault())
-		if c.Layout {
-			workers = predict.LayoutSizes(p.Model.Layouts(c.Base.GPUType))
+	p, gpu, workers := *c.Predictor, c.Base.GPUType, c.Workers
+	if !c.Layout {
+		if workers == nil {
+			workers, _ = predict.Sizes(p.Model, gpu, c.Base.ModeOrDefault())
 		}
+		if c.GlobalBatch > 0 {
+			p.GlobalBatch, c.Base.LocalBatch = c.GlobalBatch, 0
+		}
+		return predict.Sweep(&p, c.Base, workers)
 	}
-	if !c.Layout && c.GlobalBatch == 0 {
-		return predict.Sweep(p, c.Base, workers)
+	if workers == nil {
+		workers = predict.LayoutSizes(p.Model.Layouts(gpu))
 	}
 	var out []predict.Answer
 	var failed error
 	for _, k := range workers {
-		a, err := c.at(k)
+		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: c.GlobalBatch})
 		if err != nil {
 			failed = err
 			continue
 		}
-		out = append(out, a)
+		out = append(out, all[0].Answer)
 	}
 	if len(out) == 0 {
 		return nil, failed
 	}
 	return out, nil
-}
-
-// at predicts a layout or a share of the global batch on k workers.
-func (c Condition) at(k int) (predict.Answer, error) {
-	if c.Layout {
-		all, err := c.Predictor.Layouts(predict.LayoutQuestion{GPUType: c.Base.GPUType, Workers: k, GlobalBatch: c.GlobalBatch})
-		if err != nil {
-			return predict.Answer{}, err
-		}
-		return all[0].Answer, nil
-	}
-	at := c.Base
-	at.Workers = k
-	if at.LocalBatch = c.GlobalBatch / float64(k*(at.AccumSteps+1)); at.LocalBatch < 1 {
-		return predict.Answer{}, bad("global batch", fmt.Sprintf("%s samples on %d workers", Number(c.GlobalBatch), k), "at least one sample per worker")
-	}
-	return c.Predictor.At(at)
 }
 
 // Measured returns the measurements on the curve: of layouts, the fastest at each size.
