@@ -119,7 +119,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	if c.Plain() && p.Model.Layouts(c.GPUType) != nil {
+	if c.Plain() && c.Mode == data.AllReduce && p.Model.Layouts(c.GPUType) != nil {
 		return p.chooseLayout(c)
 	}
 	if p.GlobalBatch > 0 {
