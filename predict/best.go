@@ -76,9 +76,8 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	if len(answers) == 0 {
 		return Answer{}, cmp.Or(first, data.Invalid("", "no candidates", "at least one configuration to choose from"))
 	}
-	inside := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Extrapolated })
-	if l.Inside && len(inside) > 0 {
-		answers = inside
+	if l.Inside {
+		answers = Inside(answers)
 	}
 	excess := func(a Answer) float64 { e, _ := l.excess(a); return e }
 	kept := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !(excess(a) <= 0) })
@@ -88,6 +87,14 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	nearest := slices.MinFunc(answers, func(a, b Answer) int { return cmp.Compare(excess(a), excess(b)) })
 	_, binding := l.excess(nearest)
 	return Answer{}, &NoneFitsError{Nearest: nearest, Binding: binding, Tried: len(answers), Skipped: first}
+}
+
+// Inside returns the answers within the measured range; all if there are none.
+func Inside(answers []Answer) []Answer {
+	if in := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Extrapolated }); len(in) > 0 {
+		return in
+	}
+	return answers
 }
 
 // check refuses limits that are negative or need a goal or price not given.

@@ -88,10 +88,7 @@ func (a *app) batchPlot() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				within := slices.DeleteFunc(slices.Clone(answers), func(a predict.Answer) bool { return a.Extrapolated })
-				if len(within) == 0 {
-					within = answers
-				}
+				within := predict.Inside(answers)
 				c.Base = within[max(0, predict.Knee(within))].Config
 			}
 			return plots.NewBatch(c.Predictor, c.Base, 0, "")

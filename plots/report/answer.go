@@ -58,10 +58,7 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 
 // kneeOf finds the knee within the measured range, or of all of the curve if that is empty.
 func kneeOf(c plots.Condition, curve []predict.Answer) choice {
-	within := slices.DeleteFunc(slices.Clone(curve), func(a predict.Answer) bool { return a.Extrapolated })
-	if len(within) == 0 {
-		within = curve
-	}
+	within := predict.Inside(curve)
 	index := func(i int) int {
 		return slices.IndexFunc(curve, func(a predict.Answer) bool { return a.Config.Workers == within[i].Config.Workers })
 	}
