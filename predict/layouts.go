@@ -13,6 +13,7 @@ import (
 	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
+	"knee/internal/grouped"
 )
 
 // LayoutQuestion asks for the fastest layouts of a model on some workers.
@@ -158,16 +159,12 @@ func (e *NoLayoutError) Error() string {
 }
 
 func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
-	count := map[float64]int{}
-	best, widest := 0., 0
+	_, of := grouped.By(measured, data.Measurement.GlobalBatch)
+	widest := 0
 	for _, m := range measured {
-		b := m.GlobalBatch()
-		if count[b]++; count[b] > count[best] {
-			best = b
-		}
 		widest = max(widest, m.WidestNode())
 	}
-	q.GlobalBatch, q.PerNode = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest)
+	q.GlobalBatch, q.PerNode = cmp.Or(q.GlobalBatch, mostCommon(of)), cmp.Or(q.PerNode, widest)
 	return q
 }
 
