@@ -74,12 +74,12 @@ func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.S
 	if err == nil {
 		points, s.Templates = noise.WithProgress(points, s.Templates)
 	}
-	n := len(others)
-	if n == 0 {
-		return points, noise, nil, err
+	var warnings []string
+	if n := len(others); n > 0 {
+		warnings = []string{fmt.Sprintf("training curve: %s with other losses at the same step (settings such as a learning rate?) are left out, those like the lowest kept: %s; "+
+			"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}
 	}
-	return points, noise, []string{fmt.Sprintf("training curve: %s with other losses at the same step (settings such as a learning rate?) are left out, those like the lowest kept: %s; "+
-		"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}, err
+	return points, noise, warnings, err
 }
 
 // runsByBatch names runs by their batch if points without a run have the same steps, or

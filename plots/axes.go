@@ -112,10 +112,7 @@ func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
 
 // roundStep returns the smallest round number that is at least d.
 func roundStep(d float64, whole bool) float64 {
-	if whole && d <= 1 {
-		return 1
-	}
-	if !(d > 0) {
+	if !(d > 0) || whole && d <= 1 {
 		return 1
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(d)))

@@ -79,14 +79,12 @@ func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 		from = fmt.Sprintf("median of many curves that fit the record and finished runs (%s)", c.Family)
 	}
 	switch {
-	case t == nil:
-		return "curve: " + from
-	case t.Method == "recorded":
-		return "curve: " + from + "; the target was reached in the record"
-	case c.Family == convergence.Optimus:
-		return "curve: " + from
+	case t != nil && t.Method == "recorded":
+		from += "; the target was reached in the record"
+	case t != nil && c.Family != convergence.Optimus:
+		from += fmt.Sprintf(", if the target is reached (probability %.0f %%)", 100*t.Chance)
 	}
-	return fmt.Sprintf("curve: %s, if the target is reached (probability %.0f %%)", from, 100*t.Chance)
+	return "curve: " + from
 }
 
 // curveDots returns the measured points of a curve, and what they are: losses,

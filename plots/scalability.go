@@ -43,18 +43,16 @@ func NewScalability(s Scalability) (*Chart, error) {
 		log = s.Y == LogScale
 	}
 	setY(c.Plot, y, log, failingSeries(s.Series))
-	if !s.Ideal {
-		c.addAll(s.Series)
-		return c, nil
-	}
 	for i, one := range s.Series {
-		if x0, y0, ok := reference(one); ok {
+		if x0, y0, ok := reference(one); ok && s.Ideal {
 			xs, ys := idealLine(x0, y0, math.Max(x.hi, c.Plot.X.Max), log == logX)
 			c.add(polyline(guide(seriesColor(i), dotPattern...), xs, ys))
 		}
 	}
 	c.addAll(s.Series)
-	c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
+	if s.Ideal {
+		c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
+	}
 	return c, nil
 }
 

@@ -176,10 +176,11 @@ func (c choice) cost() string {
 	if c.what() == "goodput" {
 		work += " at the efficiency of the initial batch"
 	}
-	if priced := c.price() > 0; priced {
-		return plots.Interval(c.million(priced)) + work
+	priced := c.price() > 0
+	if !priced {
+		work = " worker-hours" + work
 	}
-	return plots.Interval(c.million(false)) + " worker-hours" + work
+	return plots.Interval(c.million(priced)) + work
 }
 
 // price is that of a worker-hour in US$, 0 if it is not known.
@@ -285,7 +286,7 @@ func conditionTable(all []choice) *Table {
 		if at.Goodput.Mean > 0 {
 			goodput, cost = estimate(at.Goodput, plots.Plain), estimate(c.million(priced))
 		}
-		kind := fmt.Sprintf("%s, %s", at.Config.GPUType, at.Config.ModeOrDefault())
+		kind := at.Config.Kind()
 		if at.Config.PS > 0 {
 			kind += fmt.Sprintf(", %d ps", at.Config.PS)
 		}

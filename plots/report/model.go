@@ -65,19 +65,17 @@ func (s *Section) curves(choices []choice) {
 		conditions = append(conditions, c.Condition)
 	}
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
+	if err != nil {
+		s.figure(nil, err, "")
+		return
+	}
 	spec.Title = "How far does it scale?"
 	for i := range spec.Series {
 		spec.Series[i].Knee = nil
 	}
-	if err == nil {
-		first := &spec.Series[0]
-		if i := slices.IndexFunc(first.Curve, func(b plots.Band) bool { return b.X == float64(choices[0].at().Config.Workers) }); i >= 0 {
-			first.Knee = &plots.Knee{X: first.Curve[i].X, Y: first.Curve[i].Mean, Note: "the answer above"}
-		}
-	}
-	if err != nil {
-		s.figure(nil, err, "")
-		return
+	first, knee := &spec.Series[0], float64(choices[0].at().Config.Workers)
+	if i := slices.IndexFunc(first.Curve, func(b plots.Band) bool { return b.X == knee }); i >= 0 {
+		first.Knee = &plots.Knee{X: knee, Y: first.Curve[i].Mean, Note: "the answer above"}
 	}
 	fig, err := plots.NewScalability(spec)
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
