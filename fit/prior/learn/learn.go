@@ -74,7 +74,7 @@ func (s *split) value(p *prior.Speed) float64 {
 	}
 	var v float64
 	for _, t := range s.test {
-		density, err := m.For(t.Architecture).LogDensity(t)
+		density, err := m.LogDensity(t)
 		if err != nil {
 			return worst
 		}

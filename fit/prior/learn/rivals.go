@@ -26,7 +26,7 @@ func (s *split) rivals(p *prior.Speed) (map[string]func(data.Measurement) float6
 			return nil, err
 		}
 		all[leftOut] = func(r data.Measurement) float64 {
-			t, err := m.For(r.Architecture).StepTime(r.Config)
+			t, err := m.StepTime(r.Config)
 			if err != nil {
 				return math.NaN()
 			}

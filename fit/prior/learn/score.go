@@ -48,7 +48,11 @@ func scoreOf(s *split, p *prior.Speed) (score, error) {
 	if err != nil {
 		return r, err
 	}
-	predicted, err := predictions(m, s.test)
+	cs := make([]data.Config, len(s.test))
+	for i, t := range s.test {
+		cs[i] = t.Config
+	}
+	predicted, err := m.PredictAll(cs)
 	if err != nil {
 		return r, err
 	}
@@ -72,29 +76,6 @@ func scoreOf(s *split, p *prior.Speed) (score, error) {
 		}
 	}
 	return r, nil
-}
-
-// predictions predicts rows, grouped by size of the model.
-func predictions(m *speed.Model, rows []data.Measurement) ([]speed.Prediction, error) {
-	all := make([]speed.Prediction, len(rows))
-	of := map[data.Architecture][]int{}
-	for i, r := range rows {
-		of[r.Architecture] = append(of[r.Architecture], i)
-	}
-	for a, at := range of {
-		var cs []data.Config
-		for _, i := range at {
-			cs = append(cs, rows[i].Config)
-		}
-		ps, err := m.For(a).PredictAll(cs)
-		if err != nil {
-			return nil, err
-		}
-		for j, i := range at {
-			all[i] = ps[j]
-		}
-	}
-	return all, nil
 }
 
 // measured is the choice of the best row measured.
