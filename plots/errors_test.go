@@ -49,11 +49,11 @@ func TestBadInputIsNamed(t *testing.T) {
 		return err
 	}
 	usage := func(history ...simulate.Usage) error {
-		var o Occupancy
+		var runs []simulate.Used
 		if history != nil {
-			o.Runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
+			runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
 		}
-		_, err := NewOccupancy(o)
+		_, err := NewOccupancy("", runs)
 		return err
 	}
 	heat := func(cells ...cell) error {

@@ -346,7 +346,7 @@ func (a *app) valuePlot() *cobra.Command {
 				return nil, err
 			}
 			about := fmt.Sprintf("%s, objective %s, policy %s", english.Plural(len(pr.Jobs), "job", ""), cmp.Or(f.objective, objective.Default), f.policy)
-			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
+			return plots.NewClusterValue(about, points)
 		})
 	f.addShared(cmd)
 	return cmd
@@ -369,7 +369,7 @@ ones included.`,
 				if err != nil {
 					return nil, err
 				}
-				return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
+				return plots.NewOccupancy("GPUs in use", runs)
 			}
 			jobs, err := simulate.ReadOutcomes(bytes.NewReader(content), file)
 			runs, err := chosen(jobs, err, file, workload, func(r simulate.Replayed) string { return r.Workload })

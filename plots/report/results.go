@@ -88,7 +88,7 @@ func (in *Inputs) reportUsage(r *Report) {
 	names, runs := grouped.By(in.Used, func(u simulate.Used) string { return u.Workload })
 	for _, workload := range names {
 		s := Section{Title: "GPUs in use: " + cmp.Or(workload, "a workload")}
-		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: workload, Runs: runs[workload]})
+		fig, err := plots.NewOccupancy("How full is the cluster?", runs[workload])
 		s.figure(fig, err, "Above: GPUs in use. Below: jobs without GPUs, preempted ones included.")
 		r.Sections = append(r.Sections, s)
 	}

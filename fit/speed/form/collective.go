@@ -227,9 +227,7 @@ func (f *collectiveForm) Names() []string {
 	return names
 }
 
-func (f *collectiveForm) Bind(x []float64) Curve { return f.bind(x) }
-
-func (f *collectiveForm) bind(x []float64) *collective {
+func (f *collectiveForm) Bind(x []float64) Curve {
 	c := &collective{
 		refBatch: f.batch, lnRef: f.lnBatch, lnUnit: f.lnTime + x[colCompute],
 		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], overlap: overlapAt(x[colOverlap]),
@@ -257,7 +255,7 @@ func (f *collectiveForm) Starts() []map[string]float64 {
 }
 
 func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
-	c, work := f.bind(x), f.workGradient(x)
+	c, work := f.Bind(x).(*collective), f.workGradient(x)
 	if f.shared == "" {
 		return work
 	}
@@ -274,7 +272,7 @@ func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []fl
 
 // workGradient is Gradient if no worker waits for input.
 func (f *collectiveForm) workGradient(x []float64) func(p *Point, step, compute []float64) {
-	c, share, slope := f.bind(x), logistic(x[colFixed]), overlapSlope(x[colOverlap])
+	c, share, slope := f.Bind(x).(*collective), logistic(x[colFixed]), overlapSlope(x[colOverlap])
 	return func(p *Point, step, compute []float64) {
 		lnCompute := c.LnCompute(p)
 		ofFixed := 1 / (1 + (1-share)/share*math.Exp(p.LnBatch-c.lnRef)) // share of Fixed in the compute time
