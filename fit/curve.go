@@ -16,13 +16,12 @@ import (
 	"knee/internal/grouped"
 )
 
-// AddCurve fits convergence and gradient noise scale of the job to training
-// curves and stores them, replacing earlier ones.
+// AddCurve fits convergence and gradient noise scale to training curves, replacing earlier
+// ones.
 //
-// batch.Initial, in samples, is the reference of statistical efficiency; zero
-// means the smallest global batch of the points. A curve may have only losses
-// or only gradient statistics; [Model.Warnings] names what is missing. It fails
-// if the points of the curve allow neither fit, or are of another job.
+// batch.Initial, in samples, is the reference of statistical efficiency; 0: the smallest
+// global batch. [Model.Warnings] names what is missing of losses and gradient statistics.
+// It fails if the points allow neither fit, or are of another job.
 func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {

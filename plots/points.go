@@ -60,14 +60,11 @@ func BandOf(x float64, e data.Estimate, extrapolated bool) Band {
 	return Band{X: x, Mean: e.Mean, Lo: e.Lo, Hi: e.Hi, Extrapolated: extrapolated}
 }
 
-// MeasuredPoints turns measurements into points over workers. The interval is that
-// of the mean step time, ± 2 StepTimeSE. Without StepTimeSE it is Student's t
-// interval of Steps independent steps with standard deviation StepTimeSD, which is
-// too narrow if steps are correlated. A rate has the same relative interval (the
-// delta method).
+// MeasuredPoints turns measurements into points over workers. The interval is that of the
+// mean step time, ± 2 StepTimeSE, or Student's t interval of independent steps, too narrow
+// if they are correlated; relative to it that of a rate (the delta method).
 //
-// Goodput is refused, since measurements have no statistical efficiency, and so is
-// a throughput without a batch.
+// Goodput, which measurements do not have, is refused, and throughput without a batch.
 func MeasuredPoints(ms []data.Measurement, q Quantity) ([]Point, error) {
 	pts := make([]Point, 0, len(ms))
 	for _, m := range ms {

@@ -27,11 +27,10 @@ type batchLimits struct {
 	clip bool
 }
 
-// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1,
-// and its published scheduler): 50 geometric steps of the global batch M from
-// max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps;
-// local batch ⌈M/k/(s+1)⌉, in whole samples. It is empty if no batch is
-// allowed.
+// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1, and its
+// published scheduler): 50 geometric steps of the global batch M from max(initial,
+// localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps; local batch ⌈M/k/(s+1)⌉, in
+// whole samples.
 func (l batchLimits) choices(k float64) []speed.Batch {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
 	lo, hi := math.Max(l.initial, l.localMin*k), l.max
@@ -84,27 +83,24 @@ func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 	return out
 }
 
-// BestBatch chooses the local batch and accumulation steps that maximise
-// goodput for the workers, servers, GPU type and mode of c; the batch of c is
-// ignored. Candidates are measured and round batches; within one standard error
-// of the best, measured batches and powers of two are preferred. If the limits
-// allow none of them, candidates follow Pollux's rule in 50 geometric steps.
-// Accumulation is a candidate only if allowed ([Predictor.Accumulate]),
-// measured, or needed for the initial batch.
+// BestBatch chooses the local batch and accumulation steps that maximise goodput for the
+// workers, servers, GPU type and mode of c. Candidates are measured and round batches;
+// within one standard error of the best, measured ones and powers of two are preferred. If
+// the limits allow none, candidates follow Pollux's rule in 50 geometric steps.
+// Accumulation is a candidate only if allowed ([Predictor.Accumulate]), measured, or needed
+// for the initial batch.
 //
-// Local batches stay within the measured range, as larger ones may not fit in
-// memory, and are halved until they fit with [LeastFits]. The global batch ranges
-// from the initial one to Batch.Max; without Batch.Max, to the largest local batch
-// on every worker without accumulation. An unknown initial batch is taken as the
-// smallest local batch on every worker. If no batch is known, or in ps-async, where an update sees one
-// worker's batch, no batch is chosen: [Predictor.At] fills it in.
+// Local batches stay within the measured range, and are halved until they fit with
+// [LeastFits]. The global batch ranges from the initial one, by default the smallest local
+// batch on every worker, to Batch.Max, by default the largest without accumulation. If no
+// batch is known, or in ps-async, where an update sees one worker's batch, [Predictor.At]
+// fills it in.
 //
-// If layouts were measured, c gets the layout with the largest goodput by
-// expected step time, at the initial batch or, if the batch may be adapted, a
-// power of two times it; see [Predictor.Layouts].
+// If layouts were measured, c gets the layout with the largest goodput by expected step
+// time, at the initial batch or, if the batch may be adapted, a power of two times it.
 //
-// It fails with a *data.InputError if the smallest local batch on all workers
-// exceeds Batch.Max, or if the workers are too few for the initial batch.
+// It fails with a *data.InputError if the smallest local batch on all workers exceeds
+// Batch.Max, or if the workers are too few for the initial batch.
 func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 	c, err := p.chooseBatch(c)
 	if err != nil {

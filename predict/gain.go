@@ -77,19 +77,16 @@ func inNodes(c data.Config) string {
 // leastNarrowing is the least narrowing worth reporting: ±20 % becomes ±19.6 %.
 const leastNarrowing = .02
 
-// Gains returns, for every GPU type and mode of the model, the measurement that
-// narrows predictions most per worker it occupies, and the one that narrows
-// them most in total; all in descending order of narrowing per worker.
+// Gains returns, for every GPU type and mode of the model, the measurement that narrows
+// predictions most per worker, and that which does most in total, by narrowing per worker.
 // Narrowings below a fiftieth are left out.
 //
-// The measurements considered are the likely next ones of a user: twice the
-// workers, a second node, a single worker, the counts between, half and twice
-// the batch, more and fewer ps. The targets are worker counts from 1 to twice
-// the most measured, in doublings, at the batch measured most. A measurement of
-// y leaves var t − cov(t, y)²/var y of the variance of a target t, both ln step
-// times, normal in the posterior: Bayesian experimental design for prediction
-// (Chaloner and Verdinelli, "Bayesian Experimental Design: A Review", 1995,
-// section 2.2).
+// Considered are the likely next ones of a user: twice the workers, a second node, a single
+// worker, the counts between, half and twice the batch, more and fewer ps. The targets are
+// worker counts from 1 to twice the most measured, in doublings, at the batch measured
+// most. A measurement of y leaves var t − cov(t, y)²/var y of the variance of a target t,
+// both ln step times, normal in the posterior (Chaloner and Verdinelli, "Bayesian
+// Experimental Design: A Review", 1995, section 2.2).
 func Gains(m *fit.Model) ([]Gain, error) {
 	var gains []Gain
 	for _, gpu := range m.GPUTypes() {
@@ -110,8 +107,7 @@ func Gains(m *fit.Model) ([]Gain, error) {
 
 // GainFor returns what to measure to know the speed of one configuration: that itself, or
 // what [Gains] considers, whichever narrows its prediction most per worker; nil if none by
-// a fiftieth, or so that the interval reads the same. It fails if the model cannot predict
-// it.
+// a fiftieth, or so that the interval reads the same. It fails for one it cannot predict.
 func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	c, err := m.Resolve(c)
 	if err != nil {

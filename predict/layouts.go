@@ -172,8 +172,7 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 // measured; tp by divisors of the heads, within a node unless measured wider; pp also by
 // divisors of the layers; cp up to twice the largest measured, at least widest; ep by
 // divisors of the experts; micro-batches that were measured or are powers of two up to
-// twice the largest; and the combinations of sharding, recompute and offload given or
-// measured.
+// twice the largest; sharding, recompute and offload as given or measured.
 func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture, widest int) []data.Config {
 	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
 	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })
@@ -272,9 +271,8 @@ func doublings(n int) map[int]bool {
 }
 
 // UnmeasuredLayouts predicts layouts without measurements, in descending order of P(fits) /
-// expected step time, in an arbitrary unit. Context is divided only if no layout fits with
-// a probability of a half without. It fails with a *data.InputError if none divides the
-// batch.
+// expected step time, in an arbitrary unit. Context is divided only if else no layout fits
+// with a probability of a half. It fails with a *data.InputError if none divides the batch.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) ([]LayoutAnswer, error) {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}

@@ -50,12 +50,9 @@ type Predictor struct {
 	PerNode int
 }
 
-// At predicts one configuration.
-//
-// Unset fields of the configuration are filled in as in [fit.Model.Predict]. It
-// fails as Predict does, with a *[convergence.NeverReachedError] if the goal is
-// a loss that is never reached, and with a *data.InputError if the goal is in
-// steps and no initial batch is known.
+// At predicts one configuration, with unset fields as in [fit.Model.Predict]. It fails as
+// that does, with a *[convergence.NeverReachedError] if the goal is a loss never reached,
+// and with a *data.InputError if the goal is in steps and no initial batch is known.
 func (p *Predictor) At(c data.Config) (Answer, error) {
 	c, err := p.resolve(c)
 	if err != nil {

@@ -11,14 +11,11 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Sweep predicts a scalability curve: base with each number of workers,
-// ascending and without repeats. Placement and nodes of base are ignored:
-// workers fill nodes up to the widest measured.
-//
-// A local batch in base is kept (weak scaling); otherwise [Predictor.BestBatch]
-// chooses one for every number of workers, and numbers without one are left out. It
-// fails with a *data.InputError if workers is empty, as BestBatch does if none is
-// left, and as [Predictor.AtAll] does.
+// Sweep predicts a scalability curve: base with each number of workers, ascending and
+// without repeats, on nodes filled up to the widest measured. A local batch in base is kept
+// (weak scaling); otherwise [Predictor.BestBatch] chooses one for every number of workers,
+// and numbers without one are left out. It fails with a *data.InputError if workers is
+// empty, as BestBatch does if none is left, and as [Predictor.AtAll] does.
 func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	if len(workers) == 0 {
 		return nil, data.Invalid("workers", "none", "at least one number of workers")

@@ -84,15 +84,13 @@ type Validation struct {
 	Warnings  []string
 }
 
-// Validate holds measurements out and predicts them from the others. Every job
-// is fitted separately. Repeated measurements of one configuration are held out
-// together, as each would reveal the others. Measurements that are not ok are
-// skipped.
+// Validate holds measurements that are ok out and predicts them from the others of the job.
+// Those of one configuration are held out together, as each would reveal the others. The
+// same input and seed give the same result.
 //
 // It fails with a *data.InputError if no measurement is ok, if there are fewer
-// configurations than folds, if a family is unknown, or if no held-out
-// measurement could be predicted; with the error of a fit; and with the error
-// of ctx. The same input and seed give the same result.
+// configurations than folds, if a family is unknown, or if none could be predicted; with
+// the error of a fit; and with that of ctx.
 func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSettings) (*Validation, error) {
 	if len(s.Families) == 0 {
 		s.Families = []string{fit.Auto}

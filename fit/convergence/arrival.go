@@ -23,15 +23,13 @@ type arrival struct {
 	given  []float64 // weights of the posterior's draws, given that the target is met
 }
 
-// arrive predicts when a target is met; met is the step at which the smoothed
-// record did, +Inf if it did not.
+// arrive predicts when a target is met; met is the step at which the smoothed record did,
+// +Inf if it did not.
 //
-// Each curve gives a distribution, given the noise. After the record it is
-// weighted by the horizon, a prior independent of the curve, divided by the
-// prior that curves imply by themselves (anywhere).
-//
-// With probability h.unforeseen the curve says nothing about a target ahead, as
-// before an unannounced cut of the learning rate: then only the horizon counts.
+// Each curve gives a distribution, given the noise. After the record it is weighted by the
+// horizon, divided by the prior that curves imply by themselves (anywhere). With
+// probability h.unforeseen a curve says nothing ahead, as before an unannounced cut of the
+// learning rate: then only the horizon counts.
 func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 	p, h := c.posterior(), c.horizon(target)
 	a := newArrival(c, h.end, finite(met))

@@ -54,11 +54,9 @@ type Settings struct {
 	Reach Reach
 }
 
-// Curve is a fitted training curve: loss over optimizer steps at the initial
-// batch. It keeps the record, from which [Curve.Target] and [Curve.Course]
-// compute the posterior.
-//
-// Losses in a Curve are (loss − Offset)/Scale, in (0, 1].
+// Curve is a fitted training curve: loss over steps at the initial batch. It keeps the
+// record, from which [Curve.Target] and [Curve.Course] compute the posterior. Its losses
+// are (loss − Offset)/Scale, in (0, 1].
 type Curve struct {
 	Family string        `json:"family"`
 	Scale  float64       `json:"scale"`            // largest loss recorded, less Offset
@@ -104,20 +102,17 @@ const (
 	minOptimusPoints = 4   // three parameters and a degree of freedom
 )
 
-// Fit fits training curves over steps at the initial batch, which is in
-// samples, 0 if unknown.
+// Fit fits training curves over steps at the initial batch, which is in samples, 0 if
+// unknown.
 //
-// The loss is used if recorded, otherwise the metric; a rising metric is turned
-// into a falling one. x is Progress if recorded, otherwise Step scaled by
-// GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch, in
-// steps if Settings.Dataset and the initial batch are known; see [Curve.Epochs].
-// Points without x and y, or with NaN or an infinity, are left out. Outliers
-// are removed from each run separately; runs are fitted together.
+// The loss is used if recorded, otherwise the metric; a rising metric is turned into a
+// falling one. x is Progress if recorded, otherwise Step, scaled by GlobalBatch/initial if
+// both are known, otherwise Epoch, in steps if Settings.Dataset and the initial batch are
+// known; see [Curve.Epochs]. Points without finite x and y are left out. Outliers are
+// removed from each run separately; runs are fitted together.
 //
-// It fails with a *[data.InputError] if fewer than two points (four for
-// [Optimus]) have both numbers, if none lies beyond step 0, for an unknown
-// family, for a template of fewer than four points, for negative planned
-// epochs, for milestones that are not above 0, and for a plan a billion times
+// It fails with a *[data.InputError] for fewer than two points (four of [Optimus] and of a
+// template), for none beyond step 0, for invalid settings, and for a plan a billion times
 // longer than the record.
 func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
 	if err := s.check(); err != nil {

@@ -7,13 +7,11 @@ import (
 	"knee/internal/quantile"
 )
 
-// hampel returns the losses with outliers replaced by the median around them
-// (Hampel's identifier; Pearson, IEEE Transactions on Control Systems
-// Technology 2002). An outlier is further from the median than six robust
-// standard deviations of a window of three points either side, fewer near the
-// ends, and than six typical differences of neighbours. Noise and learning-rate
-// drops stay. So do the first and last point, as a drop there looks like an
-// outlier.
+// hampel returns the losses with outliers replaced by the median around them (Hampel's
+// identifier; Pearson, IEEE Transactions on Control Systems Technology 2002). An outlier is
+// further from it than six robust standard deviations of three points either side, fewer
+// near the ends, and than six typical differences of neighbours. Noise and learning-rate
+// drops stay, and first and last point, where a drop looks like an outlier.
 func hampel(losses []float64) []float64 {
 	const most = 3
 	out := slices.Clone(losses)

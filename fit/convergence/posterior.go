@@ -9,19 +9,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// posterior is a sample of equally likely curves that agree with a record.
+// posterior is a sample of equally likely curves that agree with a record. A single best
+// fit does not suffice: early in a run, curves that end far apart fit equally well.
 //
-// A curve is f(x) = c + a·g(x) for a shape g of a grid. Recorded values have
-// errors of an autoregression of order one, e_i = ρ·e_(i−1) + fresh noise, with
-// ρ from a grid: white noise has ρ = 0; a shape that fits badly leaves errors
-// of one sign for long, ρ near 1, so that many points count as few. The values
-// of the curve at either end of the record are integrated out under a flat
-// prior, the noise's variance under an inverse gamma prior (Zellner, An
-// Introduction to Bayesian Inference in Econometrics, 1971, sections 3.2 and
+// A curve is f(x) = c + a·g(x) for a shape g of a grid. Recorded values have errors of an
+// autoregression of order one, e_i = ρ·e_(i−1) + fresh noise, with ρ from a grid: white
+// noise has ρ = 0; a shape that fits badly leaves errors of one sign for long, ρ near 1, so
+// that many points count as few. The values of the curve at either end of the record are
+// integrated out under a flat prior, the noise's variance under an inverse gamma prior
+// (Zellner, An Introduction to Bayesian Inference in Econometrics, 1971, sections 3.2 and
 // 4.1).
-//
-// A single best fit does not suffice: early in a run, curves that end far apart
-// fit equally well, and which is best is mostly chance.
 type posterior struct {
 	segment
 	draws []draw
@@ -144,14 +141,13 @@ func newRegression(s segment, whole *regression) *regression {
 	return r
 }
 
-// fit computes the cells, with weights that sum to 1, and returns the
-// evidence: the density of the record with all parameters integrated out, for
-// end values within the range of the record. The prior of shapes is averaged
-// over all patches, whose bounds are arbitrary, which counts against cuts.
+// fit computes the cells, with weights that sum to 1, and returns the evidence: the density
+// of the record with all parameters integrated out, for end values within its range. The
+// prior of shapes is averaged over all patches, which counts against cuts.
 //
-// Patches are divided, up to most of them, where a patch that may hold more than
-// a share of the probability has shapes that differ: without noise, shapes fit
-// that are far closer to each other than any fixed grid.
+// Up to most patches, those are divided that may hold more than a share of the probability
+// and have shapes that differ: without noise shapes fit that are closer than any fixed
+// grid.
 func (r *regression) fit(most int) float64 {
 	n := len(r.points)
 	roots := patches(n, r.points[n-1].X-r.start)

@@ -192,10 +192,9 @@ type point struct {
 // tokens × vocabulary of a micro-batch.
 type stage struct{ activations, scores, recomputed, logits float64 }
 
-// growth is of a ratio to the middle of those measured: ln of the ratio, which follows a
-// power; ln of its hyperbolic cosine, which follows a sum of powers; and ln of the ratio
-// to the nearest one measured, as what was measured need not go on. Of factors: their
-// exponents.
+// growth is of a ratio to the middle of those measured: its ln, which follows a power; ln
+// of the hyperbolic cosine of that, which follows a sum of powers; and ln of the ratio to
+// the nearest measured, as trends may end. Of factors: their exponents.
 type growth [3]float64
 
 // growthOf returns the growth of a quantity, given the range measured, in logarithms.

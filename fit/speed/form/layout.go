@@ -221,10 +221,9 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}, unit * micro
 }
 
-// micro returns the micro-batches of a step and the samples of each. If
-// unknown, a pipeline has four micro-batches per stage, as far as there are
-// samples: Narayanan et al. (section 2.2.1) advise far more micro-batches than
-// stages.
+// micro returns the micro-batches of a step and the samples of each. An unknown pipeline
+// has four per stage, if there are samples: Narayanan et al. (section 2.2.1) advise far
+// more than stages.
 func (p *Point) micro() (m, batch float64) {
 	m = p.Accum + 1
 	if p.MicroUnknown && p.PP > 1 {
