@@ -40,7 +40,6 @@ func efficiencyOf(all []Condition) (efficiency, error) {
 		if e.Unit == "US$" {
 			hour *= all[i].Predictor.Price[all[i].Base.GPUType]
 		}
-		s.Knee = nil
 		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * one) }))
 		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
 	}

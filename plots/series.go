@@ -87,7 +87,7 @@ func (c *Chart) addAll(all []Series) {
 	c.addCommonEntries(all, extrapolated)
 }
 
-// mapped returns the series with every y at x replaced by f(x, y), monotonic in y.
+// mapped returns the series without a knee, with f(x, y) for y, monotonic in y.
 func (s Series) mapped(f func(x, y float64) float64) Series {
 	interval := func(x, lo, hi float64) (float64, float64) {
 		if lo == 0 && hi == 0 {
@@ -111,9 +111,6 @@ func (s Series) mapped(f func(x, y float64) float64) Series {
 		b.Mean = f(b.X, b.Mean)
 		b.Lo, b.Hi = interval(b.X, b.Lo, b.Hi)
 		out.Curve = append(out.Curve, b)
-	}
-	if s.Knee != nil {
-		out.Knee = &Knee{s.Knee.X, f(s.Knee.X, s.Knee.Y), s.Knee.Note}
 	}
 	return out
 }
