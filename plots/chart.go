@@ -38,19 +38,13 @@ func newChart(title, subtitle, xLabel, yLabel string) *Chart {
 		a.Tick.LineStyle = a.LineStyle
 		a.Tick.Length = 4
 		a.Padding = 0
+		label, sty := &a.Tick.Label, tickStyle() // with the alignments of gonum/plot
+		label.Font, label.Color, label.Handler = sty.Font, sty.Color, sty.Handler
 	}
-	// The alignments inside the axes are those of gonum/plot.
-	setFont(&p.X.Tick.Label, tickStyle())
-	setFont(&p.Y.Tick.Label, tickStyle())
 	return &Chart{
 		Title: title, Subtitle: subtitle, XLabel: xLabel, YLabel: yLabel,
 		Width: DefaultWidth, Height: DefaultHeight, Plot: p,
 	}
-}
-
-// setFont changes the face and colour of a style but not its alignment.
-func setFont(s *text.Style, to text.Style) {
-	s.Font, s.Color, s.Handler = to.Font, to.Color, to.Handler
 }
 
 // Size implements [Figure]. The data get at least a quarter of the height.

@@ -233,16 +233,12 @@ func checkDrawable(field string, pts []Point, curves int) error {
 	case slices.ContainsFunc(pts, Point.ok):
 		return nil
 	}
-	var statuses []data.Status
-	for _, p := range pts {
-		statuses = append(statuses, p.Status)
-	}
-	return bad(field, CountFailed(statuses), "at least one measurement that is ok, or a curve")
+	return bad(field, CountFailed(pts, func(p Point) data.Status { return p.Status }), "at least one measurement that is ok, or a curve")
 }
 
 // CountFailed counts the statuses other than ok: "2 out of memory, 1 failed".
-func CountFailed(statuses []data.Status) string {
-	_, of := grouped.By(statuses, func(s data.Status) data.Status { return s })
+func CountFailed[T any](all []T, status func(T) data.Status) string {
+	_, of := grouped.By(all, status)
 	var found []string
 	for _, s := range data.Statuses() {
 		if n := len(of[s]); n > 0 && s != data.OK {

@@ -218,11 +218,11 @@ func (m *Model) Predict(c data.Config) Prediction {
 		c.LocalBatch = 1
 	}
 	p := m.point(c)
-	for i := range m.factors {
-		f := &m.factors[i]
-		out.Fits += f.fits(p.ln(f), out.Capacity) / float64(len(m.factors))
-	}
-	out.Peak = m.interval(p.ln)
+	out.Peak = m.interval(func(f *factors) float64 {
+		ln := p.ln(f)
+		out.Fits += f.fits(ln, out.Capacity) / float64(len(m.factors))
+		return ln
+	})
 	return out
 }
 

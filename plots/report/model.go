@@ -219,14 +219,10 @@ func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return
 	}
-	ok := 0
-	var statuses []data.Status
-	for _, m := range j.measurements {
-		if statuses = append(statuses, m.Status); m.Status == data.OK {
-			ok++
-		}
-	}
-	if failed := plots.CountFailed(statuses); failed != "" {
+	status := func(m data.Measurement) data.Status { return m.Status }
+	_, by := grouped.By(j.measurements, status)
+	ok := len(by[data.OK])
+	if failed := plots.CountFailed(j.measurements, status); failed != "" {
 		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
 			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), failed))
 	}
