@@ -29,9 +29,8 @@ type Condition struct {
 func Conditions(p *predict.Predictor) ([]Condition, error) {
 	var out []Condition
 	for _, gpu := range p.Model.GPUTypes() {
-		modes := p.Model.Modes(gpu)
-		local, global := commonBatch(p.Model, gpu, modes)
-		for _, mode := range modes {
+		local, global := commonBatch(p.Model, gpu)
+		for _, mode := range p.Model.Modes(gpu) {
 			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local}}
 			switch {
 			case mode == data.AllReduce && p.Model.Layouts(gpu) != nil:
@@ -72,11 +71,8 @@ func (c Condition) WithBestPS() (Condition, error) {
 
 // commonBatch returns the most common local batch of a GPU type, and the
 // global batch if one was measured on more numbers of workers than that, else 0.
-func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global float64) {
-	var rows []data.Measurement
-	for _, mode := range modes {
-		rows = append(rows, m.Measurements(gpuType, mode)...)
-	}
+func commonBatch(m *fit.Model, gpuType string) (local, global float64) {
+	rows := slices.DeleteFunc(m.AllMeasurements(), func(r data.Measurement) bool { return r.GPUType != gpuType })
 	if len(rows) == 0 {
 		return 0, 0
 	}

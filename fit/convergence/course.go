@@ -3,6 +3,7 @@ package convergence
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"knee/data"
 	"knee/internal/quantile"
@@ -36,9 +37,7 @@ func (c *Curve) Course(target *float64) *Course {
 	}
 	if k.p == nil {
 		k.p = c.posterior()
-		for range k.p.draws {
-			k.weights = append(k.weights, 1)
-		}
+		k.weights = slices.Repeat([]float64{1}, len(k.p.draws))
 	}
 	var starts []float64
 	for _, d := range k.p.draws {

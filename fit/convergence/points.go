@@ -134,10 +134,7 @@ func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 	if change <= 0 {
 		return nil
 	}
-	top := math.Inf(-1)
-	for _, p := range all {
-		top = math.Max(top, p.y)
-	}
+	top := slices.MaxFunc(all, func(a, b usablePoint) int { return cmp.Compare(a.y, b.y) }).y
 	switch {
 	case top <= 1:
 		return &RisingMetric{Ceiling: 1}

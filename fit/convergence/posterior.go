@@ -128,13 +128,8 @@ type regression struct {
 // newRegression returns the regression of a stretch, with the range of whole if part of it.
 func newRegression(s segment, whole *regression) *regression {
 	n := len(s.points)
-	r := &regression{segment: s, y: make([]float64, n), first: make([]float64, n), fin: make([]float64, n)}
-	low, high := math.Inf(1), math.Inf(-1)
-	for i, q := range s.points {
-		r.y[i] = q.Loss
-		low, high = math.Min(low, q.Loss), math.Max(high, q.Loss)
-	}
-	if r.span = math.Max(high-low, 1e-9); whole != nil {
+	r := &regression{segment: s, y: losses(s.points), first: make([]float64, n), fin: make([]float64, n)}
+	if r.span = math.Max(slices.Max(r.y)-slices.Min(r.y), 1e-9); whole != nil {
 		r.span = whole.span
 	}
 	r.before = math.Pow(noiseBefore*r.span, 2)

@@ -284,10 +284,17 @@ func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	return l, true
 }
 
-// unitOf is the time of a sample on one worker, if computing takes all of the step.
-func unitOf(p *Point, step float64) float64 {
-	m, batch := p.micro()
-	return step * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
+// Unit returns the unit of time of the form for measured step times: the mean time of a
+// sample on one worker, if computing takes all of the step.
+func Unit(pts []Point, steps []float64) float64 {
+	var sum float64
+	for i := range pts {
+		p := &pts[i]
+		m, batch := p.micro()
+		unit := steps[i] * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
+		sum += math.Log(unit) / float64(len(pts))
+	}
+	return math.Exp(sum)
 }
 
 // changes of the layout form: coordinates that grow, and those that shrink as much.

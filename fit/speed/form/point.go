@@ -134,7 +134,7 @@ func lnRing(n float64) float64 {
 	if n <= 1 {
 		return 0
 	}
-	return math.Log(2 * (n - 1) / n)
+	return math.Log(ring(n))
 }
 
 // logistic maps the real line to (0, 1).
@@ -149,13 +149,4 @@ func logSumExp(a, b float64) float64 {
 		return a
 	}
 	return a + math.Log(1+math.Exp(b-a))
-}
-
-// Unit returns the unit of time of the layout form for measured step times.
-func Unit(pts []Point, steps []float64) float64 {
-	var sum float64
-	for i := range pts {
-		sum += math.Log(unitOf(&pts[i], steps[i])) / float64(len(pts))
-	}
-	return math.Exp(sum)
 }
