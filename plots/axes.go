@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 )
 
@@ -173,11 +174,7 @@ func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
 // labelled turns values into ticks, with the decimals that the step needs, or its own if 0.
 func labelled(at []float64, step float64) []plot.Tick {
 	ticks := make([]plot.Tick, len(at))
-	var top float64
-	for _, v := range at {
-		top = math.Max(top, math.Abs(v))
-	}
-	unit, suffix := prefix(top)
+	unit, suffix := prefix(floats.Norm(at, math.Inf(1)))
 	for i, v := range at {
 		label := Number(v)
 		if step > 0 {
