@@ -74,14 +74,14 @@ func Fit(rows []Row) *Model {
 	// A pair that fits and one that does not, of any jobs: Laplace's rule of
 	// succession, without which a few pairs that all fit would make the next certain.
 	memory := []row{{effects: []effect{{ofAll, ""}}, y: 1}, {effects: []effect{{ofAll, ""}}, y: -1}}
-	var excess []float64
+	var fit []Row
 	least := 0.0
 	for _, r := range rows {
 		if r.Share == 0 {
 			memory = append(memory, together(r, -1))
 			continue
 		}
-		memory, excess = append(memory, together(r, 1)), append(excess, 1/r.Share-1)
+		memory, fit = append(memory, together(r, 1)), append(fit, r)
 		least, m.most = math.Min(least, 1/r.Share-1), math.Max(m.most, r.Share)
 	}
 	m.memory = fitEffects(memory, allGroups, nil)
@@ -89,14 +89,13 @@ func Fit(rows []Row) *Model {
 	var begin []float64
 	for _, perType := range []bool{false, true} {
 		var levels []row
-		for _, r := range rows {
-			if r.Share > 0 {
-				levels = append(levels, beside(r, perType))
-			}
+		for _, r := range fit {
+			levels = append(levels, beside(r, perType))
 		}
 		for k := -5; k <= 5 && len(levels) > 0; k += 2 {
 			c, slopes := math.Ldexp(1, k)-least, 0.0
-			for i, x := range excess {
+			for i, r := range fit {
+				x := 1/r.Share - 1
 				levels[i].y = level(x, c)
 				slopes += math.Log((1 + c) / (x + c))
 			}

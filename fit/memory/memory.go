@@ -102,6 +102,7 @@ func fitUnder(
 	}
 	var rows []observation
 	var measured []data.Config
+	var tokens []float64
 	for _, r := range ms {
 		arch := r.Architecture
 		if arch.Zero() {
@@ -123,17 +124,13 @@ func fitUnder(
 		default:
 			continue
 		}
-		rows, measured = append(rows, o), append(measured, r.Config)
+		rows, measured, tokens = append(rows, o), append(measured, r.Config), append(tokens, o.tokens)
 	}
 	m.Knobs, m.Failed = knobsOf(measured), failed(ms)
-	first := pointOf(data.Config{LocalBatch: 1}, m.Architecture) // without measurements
-	if len(rows) > 0 {
-		first = rows[0].point
+	if tokens == nil {
+		tokens = []float64{pointOf(data.Config{LocalBatch: 1}, m.Architecture).tokens}
 	}
-	m.Tokens = [2]float64{first.tokens, first.tokens}
-	for _, r := range rows {
-		m.Tokens[0], m.Tokens[1] = min(m.Tokens[0], r.tokens), max(m.Tokens[1], r.tokens)
-	}
+	m.Tokens = [2]float64{slices.Min(tokens), slices.Max(tokens)}
 	for i, c := range measured {
 		m.relate(&rows[i].point, c)
 	}

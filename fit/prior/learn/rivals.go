@@ -95,7 +95,7 @@ func published(train []data.Measurement, family string) (func(m data.Measurement
 	}, nil
 }
 
-// oneFactor is the model of the first GPU type, times the mean ratio of the second.
+// oneFactor is the model of the first GPU type, times the geometric mean ratio of the second.
 func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m data.Measurement) float64, error) {
 	own := slices.DeleteFunc(slices.Clone(train), func(m data.Measurement) bool { return m.GPUType != first })
 	m, err := speed.Fit(context.Background(), own, speed.Settings{Prior: pr})
