@@ -155,40 +155,35 @@ type trial struct {
 }
 
 func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]*trial, error) {
-	jobs, rows := okRows(ms)
-	if len(jobs) == 0 {
+	rows, held := okRows(ms), okRows(test)
+	if len(rows) == 0 {
 		return nil, data.Invalid("status", fmt.Sprintf("%d measurements, none of them ok", len(ms)), "at least one with status ok")
 	}
-	heldJobs, held := okRows(test)
-	if len(test) > 0 && len(heldJobs) == 0 {
+	if len(test) > 0 && len(held) == 0 {
 		return nil, data.Invalid("status", fmt.Sprintf("%d test measurements, none of them ok", len(test)), "at least one with status ok")
 	}
-	for _, job := range heldJobs {
-		if rows[job] == nil {
-			jobs = append(jobs, job)
-		}
-	}
+	jobOf := func(m data.Measurement) string { return m.Job }
+	_, measured := grouped.By(rows, jobOf)
+	jobs, all := grouped.By(slices.Concat(rows, held), jobOf)
 	var trials []*trial
 	for _, job := range jobs {
-		folds, warnings, err := split(rows[job], s)
+		folds, warnings, err := foldsOf(measured[job], s)
 		if err != nil {
 			return nil, err
 		}
 		v.Warnings = append(v.Warnings, warnings...)
-		all := slices.Concat(rows[job], held[job])
 		for _, family := range v.Families {
-			refused := refusedModes(all, family)
+			refused := refusedModes(all[job], family)
 			for _, f := range folds {
-				trials = append(trials, &trial{job: job, family: family, rows: all, held: f, refused: refused})
+				trials = append(trials, &trial{job: job, family: family, rows: all[job], held: f, refused: refused})
 			}
 		}
 	}
 	return trials, nil
 }
 
-func okRows(ms []data.Measurement) (jobs []string, rows map[string][]data.Measurement) {
-	ok := slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
-	return grouped.By(ok, func(m data.Measurement) string { return m.Job })
+func okRows(ms []data.Measurement) []data.Measurement {
+	return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
 // refusedModes lists the modes of a job that a family does not describe.
