@@ -44,7 +44,7 @@ type fontFinder struct {
 	mu    sync.Mutex
 	paths []string // nil before the first look
 	used  []*opentype.Font
-	none  map[rune]bool // in no font
+	none  []rune // in no font
 }
 
 // having returns a font that has the letter, nil if there is none.
@@ -56,7 +56,7 @@ func (f *fontFinder) having(r rune) *opentype.Font {
 			return known
 		}
 	}
-	if f.none[r] {
+	if slices.Contains(f.none, r) {
 		return nil
 	}
 	if f.paths == nil {
@@ -68,10 +68,7 @@ func (f *fontFinder) having(r rune) *opentype.Font {
 			return found
 		}
 	}
-	if f.none == nil {
-		f.none = map[rune]bool{}
-	}
-	f.none[r] = true
+	f.none = append(f.none, r)
 	return nil
 }
 
