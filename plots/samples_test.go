@@ -167,15 +167,15 @@ func searchSample() []data.Measurement {
 	return out
 }
 
-func allocationSample() Allocation {
-	c := &data.Cluster{}
+func allocationSample() (title, subtitle string, c *data.Cluster, p *data.Plan) {
+	c = &data.Cluster{}
 	for i := 1; i <= 3; i++ {
 		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("a%02d", i), GPUType: "a100", GPUs: 8})
 	}
 	for i := 1; i <= 4; i++ {
 		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("t%02d", i), GPUType: "t4", GPUs: 4, Drained: i == 4})
 	}
-	p := &data.Plan{Jobs: []data.PlannedJob{
+	p = &data.Plan{Jobs: []data.PlannedJob{
 		{Name: "resnet50", GPUType: "a100", Workers: 12, Placement: []data.NodeShare{{Node: "a01", Workers: 8}, {Node: "a02", Workers: 4}}},
 		{Name: "bert-large", GPUType: "a100", Workers: 10, Placement: []data.NodeShare{{Node: "a02", Workers: 4}, {Node: "a03", Workers: 6}}},
 		{Name: "deepspeech2", GPUType: "t4", Workers: 6, PS: 2, Placement: []data.NodeShare{{Node: "t01", Workers: 4, PS: 1}, {Node: "t02", Workers: 2, PS: 1}}},
@@ -183,11 +183,11 @@ func allocationSample() Allocation {
 		{Name: "ncf", GPUType: "t4", Workers: 1, Placement: []data.NodeShare{{Node: "t03", Workers: 1}}},
 		{Name: "cifar10", Action: data.Pause},
 	}}
-	return Allocation{Title: "plan", Subtitle: "marginal-gain, objective jct: 32 of 40 GPUs used", Cluster: c, Plan: p}
+	return "plan", "marginal-gain, objective jct: 32 of 40 GPUs used", c, p
 }
 
-func largeAllocationSample() Allocation {
-	c, p := &data.Cluster{}, &data.Plan{}
+func largeAllocationSample() (title, subtitle string, c *data.Cluster, p *data.Plan) {
+	c, p = &data.Cluster{}, &data.Plan{}
 	for i := range 64 {
 		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("n%02d", i+1), GPUs: 8})
 	}
@@ -199,7 +199,7 @@ func largeAllocationSample() Allocation {
 		}
 		p.Jobs = append(p.Jobs, j)
 	}
-	return Allocation{Title: "plan for 64 nodes", Subtitle: "marginal-gain, objective goodput", Cluster: c, Plan: p}
+	return "plan for 64 nodes", "marginal-gain, objective goodput", c, p
 }
 
 func simulationSample() []simulate.Replayed {

@@ -303,7 +303,7 @@ func (a *app) allocationPlot() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return plots.NewAllocation(plots.Allocation{Title: "Allocation", Subtitle: planSummary(plan), Cluster: c, Plan: plan})
+			return plots.NewAllocation("Allocation", planSummary(plan), c, plan)
 		})
 	fileFlag(cmd, &cluster, "cluster", "cluster.yaml (required)", "yaml", "yml")
 	required(cmd, "cluster")

@@ -133,7 +133,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	r.Findings = append(r.Findings, finding+".")
 	r.Warnings = append(r.Warnings, p.Warnings...)
 	if in.Cluster != nil {
-		fig, err := plots.NewAllocation(plots.Allocation{Title: "Who gets what", Cluster: in.Cluster, Plan: p})
+		fig, err := plots.NewAllocation("Who gets what", "", in.Cluster, p)
 		s.figure(fig, err, "One bar per node, one cell per worker slot.")
 	} else {
 		s.Text = append(s.Text, "Give cluster.yaml too for the figure of nodes.")
