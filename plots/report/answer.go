@@ -76,15 +76,16 @@ func (c choice) batchless() bool { return !(c.curve[0].Goodput.Mean > 0) }
 // workers names the knee, its efficiency, and the gain predicted for the next doubling.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
+	n := english.Plural(k, "worker", "")
 	if c.batchless() {
-		return fmt.Sprintf("%s, the most measured; the best number is not known without a batch: add a column local_batch or global_batch", english.Plural(k, "worker", ""))
+		return n + ", the most measured; the best number is not known without a batch: add a column local_batch or global_batch"
 	}
-	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
+	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", n, c.linear())
 	switch {
 	case c.knee == c.last && c.at().Extrapolated:
-		s = fmt.Sprintf("%s, the most of the curve, of which nothing lies within the measured range: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
+		s = fmt.Sprintf("%s, the most of the curve, of which nothing lies within the measured range: %.0f %% of linear", n, c.linear())
 	case c.knee == c.last:
-		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
+		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", n, c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}
