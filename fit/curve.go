@@ -16,13 +16,12 @@ import (
 	"knee/internal/grouped"
 )
 
-// AddCurve fits convergence and gradient noise scale of the job to training
-// curves and stores them, replacing earlier ones.
+// AddCurve fits convergence and gradient noise scale to training curves, replacing earlier
+// ones.
 //
-// batch.Initial, in samples, is the reference of statistical efficiency; zero
-// means the smallest global batch of the points. A curve may have only losses
-// or only gradient statistics; [Model.Warnings] names what is missing. It fails
-// if the points of the curve allow neither fit, or are of another job.
+// batch.Initial, in samples, is the reference of statistical efficiency; 0: the smallest
+// global batch. [Model.Warnings] names what is missing of losses and gradient statistics.
+// It fails if the points allow neither fit, or are of another job.
 func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergence.Settings) error {
 	for _, p := range points {
 		if p.Job != "" && m.Job() != "" && p.Job != m.Job() {
@@ -50,16 +49,14 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 	return nil
 }
 
-// NoEpochs says that the epochs of a curve, see [convergence.Curve.Pointwise], are a
-// guess.
+// NoEpochs says that epochs are a guess; see [convergence.Curve.Pointwise].
 const NoEpochs = "it records no epochs, so that each of its points counts as one; give a column epoch, or --dataset and --initial-batch"
 
-// Comparable returns the points of runs that make one curve: with the steps that
-// they are worth at the initial batch, in samples, if the noise scale is known,
-// which it is by gradient statistics or several batches; and without runs of
-// other settings. The templates in s are changed likewise. Points without a run
-// that repeat steps at another batch are a run for each batch. The error says why
-// the noise scale is not known.
+// Comparable returns the points of runs that make one curve, without runs of other
+// settings. If the noise scale is known, by gradient statistics or several batches, they
+// have the steps that they are worth at the initial batch, in samples, and so have the
+// templates in s; if not, the error says why. Points without a run that repeat steps at
+// another batch are a run for each.
 func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.Settings) ([]data.CurvePoint, *gradnoise.Scale, []string, error) {
 	points = runsByBatch(points)
 	batches, of := grouped.By(points, func(p data.CurvePoint) uint64 { return math.Float64bits(p.GlobalBatch) })
@@ -76,12 +73,12 @@ func Comparable(points []data.CurvePoint, initialBatch float64, s *convergence.S
 	if err == nil {
 		points, s.Templates = noise.WithProgress(points, s.Templates)
 	}
-	n := len(others)
-	if n == 0 {
-		return points, noise, nil, err
+	var warnings []string
+	if n := len(others); n > 0 {
+		warnings = []string{fmt.Sprintf("training curve: %s with other losses at the same step (settings such as a learning rate?) are left out, those like the lowest kept: %s; "+
+			"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}
 	}
-	return points, noise, []string{fmt.Sprintf("training curve: %s with other losses at the same step (settings such as a learning rate?) are left out, those like the lowest kept: %s; "+
-		"give the runs of one setting to fit those", english.Plural(n, "run", ""), strings.Join(others[:min(n, 5)], ", "))}, err
+	return points, noise, warnings, err
 }
 
 // runsByBatch names runs by their batch if points without a run have the same steps, or
@@ -111,8 +108,7 @@ func runsByBatch(points []data.CurvePoint) []data.CurvePoint {
 	return named
 }
 
-// SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names
-// none. Steps are counted at it by default.
+// SmallestBatch is the smallest global batch of a curve, in samples; 0 if it names none.
 func SmallestBatch(points []data.CurvePoint) float64 {
 	var small float64
 	for _, p := range points {
@@ -123,8 +119,7 @@ func SmallestBatch(points []data.CurvePoint) float64 {
 	return small
 }
 
-// ErrNoCurve says that a model without a training curve cannot predict
-// convergence.
+// ErrNoCurve says that a model has no training curve to predict convergence from.
 var ErrNoCurve = errors.New("the model has no training curve; fit it with one to predict when a loss is reached")
 
 // ErrEpochs says that the training curve counts epochs of unknown length, so

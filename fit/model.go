@@ -49,9 +49,8 @@ func FitContext(ctx context.Context, ms []data.Measurement, s Settings) (*Model,
 	return out, nil
 }
 
-// memoryOf fits the memory model if a measurement with a batch has a peak, a size of
-// the model, or status oom; runs that only fit say too little, and those without a
-// batch nothing.
+// memoryOf fits the memory model if a measurement with a batch has a peak, a size of the
+// model, or status oom: those that only fit, or without a batch, say too little.
 func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 	for _, m := range ms {
 		if m.LocalBatch > 0 && (m.PeakMemory > 0 || m.Status == data.OOM || !m.Architecture.Zero()) {
@@ -59,6 +58,16 @@ func memoryOf(ms []data.Measurement, seed int64) *memory.Model {
 		}
 	}
 	return nil
+}
+
+// AllMeasurements returns the measurements in the model.
+func (m *Model) AllMeasurements() (all []data.Measurement) {
+	for _, gpu := range m.GPUTypes() {
+		for _, mode := range m.Modes(gpu) {
+			all = append(all, m.Measurements(gpu, mode)...)
+		}
+	}
+	return all
 }
 
 // Memory returns the memory model, nil if none was fitted.
@@ -111,8 +120,7 @@ func pricesOf(ms []data.Measurement) map[string]float64 {
 	return out
 }
 
-// Prices returns what a worker of each GPU type costs, US$ per hour, as measured;
-// types without a price are left out.
+// Prices returns the measured US$ per hour of a worker, by GPU type.
 func (m *Model) Prices() map[string]float64 { return maps.Clone(m.file.Prices) }
 
 // SpeedOf returns the speed models of several jobs, for Settings.Others.
@@ -127,12 +135,10 @@ func SpeedOf(models []*Model) []*speed.Model {
 // FamilyNames returns the registered speed families, sorted.
 func FamilyNames() []string { return form.FamilyNames() }
 
-// Warnings returns warnings of the fit: fits that did not converge,
-// measurements left out, quantities missing from the curve.
+// Warnings returns warnings of the fit, such as of measurements left out.
 func (m *Model) Warnings() []string { return slices.Concat(m.Model.Warnings(), m.file.Warnings) }
 
-// Compare scores every speed family and adds a warning if another family than
-// the one in use predicts far better.
+// Compare scores every speed family, and warns if another than that in use is far better.
 func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 	scores, err := m.Families(ctx)
 	if err != nil {
@@ -146,8 +152,7 @@ func (m *Model) Compare(ctx context.Context) ([]speed.FamilyScore, error) {
 	return scores, nil
 }
 
-// Batch returns the batch limits given with the training curve; the zero
-// value if there was none.
+// Batch returns the batch limits given with the training curve.
 func (m *Model) Batch() data.Batch { return m.file.Batch }
 
 // Convergence returns the fitted training curve, nil without one.

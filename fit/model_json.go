@@ -2,6 +2,7 @@ package fit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,9 +15,8 @@ import (
 	"knee/fit/speed"
 )
 
-// ModelVersion is the version of model.json that is written, and the newest
-// that is read. The speed models of older versions are refitted from the
-// measurements in the file, and so are earlier memory models.
+// ModelVersion is the version of model.json that is written, and the newest read. Of older
+// ones speed and memory are fitted again, from the measurements in the file.
 const ModelVersion = 3
 
 // modelFile is model.json. Version and Speed are set in the file alone.
@@ -94,7 +94,13 @@ func DecodeModel(r io.Reader, name string) (*Model, error) {
 	if !(f.Start >= 0) {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "start_seconds"}, Found: fmt.Sprint(f.Start), Want: "seconds ≥ 0"}
 	}
-	if err := checkCurve(f); err != nil {
+	if f.Convergence != nil {
+		err = f.Convergence.Check()
+	}
+	if f.NoiseScale != nil {
+		err = cmp.Or(err, f.NoiseScale.Check())
+	}
+	if err != nil {
 		return nil, &data.InputError{Source: data.Source{File: name, Column: "convergence"}, Found: err.Error(), Want: wantModel}
 	}
 	return m, nil
@@ -132,29 +138,11 @@ func refit(f modelFile) (*speed.Model, error) {
 // refitMemory fits the memory model of an earlier version again, from the measurements
 // in the file, which are those that fit in memory.
 func (m *Model) refitMemory() {
-	var ms []data.Measurement
-	for _, gpu := range m.GPUTypes() {
-		for _, mode := range m.Modes(gpu) {
-			ms = append(ms, m.Measurements(gpu, mode)...)
-		}
-	}
 	before := m.file.Memory
-	m.file.Memory = memory.Fit(ms, before.Architecture, m.file.Seed)
+	m.file.Memory = memory.Fit(m.AllMeasurements(), before.Architecture, m.file.Seed)
 	maps.Copy(m.file.Memory.GPU, before.GPU)
 	m.file.Warnings = append(m.file.Warnings,
 		"memory is fitted again without trials that ran out of it, since the model is of an earlier version; knee fit uses them")
-}
-
-func checkCurve(f modelFile) error {
-	if f.Convergence != nil {
-		if err := f.Convergence.Check(); err != nil {
-			return err
-		}
-	}
-	if f.NoiseScale != nil {
-		return f.NoiseScale.Check()
-	}
-	return nil
 }
 
 const wantModel = "a model as written by knee fit"

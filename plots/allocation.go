@@ -13,37 +13,29 @@ import (
 	"knee/data"
 )
 
-// Allocation describes the figure of the GPUs of each job: one bar per node, one
-// cell per GPU, one colour per job.
-type Allocation struct {
-	Title, Subtitle string
-	Cluster         *data.Cluster
-	Plan            *data.Plan
-}
-
 // mostNodes is how many nodes can be read in one figure.
 const mostNodes = 400
 
-// NewAllocation returns the figure, or an error that names the job or node
-// at fault: a node the cluster does not have, more workers than it has GPUs,
-// a cluster of more than 400 nodes.
-func NewAllocation(a Allocation) (*Chart, error) {
-	if a.Cluster == nil || len(a.Cluster.Nodes) == 0 {
+// NewAllocation draws the GPUs of each job: a bar per node, a cell per GPU, a colour per
+// job. It fails for a node that the cluster lacks, more workers than a node has GPUs, and
+// more than 400 nodes.
+func NewAllocation(title, subtitle string, cluster *data.Cluster, plan *data.Plan) (*Chart, error) {
+	if cluster == nil || len(cluster.Nodes) == 0 {
 		return nil, bad("cluster", "no nodes", "at least one node")
 	}
-	if a.Plan == nil {
+	if plan == nil {
 		return nil, bad("plan", "none", "a plan")
 	}
-	n := len(a.Cluster.Nodes)
+	n := len(cluster.Nodes)
 	if n > mostNodes {
 		return nil, bad("cluster", fmt.Sprintf("%d nodes", n), fmt.Sprintf("at most %d nodes, the most that can be read in one figure", mostNodes))
 	}
 	used := map[string]int{}
-	c := newChart(a.Title, a.Subtitle, "worker slots of the node", "")
+	c := newChart(title, subtitle, "worker slots of the node", "")
 	var names []plot.Tick
 	row := map[string]int{}
 	widest := 1
-	for i, node := range a.Cluster.Nodes {
+	for i, node := range cluster.Nodes {
 		if _, twice := row[node.Name]; twice {
 			return nil, bad(fmt.Sprintf("cluster.nodes[%d]", i), fmt.Sprintf("%q again", node.Name), "every node once")
 		}
@@ -60,7 +52,7 @@ func NewAllocation(a Allocation) (*Chart, error) {
 	}
 	servers := map[string]int{} // jobs with ps on a node
 	most := 0
-	for i, j := range a.Plan.Jobs {
+	for i, j := range plan.Jobs {
 		for _, s := range j.Placement {
 			at := fmt.Sprintf("plan.jobs[%s].placement", j.Name)
 			k, ok := row[s.Node]
@@ -71,8 +63,8 @@ func NewAllocation(a Allocation) (*Chart, error) {
 				return nil, bad(at, fmt.Sprintf("%d workers and %d ps on %s", s.Workers, s.PS, s.Node), "counts ≥ 0")
 			}
 			from, to := used[s.Node], used[s.Node]+s.Workers
-			if used[s.Node] = to; to > a.Cluster.Nodes[k].GPUs {
-				return nil, bad(at, fmt.Sprintf("%d workers on %s", to, s.Node), fmt.Sprintf("at most the %d GPUs it has", a.Cluster.Nodes[k].GPUs))
+			if used[s.Node] = to; to > cluster.Nodes[k].GPUs {
+				return nil, bad(at, fmt.Sprintf("%d workers on %s", to, s.Node), fmt.Sprintf("at most the %d GPUs it has", cluster.Nodes[k].GPUs))
 			}
 			cell := cells{row: n - 1 - k, from: from, to: to, servers: s.PS, beside: servers[s.Node], end: widest, job: j.Name, fill: seriesColor(i)}
 			c.add(cell.draw)
@@ -88,9 +80,9 @@ func NewAllocation(a Allocation) (*Chart, error) {
 	extent{0, float64(widest)*(1+0.13*float64(most)) + 0.02}.set(&c.Plot.X, plot.LinearScale{}, counts)
 	extent{-0.6, float64(n) - 0.4}.set(&c.Plot.Y, plot.LinearScale{}, plot.ConstantTicks(names))
 	c.Plot.Y.Tick.Length = 0
-	c.addFree(a, used)
-	if len(a.Plan.Jobs) > mostShades {
-		c.Subtitle = joinNamed([]string{c.Subtitle, fmt.Sprintf("%d jobs, several in each colour", len(a.Plan.Jobs))})
+	c.addFree(cluster, plan, used)
+	if len(plan.Jobs) > mostShades {
+		c.Subtitle = joinNamed([]string{c.Subtitle, fmt.Sprintf("%d jobs, several in each colour", len(plan.Jobs))})
 	}
 	// At 11 points a row has room for the name of its job.
 	c.Height = max(11, min(20, 1500/vg.Length(n)))*vg.Length(n) + c.legend.height(c.Width-2*margin) + 3*vg.Centimeter
@@ -111,9 +103,9 @@ func share(workers, ps int) string {
 const mostShades = 21
 
 // addFree adds the GPUs without a job, and lists the jobs with what they get.
-func (c *Chart) addFree(a Allocation, used map[string]int) {
-	for i, j := range a.Plan.Jobs {
-		if len(a.Plan.Jobs) > mostShades {
+func (c *Chart) addFree(cluster *data.Cluster, plan *data.Plan, used map[string]int) {
+	for i, j := range plan.Jobs {
+		if len(plan.Jobs) > mostShades {
 			break
 		}
 		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, cmp.Or(j.GPUType, "worker"))
@@ -128,8 +120,8 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 		c.explain(entry{label: label, fill: seriesColor(i)})
 	}
 	idle, drained := false, false
-	for i, node := range a.Cluster.Nodes {
-		free := cells{row: len(a.Cluster.Nodes) - 1 - i, from: used[node.Name], to: node.GPUs, fill: idleColor, crossed: node.Drained}
+	for i, node := range cluster.Nodes {
+		free := cells{row: len(cluster.Nodes) - 1 - i, from: used[node.Name], to: node.GPUs, fill: idleColor, crossed: node.Drained}
 		drained = drained || node.Drained
 		idle = idle || !node.Drained && free.from < free.to
 		c.add(free.draw)
@@ -142,8 +134,7 @@ func (c *Chart) addFree(a Allocation, used map[string]int) {
 	}
 }
 
-// cells are some GPUs of one node in the colour of their job. Its parameter servers
-// are written beside the node.
+// cells are GPUs of a node in the colour of their job, whose servers are named beside it.
 type cells struct {
 	row, from, to int
 	servers, end  int
@@ -174,8 +165,7 @@ func (s cells) draw(f *frame) {
 	if b := s.box(f, s.from, s.to); s.job != "" && b.Size().Y > 8 {
 		sty.Color = textOn(s.fill)
 		text, at := fitLabel(sty, s.job, b.Size().X-6), middle(b)
-		// A patch of the job's colour keeps the gaps between GPUs from striking
-		// through the letters.
+		// The job's colour behind the letters hides the gaps between GPUs.
 		if half := sty.Width(text)/2 + 1; text != "" {
 			fillRect(&f.Canvas, s.fill, vg.Rectangle{Min: vg.Point{X: at.X - half, Y: b.Min.Y}, Max: vg.Point{X: at.X + half, Y: b.Max.Y}})
 		}

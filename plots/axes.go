@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 )
 
@@ -37,9 +38,8 @@ func (e *extent) add(vs ...float64) {
 // empty reports whether nothing was added.
 func (e extent) empty() bool { return e.lo > e.hi }
 
-// pad returns the extent widened by the fraction of its length on both
-// sides; one of no length by half its value, so that a single point lies in
-// the middle of its axis.
+// pad returns the extent widened by fractions of its length; one of no length by half its
+// value, so that a single point lies in the middle.
 func (e extent) pad(below, above float64) extent {
 	d := e.hi - e.lo
 	if d <= 1e-12*math.Max(math.Abs(e.lo), math.Abs(e.hi)) {
@@ -64,8 +64,7 @@ func (e extent) set(a *plot.Axis, scale plot.Normalizer, ticks plot.Ticker) {
 	a.Min, a.Max, a.Scale, a.Tick.Marker = e.lo, e.hi, scale, ticks
 }
 
-// setX sets up a horizontal axis of counts (workers, ps, samples) and reports whether
-// it is logarithmic.
+// setX sets up a horizontal axis of counts and reports whether it is logarithmic.
 func setX(p *plot.Plot, e extent, scale Scale) (log bool) {
 	log = scale == LogScale || scale == AutoScale && e.lo > 0 && e.hi/e.lo >= 16
 	if log {
@@ -80,9 +79,8 @@ func setX(p *plot.Plot, e extent, scale Scale) (log bool) {
 	return false
 }
 
-// setY sets up a vertical axis. A linear one starts at zero if the data come
-// near it, since lengths above zero can then be compared by eye. Rows of
-// failed points along the bottom get room below the data.
+// setY sets up a vertical axis. A linear one starts at zero if the data come near, to
+// compare lengths by eye. Rows of failed points get room below the data.
 func setY(p *plot.Plot, e extent, log bool, rows int) {
 	below := 0.06 + 0.07*float64(rows)
 	if log {
@@ -96,9 +94,8 @@ func setY(p *plot.Plot, e extent, log bool, rows int) {
 	y.set(&p.Y, plot.LinearScale{}, linearTicks{want: 6})
 }
 
-// linearTicks divides an axis at round numbers: multiples of 1, 2, 2.5 or 5
-// times a power of ten, at most about want of them. Whole numbers only on
-// axes that count things.
+// linearTicks divides an axis at about want multiples of 1, 2, 2.5 or 5 times a power of
+// ten; at whole numbers only where the axis counts things.
 type linearTicks struct {
 	want  int
 	whole bool
@@ -107,8 +104,7 @@ type linearTicks struct {
 func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
 	step := roundStep((hi-lo)/float64(t.want), t.whole)
 	var at []float64
-	// Counting in steps rather than adding them up keeps 0 and round
-	// numbers exact.
+	// Multiples of the step, unlike sums of it, keep round numbers exact.
 	for k := math.Ceil(lo/step - 1e-9); k*step <= hi*(1+1e-12)+1e-9*step && len(at) < 100; k++ {
 		at = append(at, k*step)
 	}
@@ -117,10 +113,7 @@ func (t linearTicks) Ticks(lo, hi float64) []plot.Tick {
 
 // roundStep returns the smallest round number that is at least d.
 func roundStep(d float64, whole bool) float64 {
-	if whole && d <= 1 {
-		return 1
-	}
-	if !(d > 0) {
+	if !(d > 0) || whole && d <= 1 {
 		return 1
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(d)))
@@ -149,8 +142,7 @@ func (powerTicks) Ticks(lo, hi float64) []plot.Tick {
 	return labelled(at, 0)
 }
 
-// decadeTicks marks 1, 2, 5, 10, … on a logarithmic axis, only powers of ten
-// when it spans more than three and a half of them.
+// decadeTicks marks 1, 2, 5, 10, …; over more than 3.5 decades only powers of ten.
 type decadeTicks struct{}
 
 func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
@@ -179,15 +171,10 @@ func (decadeTicks) Ticks(lo, hi float64) []plot.Tick {
 	return labelled(at, 0)
 }
 
-// labelled turns values into ticks. With a step all labels get the decimals
-// the step needs; without, each gets its own.
+// labelled turns values into ticks, with the decimals that the step needs, or its own if 0.
 func labelled(at []float64, step float64) []plot.Tick {
 	ticks := make([]plot.Tick, len(at))
-	var top float64
-	for _, v := range at {
-		top = math.Max(top, math.Abs(v))
-	}
-	unit, suffix := prefix(top)
+	unit, suffix := prefix(floats.Norm(at, math.Inf(1)))
 	for i, v := range at {
 		label := Number(v)
 		if step > 0 {

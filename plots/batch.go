@@ -12,9 +12,8 @@ import (
 	"knee/predict"
 )
 
-// batch describes the trade-off of the batch on a fixed placement: larger
-// batches raise the throughput and lower what each sample is worth (Pollux,
-// OSDI'21, Fig. 1 and 2).
+// batch is a choice: larger batches raise the throughput and lower what each sample is
+// worth (Pollux, OSDI'21, Fig. 1 and 2).
 type batch struct {
 	Title, Subtitle string
 	Throughput      []Band  // samples/s over the global batch, X ascending
@@ -27,10 +26,9 @@ type batch struct {
 // batchSteps is how many batches a curve is drawn through.
 const batchSteps = 24
 
-// NewBatch draws what a model says of the batch on the placement of base, over the
-// range of the local batches that were measured. It marks a local batch with a note, or if
-// that is 0 the one that [predict.Predictor.BestBatch] advises. Without gradient
-// statistics it draws the throughput only. It fails if only one local batch was measured.
+// NewBatch draws the choice of batch on the placement of base, over the range of local
+// batches measured. It marks a local batch with a note; if 0, the one of
+// [predict.Predictor.BestBatch]. It fails if only one local batch was measured.
 func NewBatch(p *predict.Predictor, base data.Config, marked float64, note string) (*Panels, error) {
 	b, err := batchOf(p, base, marked)
 	b.Note = note
@@ -74,8 +72,7 @@ func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, err
 	return b, nil
 }
 
-// draw draws throughput and goodput in one panel, the statistical efficiency in
-// the other.
+// draw draws throughput and goodput in one panel, efficiency in the other.
 func (b batch) draw() (*Panels, error) {
 	rates, note := []Series{{Name: "throughput", Curve: b.Throughput}}, "fastest: "
 	if b.Goodput != nil {

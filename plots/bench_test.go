@@ -24,7 +24,7 @@ func BenchmarkRender(b *testing.B) {
 		"scalability": func() (Figure, error) {
 			return NewScalability(Scalability{Title: "crowd", Quantity: Throughput, Series: []Series{s}, Ideal: true})
 		},
-		"usage":       func() (Figure, error) { return NewOccupancy(occupancySample(crowdPoints)) },
+		"usage":       func() (Figure, error) { return NewOccupancy("", occupancySample(crowdPoints)) },
 		"gains":       func() (Figure, error) { return stairs.draw() },
 		"convergence": func() (Figure, error) { return convergenceSample(crowdPoints).draw() },
 	}

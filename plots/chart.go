@@ -38,23 +38,16 @@ func newChart(title, subtitle, xLabel, yLabel string) *Chart {
 		a.Tick.LineStyle = a.LineStyle
 		a.Tick.Length = 4
 		a.Padding = 0
+		label, sty := &a.Tick.Label, tickStyle() // with the alignments of gonum/plot
+		label.Font, label.Color, label.Handler = sty.Font, sty.Color, sty.Handler
 	}
-	// The alignments inside the axes are those of gonum/plot.
-	setFont(&p.X.Tick.Label, tickStyle())
-	setFont(&p.Y.Tick.Label, tickStyle())
 	return &Chart{
 		Title: title, Subtitle: subtitle, XLabel: xLabel, YLabel: yLabel,
 		Width: DefaultWidth, Height: DefaultHeight, Plot: p,
 	}
 }
 
-// setFont changes the face and colour of a style but not its alignment.
-func setFont(s *text.Style, to text.Style) {
-	s.Font, s.Color, s.Handler = to.Font, to.Color, to.Handler
-}
-
-// Size implements [Figure]. A legend that would leave less than a quarter of the
-// height to the data makes the chart higher.
+// Size implements [Figure]. The data get at least a quarter of the height.
 func (c *Chart) Size() (width, height vg.Length) {
 	tall := c.Height + 100*vg.Centimeter // the rest takes as much at any height
 	rest := tall - c.frame(draw.NewCanvas(&recorder.Canvas{}, c.Width, tall)).Size().Y
@@ -98,9 +91,8 @@ func (c *Chart) add(layers ...layer) { c.layers = append(c.layers, layers...) }
 // explain adds entries to the legend.
 func (c *Chart) explain(entries ...entry) { c.legend = append(c.legend, entries...) }
 
-// axesCanvas leaves room for the axis labels. The chart writes them itself:
-// gonum/plot centres them by value, which on a logarithmic axis is far off
-// the middle.
+// axesCanvas leaves room for the axis labels: gonum/plot centres them by value, on a
+// logarithmic axis far off the middle.
 func (c *Chart) axesCanvas(body draw.Canvas) draw.Canvas {
 	h := axisStyle().FontExtents().Height
 	left, bottom := h+7, h+2
@@ -113,8 +105,7 @@ func (c *Chart) axesCanvas(body draw.Canvas) draw.Canvas {
 	return draw.Crop(body, left, 0, bottom, 0)
 }
 
-// drawAxisLabels writes the labels along the edges of the body, centred on
-// the data.
+// drawAxisLabels writes the labels along the edges of the body, centred on the data.
 func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	sty := axisStyle()
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YBottom
@@ -125,8 +116,7 @@ func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	body.FillText(sty, vg.Point{X: body.Min.X, Y: mid.Y}, c.YLabel)
 }
 
-// drawGrid draws a line at every tick, unless the vertical axis has names in place
-// of numbers.
+// drawGrid draws a line at every tick, unless the vertical axis has names, not numbers.
 func (c *Chart) drawGrid(f *frame) {
 	if c.YLabel == "" || c.noGrid {
 		return
@@ -159,8 +149,7 @@ func headerHeight(title, subtitle string, width vg.Length) vg.Length {
 	return c.Max.Y - drawHeader(c, title, subtitle)
 }
 
-// wrap breaks a text at spaces into rows of at most the width, and within words that
-// are wider.
+// wrap breaks a text at spaces into rows of at most the width, and wider words anywhere.
 func wrap(s string, sty text.Style, width vg.Length) []string {
 	var rows []string
 	for _, word := range strings.Fields(s) {
@@ -180,8 +169,7 @@ func wrap(s string, sty text.Style, width vg.Length) []string {
 	return rows
 }
 
-// Panels is several charts under one header: side by side, or in rows that
-// share their horizontal axis.
+// Panels is charts under one header: side by side, or in rows with one horizontal axis.
 type Panels struct {
 	Title, Subtitle string
 	Charts          []*Chart // left to right, or top to bottom; their titles name the panels
@@ -226,8 +214,7 @@ func (p *Panels) resize(width, height vg.Length) {
 	}
 }
 
-// header is the height of the common header with the margin above it; below it
-// the charts have their own.
+// header is the height of the common header, with the margin above it.
 func (p *Panels) header(width vg.Length) vg.Length {
 	if p.Title == "" && p.Subtitle == "" {
 		return 0

@@ -12,21 +12,14 @@ import (
 	"knee/internal/grouped"
 )
 
-// ClusterValue describes the value of clusters of other sizes: that of the best
-// plan found against the number of nodes, one GPU type at a time.
-type ClusterValue struct {
-	Title, Subtitle string
-	Points          []plan.CurvePoint // of each GPU type together, nodes ascending
-}
-
-// NewClusterValue draws the value with its upper bound in one panel, and the gain
-// of each further node in the other. Sizes at which some job cannot run are left
-// out. The error is that no GPU type has two sizes left.
-func NewClusterValue(v ClusterValue) (*Panels, error) {
+// NewClusterValue draws the value of the best plan found for each size of a cluster, with
+// its upper bound, and the gain of each further node, one GPU type at a time. It leaves
+// out sizes that not all jobs can run on, and fails if no GPU type has two left.
+func NewClusterValue(subtitle string, points []plan.CurvePoint) (*Panels, error) {
 	value := newChart("Value", "", "nodes", "value of the plan")
 	gain := newChart("What a further node adds", "", "nodes", "value per node added")
 	xs, ys, gains := newExtent(), newExtent(), newExtent()
-	feasible := slices.DeleteFunc(slices.Clone(v.Points), func(p plan.CurvePoint) bool { return !p.Feasible })
+	feasible := slices.DeleteFunc(slices.Clone(points), func(p plan.CurvePoint) bool { return !p.Feasible })
 	if err := check("points", feasible, finite); err != nil {
 		return nil, err
 	}
@@ -54,11 +47,10 @@ func NewClusterValue(v ClusterValue) (*Panels, error) {
 	setY(value.Plot, ys, false, 0)
 	setY(gain.Plot, gains, false, 0)
 	value.explain(entry{label: "no plan exceeds", line: guide(mutedColor, dotPattern...)})
-	return newPanels(v.Title, v.Subtitle, value, gain), nil
+	return newPanels("What a cluster is worth to its jobs", subtitle, value, gain), nil
 }
 
-// addValue adds the curve of one GPU type with its bound, and marks the
-// cluster as it is.
+// addValue adds the curve of one GPU type with its bound, and marks the present cluster.
 func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 	col := seriesColor(i)
 	curve, glyph := solid(col), mark(col, seriesShape(i))
@@ -80,8 +72,7 @@ func (c *Chart) addValue(i int, name string, points []plan.CurvePoint) {
 	c.explain(entry{label: name, line: curve, glyph: glyph})
 }
 
-// addSteps adds the staircase of one GPU type: over the nodes from one size
-// to the next, what each of them adds.
+// addSteps adds, for one GPU type, what each node between two sizes adds.
 func (c *Chart) addSteps(i int, name string, points []plan.CurvePoint) {
 	stairs := solid(seriesColor(i))
 	var xs, ys []float64

@@ -17,23 +17,20 @@ import (
 type Condition struct {
 	Predictor *predict.Predictor
 	Base      data.Config // its workers are ignored
-	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the local
-	// batch of Base (weak scaling), or takes the best for every number of workers if
-	// that is 0 too.
+	// GlobalBatch is divided among the workers (strong scaling); 0 keeps the local batch of
+	// Base (weak scaling), or the best for every number of workers if 0 too.
 	GlobalBatch float64
 	Workers     []int // ascending; nil: up to twice the most measured
 	Layout      bool  // each number of workers gets its fastest layout that fits
 }
 
-// Conditions returns one condition for every GPU type and mode of a model:
-// with the batch most of its measurements share, and of the measured numbers of
-// ps the one whose best predicted speed is highest.
+// Conditions returns one for every GPU type and mode of a model, with the batch measured
+// most and the measured number of ps with the highest predicted speed.
 func Conditions(p *predict.Predictor) ([]Condition, error) {
 	var out []Condition
 	for _, gpu := range p.Model.GPUTypes() {
-		modes := p.Model.Modes(gpu)
-		local, global := commonBatch(p.Model, gpu, modes)
-		for _, mode := range modes {
+		local, global := commonBatch(p.Model, gpu)
+		for _, mode := range p.Model.Modes(gpu) {
 			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local}}
 			switch {
 			case mode == data.AllReduce && p.Model.Layouts(gpu) != nil:
@@ -51,8 +48,7 @@ func Conditions(p *predict.Predictor) ([]Condition, error) {
 	return out, nil
 }
 
-// WithBestPS sets the number of ps to the measured one at which the best
-// predicted speed is highest.
+// WithBestPS sets the measured number of ps at which the best predicted speed is highest.
 func (c Condition) WithBestPS() (Condition, error) {
 	_, servers := predict.Sizes(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
 	best, highest := c, 0.0
@@ -75,11 +71,8 @@ func (c Condition) WithBestPS() (Condition, error) {
 
 // commonBatch returns the most common local batch of a GPU type, and the
 // global batch if one was measured on more numbers of workers than that, else 0.
-func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global float64) {
-	var rows []data.Measurement
-	for _, mode := range modes {
-		rows = append(rows, m.Measurements(gpuType, mode)...)
-	}
+func commonBatch(m *fit.Model, gpuType string) (local, global float64) {
+	rows := slices.DeleteFunc(m.AllMeasurements(), func(r data.Measurement) bool { return r.GPUType != gpuType })
 	if len(rows) == 0 {
 		return 0, 0
 	}
@@ -105,29 +98,31 @@ func commonBatch(m *fit.Model, gpuType string, modes []data.Mode) (local, global
 	return local, global
 }
 
-// Answers predicts the curve, workers ascending. Layouts that fit nowhere and
-// global batches that leave a worker less than one sample are left out; it
-// fails if nothing is left.
+// Answers predicts the curve, workers ascending, without layouts that fit nowhere and
+// workers with less than one sample. It fails if nothing is left.
 func (c Condition) Answers() ([]predict.Answer, error) {
-	p, workers := c.Predictor, c.Workers
-	if workers == nil {
-		workers, _ = predict.Sizes(p.Model, c.Base.GPUType, c.Base.ModeOrDefault())
-		if c.Layout {
-			workers = predict.LayoutSizes(p.Model.Layouts(c.Base.GPUType))
+	p, gpu, workers := *c.Predictor, c.Base.GPUType, c.Workers
+	if !c.Layout {
+		if workers == nil {
+			workers, _ = predict.Sizes(p.Model, gpu, c.Base.ModeOrDefault())
 		}
+		if c.GlobalBatch > 0 {
+			p.GlobalBatch, c.Base.LocalBatch = c.GlobalBatch, 0
+		}
+		return predict.Sweep(&p, c.Base, workers)
 	}
-	if !c.Layout && c.GlobalBatch == 0 {
-		return predict.Sweep(p, c.Base, workers)
+	if workers == nil {
+		workers = predict.LayoutSizes(p.Model.Layouts(gpu))
 	}
 	var out []predict.Answer
 	var failed error
 	for _, k := range workers {
-		a, err := c.at(k)
+		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: c.GlobalBatch})
 		if err != nil {
 			failed = err
 			continue
 		}
-		out = append(out, a)
+		out = append(out, all[0].Answer)
 	}
 	if len(out) == 0 {
 		return nil, failed
@@ -135,25 +130,7 @@ func (c Condition) Answers() ([]predict.Answer, error) {
 	return out, nil
 }
 
-// at predicts a layout or a share of the global batch on k workers.
-func (c Condition) at(k int) (predict.Answer, error) {
-	if c.Layout {
-		all, err := c.Predictor.Layouts(predict.LayoutQuestion{GPUType: c.Base.GPUType, Workers: k, GlobalBatch: c.GlobalBatch})
-		if err != nil {
-			return predict.Answer{}, err
-		}
-		return all[0].Answer, nil
-	}
-	at := c.Base
-	at.Workers = k
-	if at.LocalBatch = c.GlobalBatch / float64(k*(at.AccumSteps+1)); at.LocalBatch < 1 {
-		return predict.Answer{}, bad("global batch", fmt.Sprintf("%s samples on %d workers", Number(c.GlobalBatch), k), "at least one sample per worker")
-	}
-	return c.Predictor.At(at)
-}
-
-// Measured returns the measurements that lie on the curve: of layouts, the
-// fastest at each number of workers.
+// Measured returns the measurements on the curve: of layouts, the fastest at each size.
 func (c Condition) Measured() []data.Measurement {
 	m := c.Predictor.Model
 	if c.Layout {
@@ -195,8 +172,7 @@ func atLeastOne(c data.Config) data.Config {
 	return c
 }
 
-// parts names what the condition holds fixed, one thing at each place: job,
-// GPU type, mode, ps, batch, knobs.
+// parts names what is held fixed: job, GPU type, mode, ps, batch, knobs.
 func (c Condition) parts() []string {
 	m, b := c.Predictor.Model, c.Base
 	ps, batch := "", ""

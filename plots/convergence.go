@@ -19,10 +19,9 @@ import (
 // curvePoints is how many points a fitted curve is drawn through.
 const curvePoints = 120
 
-// NewConvergence draws a fitted training curve: its points, in steps at the
-// batch initial (0: as recorded), and its predicted course, to 1.3 times the
-// recorded steps or on to where the target is reached. A target that is never
-// reached gets a warning in place of a crossing.
+// NewConvergence draws a fitted training curve, its points in steps at the batch initial
+// (0: as recorded), to 1.3 times the recorded steps or on to where the target is reached. A
+// target never reached is a warning.
 func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (fig *Chart, warnings []string, err error) {
 	spec := course{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
 	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
@@ -70,8 +69,7 @@ func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial floa
 	return fig, warnings, err
 }
 
-// courseSubtitle names the source of a course and, with a target that is reached,
-// its condition.
+// courseSubtitle names the source of a course and, with a reached target, its condition.
 func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	from := fmt.Sprintf("median of many curves that fit the record (%s)", c.Family)
 	switch {
@@ -81,14 +79,12 @@ func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 		from = fmt.Sprintf("median of many curves that fit the record and finished runs (%s)", c.Family)
 	}
 	switch {
-	case t == nil:
-		return "curve: " + from
-	case t.Method == "recorded":
-		return "curve: " + from + "; the target was reached in the record"
-	case c.Family == convergence.Optimus:
-		return "curve: " + from
+	case t != nil && t.Method == "recorded":
+		from += "; the target was reached in the record"
+	case t != nil && c.Family != convergence.Optimus:
+		from += fmt.Sprintf(", if the target is reached (probability %.0f %%)", 100*t.Chance)
 	}
-	return fmt.Sprintf("curve: %s, if the target is reached (probability %.0f %%)", from, 100*t.Chance)
+	return "curve: " + from
 }
 
 // curveDots returns the measured points of a curve, and what they are: losses,
@@ -103,9 +99,8 @@ func curveDots(points []data.CurvePoint, rising bool) ([]Point, string) {
 	return LossPoints(points), "metric"
 }
 
-// LossPoints returns the points of a training curve that have both a step and a
-// loss, in order. An infinite loss (training diverged) stays; [NewConvergence]
-// refuses it.
+// LossPoints returns the points that have both a step and a loss, in order. An infinite
+// loss (training diverged) stays; [NewConvergence] refuses it.
 func LossPoints(curve []data.CurvePoint) []Point {
 	var pts []Point
 	for _, p := range curve {

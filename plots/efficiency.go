@@ -7,8 +7,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// efficiency describes two panels for choosing a job's size: scaling efficiency
-// and cost of the work, both against workers.
+// efficiency is two panels for choosing a job's size, against workers.
 type efficiency struct {
 	Title, Subtitle string
 	Scaling         []Series // throughput per worker, % of that at the fewest workers
@@ -16,9 +15,8 @@ type efficiency struct {
 	Unit            string   // such as "US$" or "worker-hours"
 }
 
-// NewEfficiency draws predicted scaling efficiency and cost under every condition,
-// each of which needs a batch. The cost of a million samples is in US$ if every GPU type has
-// a price, else in worker-hours.
+// NewEfficiency draws scaling efficiency and cost under every condition, each of which
+// needs a batch: in US$ if every GPU type has a price, else in worker-hours.
 func NewEfficiency(all []Condition) (*Panels, error) { return drawn(efficiencyOf(all)) }
 
 func efficiencyOf(all []Condition) (efficiency, error) {
@@ -42,7 +40,6 @@ func efficiencyOf(all []Condition) (efficiency, error) {
 		if e.Unit == "US$" {
 			hour *= all[i].Predictor.Price[all[i].Base.GPUType]
 		}
-		s.Knee = nil
 		e.Scaling = append(e.Scaling, s.mapped(func(k, v float64) float64 { return 100 * v / (k * one) }))
 		e.Cost = append(e.Cost, s.mapped(func(k, v float64) float64 { return hour * k / v }))
 	}

@@ -34,12 +34,13 @@ func TestBadInputIsNamed(t *testing.T) {
 		_, err := NewSearch("", trials)
 		return err
 	}
-	alloc := func(edit func(*Allocation)) error {
-		a := allocationSample()
-		edit(&a)
-		_, err := NewAllocation(a)
+	alloc := func(edit func(*data.Cluster, *data.Plan)) error {
+		_, _, c, p := allocationSample()
+		edit(c, p)
+		_, err := NewAllocation("", "", c, p)
 		return err
 	}
+	_, noPlan := NewAllocation("", "", &data.Cluster{Nodes: []data.Node{{Name: "n", GPUs: 8}}}, nil)
 	quantity := func(q Quantity, ideal bool) error {
 		_, err := NewScalability(Scalability{Quantity: q, Ideal: ideal, Series: []Series{{Name: "a", Points: one}}})
 		return err
@@ -49,11 +50,11 @@ func TestBadInputIsNamed(t *testing.T) {
 		return err
 	}
 	usage := func(history ...simulate.Usage) error {
-		var o Occupancy
+		var runs []simulate.Used
 		if history != nil {
-			o.Runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
+			runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
 		}
-		_, err := NewOccupancy(o)
+		_, err := NewOccupancy("", runs)
 		return err
 	}
 	heat := func(cells ...cell) error {
@@ -96,13 +97,13 @@ func TestBadInputIsNamed(t *testing.T) {
 		{search(data.Measurement{StepTime: 1e-200, Status: data.OK}), "trials[0].y: found 1e+200"},
 		{search(), "trials: found nothing"},
 		{search(data.Measurement{Status: data.Timeout}), "found 1 timeout"},
-		{alloc(func(a *Allocation) { a.Cluster = nil }), "cluster: found no nodes"},
-		{alloc(func(a *Allocation) { a.Plan = nil }), "plan: found none"},
-		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Node = "b77" }), `plan.jobs[resnet50].placement: found node "b77"`},
-		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = 9 }), "found 9 workers on a01, want at most the 8 GPUs it has"},
-		{alloc(func(a *Allocation) { a.Plan.Jobs[0].Placement[0].Workers = -1 }), "want counts ≥ 0"},
-		{alloc(func(a *Allocation) { a.Cluster.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
-		{alloc(func(a *Allocation) { a.Cluster.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
+		{alloc(func(c *data.Cluster, _ *data.Plan) { *c = data.Cluster{} }), "cluster: found no nodes"},
+		{noPlan, "plan: found none"},
+		{alloc(func(_ *data.Cluster, p *data.Plan) { p.Jobs[0].Placement[0].Node = "b77" }), `plan.jobs[resnet50].placement: found node "b77"`},
+		{alloc(func(_ *data.Cluster, p *data.Plan) { p.Jobs[0].Placement[0].Workers = 9 }), "found 9 workers on a01, want at most the 8 GPUs it has"},
+		{alloc(func(_ *data.Cluster, p *data.Plan) { p.Jobs[0].Placement[0].Workers = -1 }), "want counts ≥ 0"},
+		{alloc(func(c *data.Cluster, _ *data.Plan) { c.Nodes[1].Name = "a01" }), `cluster.nodes[1]: found "a01" again`},
+		{alloc(func(c *data.Cluster, _ *data.Plan) { c.Nodes = make([]data.Node, 401) }), "at most 400 nodes"},
 		{gain(), "jobs: found nothing beyond the smallest allocations"},
 		{gain(plan.Step{From: 1, To: 2, Gain: nan}), "jobs[0].steps[0].gain: found NaN"},
 		{usage(), "runs: found 0, want 1 to 12 policies"},

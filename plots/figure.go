@@ -42,8 +42,7 @@ func Formats() []string { return []string{"svg", "png", "pdf"} }
 // classic screen, so that figures are sharp on dense screens.
 const pngDPI = 192
 
-// Render writes the figure to w in one of the formats of [Formats]. The
-// bytes depend on the figure only.
+// Render writes the figure in one of [Formats]. The bytes depend on the figure only.
 func Render(w io.Writer, format string, fig Figure) error {
 	out, err := render(format, fig)
 	if err != nil {
@@ -53,8 +52,7 @@ func Render(w io.Writer, format string, fig Figure) error {
 	return err
 }
 
-// Save writes the figure to a file, in the format its extension names:
-// .svg, .png or .pdf. The file appears whole or not at all.
+// Save writes the figure to a .svg, .png or .pdf file, which appears whole or not at all.
 func Save(path string, fig Figure) error {
 	format, err := formatOf(path)
 	if err != nil {
@@ -112,8 +110,7 @@ func render(format string, fig Figure) (out []byte, err error) {
 // pdfDate matches the creation and modification times of a PDF file.
 var pdfDate = regexp.MustCompile(`Date \(D:\d{14}\)`)
 
-// undatedPDF replaces the times in a PDF file by a fixed one of the same
-// length, so that equal figures are equal files.
+// undatedPDF replaces the times in a PDF file, so that equal figures are equal files.
 func undatedPDF(pdf []byte) []byte {
 	return pdfDate.ReplaceAll(pdf, []byte("Date (D:20000101000000)"))
 }
@@ -160,10 +157,8 @@ func (o Options) size() string {
 	return fmt.Sprintf("%.3g × %.3g cm", o.Width/vg.Centimeter, o.Height/vg.Centimeter)
 }
 
-// portableSVG makes an SVG look the same where Liberation Sans is not
-// installed: it names the fonts of the same widths as alternatives, and says
-// of every text how wide it is, so that with any other font it still ends
-// where the layout has room for it.
+// portableSVG makes an SVG look the same where Liberation Sans is not installed: it names
+// fonts of the same widths, and the width of every text, for any other font to fill.
 func portableSVG(svg []byte) []byte {
 	svg = bytes.Map(func(c rune) rune {
 		if c < ' ' && c != '\n' && c != '\t' {

@@ -19,9 +19,8 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 )
 
-// The figures are set in Liberation Sans, which is linked in and has Latin,
-// Greek and Cyrillic. Letters it lacks, such as Chinese ones, are drawn in a font
-// of the machine where one has them.
+// The figures are set in Liberation Sans, which is linked in. Letters it lacks, such as
+// Chinese ones, are drawn in a font of the machine that has them.
 
 // machineFonts finds them, once.
 var machineFonts = fontFinder{dirs: fontDirs()}
@@ -45,7 +44,7 @@ type fontFinder struct {
 	mu    sync.Mutex
 	paths []string // nil before the first look
 	used  []*opentype.Font
-	none  map[rune]bool // in no font
+	none  []rune // in no font
 }
 
 // having returns a font that has the letter, nil if there is none.
@@ -57,7 +56,7 @@ func (f *fontFinder) having(r rune) *opentype.Font {
 			return known
 		}
 	}
-	if f.none[r] {
+	if slices.Contains(f.none, r) {
 		return nil
 	}
 	if f.paths == nil {
@@ -69,10 +68,7 @@ func (f *fontFinder) having(r rune) *opentype.Font {
 			return found
 		}
 	}
-	if f.none == nil {
-		f.none = map[rune]bool{}
-	}
-	f.none[r] = true
+	f.none = append(f.none, r)
 	return nil
 }
 
@@ -197,9 +193,8 @@ func lose(all *[]rune, letter rune, lost bool) {
 	}
 }
 
-// Unwritable returns the letters of a figure that a format cannot show: in PNG
-// those that no font of this machine has, in PDF those outside Windows-1252. An SVG
-// is shown with the fonts of the viewer.
+// Unwritable returns the letters that a format cannot show: in PNG those that no font of
+// this machine has, in PDF those outside Windows-1252.
 func Unwritable(path string, fig Figure) string {
 	var lost []rune
 	format, _ := formatOf(path)

@@ -57,7 +57,8 @@ func Plain(v float64) string {
 	case v == math.Trunc(v) && a < 1e6:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 1000 && a < 1e6:
-		return Plain(math.Round(v/unitOf(a)) * unitOf(a))
+		unit := math.Pow(10, math.Floor(math.Log10(a))-3) // of the fourth digit
+		return Plain(math.Round(v/unit) * unit)
 	case a >= 1e6 || a < 1e-4:
 		return Number(v)
 	case a >= 100:
@@ -65,9 +66,6 @@ func Plain(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
-
-// unitOf is the place of the fourth digit of a value from a thousand on.
-func unitOf(a float64) float64 { return math.Pow(10, math.Floor(math.Log10(a))-3) }
 
 // Money writes US dollars: with cents, without them from a thousand on, and with
 // four decimals below a cent. Less than $0.0001 is <$0.0001.

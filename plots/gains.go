@@ -16,8 +16,7 @@ import (
 	"knee/data"
 )
 
-// gains describes the gain of further workers for each job of a plan, and where
-// the plan stopped.
+// gains is the gain of further workers for each job, and where the plan stopped.
 type gains struct {
 	Title, Subtitle string
 	Objective       string           // that values are of, such as "jct"
@@ -29,8 +28,7 @@ type gains struct {
 // otherJobs is the colour of the jobs beyond mostColours.
 var otherJobs = fade(axisColor, 0.6)
 
-// mostColours is how many jobs have colours of their own; of more, those that
-// got most.
+// mostColours is how many jobs have colours of their own: those that got most.
 const mostColours = 7
 
 // tread is a step of a job, by its index in gains.Jobs.
@@ -40,11 +38,9 @@ type tread struct {
 	name string
 }
 
-// draw draws the steps of all jobs side by side as wide as they have
-// workers, in the order of what they gain: filled what the plan gave, hollow what
-// it did not. The axis is logarithmic where the gains that were given span a
-// factor of more than 30. Errors name the first step that cannot be drawn; a plan
-// without any step on the GPU type is refused.
+// draw draws the steps of all jobs side by side, as wide as they have workers, in the order
+// of their gain: filled what the plan gave. The axis is logarithmic if the gains given span
+// a factor of more than 30. It fails without any step on the GPU type.
 func (g gains) draw() (*Chart, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -71,8 +67,7 @@ func (g gains) draw() (*Chart, error) {
 	return c, nil
 }
 
-// mostGiven is the GPU type of which most is given to jobs that could have
-// more or fewer.
+// mostGiven is the GPU type of which jobs that could have more or fewer got most.
 func mostGiven(stairs []plan.Staircase) string {
 	given, most := map[string]int{}, ""
 	for _, j := range stairs {
@@ -88,9 +83,8 @@ func mostGiven(stairs []plan.Staircase) string {
 	return most
 }
 
-// NewGains draws the staircases of a plan for one GPU type; if that is
-// empty, for the one of which most is given to jobs that could have more or
-// fewer.
+// NewGains draws the staircases of a plan for one GPU type; if empty, for that of which
+// jobs that could have more or fewer got most.
 func NewGains(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, gpuType string) (*Chart, error) {
 	if gpuType == "" {
 		gpuType = mostGiven(stairs)
@@ -142,8 +136,7 @@ func (g gains) check() error {
 	return bad("jobs", fmt.Sprintf("no step of a job on %q", g.GPUType), "a job of the plan that could have more workers, or fewer, of that type")
 }
 
-// treadsOf sorts the steps of all jobs: given before not given, large gains
-// before small ones.
+// treadsOf sorts the steps of all jobs: given ones first, then large gains first.
 func treadsOf(jobs []plan.Staircase) []tread {
 	var all []tread
 	for i, j := range jobs {
@@ -189,8 +182,7 @@ func gainScale(all []tread) (e extent, log bool) {
 	return e.pad(0, 0.08), false
 }
 
-// addTreads adds the steps of all jobs side by side, after the smallest
-// allocations, which are given whatever they gain.
+// addTreads adds the steps of all jobs side by side, after the smallest allocations.
 func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 	at, used := float64(least), float64(least)
 	for _, t := range all {

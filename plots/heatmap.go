@@ -42,10 +42,9 @@ const (
 // mostCells is how many rows or columns can still be read.
 const mostCells = 40
 
-// NewHeatMap draws the speed at the expected step time, by which layouts are
-// chosen, over the degrees of tensor and pipeline parallelism of one number of
-// workers, with the best micro-batch, sharding and recomputation for each pair;
-// pairs that do not fit in memory are crossed.
+// NewHeatMap draws the speed at the expected step time, by which layouts are chosen, over
+// tensor and pipeline parallelism of one number of workers, at the best micro-batch,
+// sharding and recomputation; pairs that do not fit in memory are crossed.
 func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
 	all, err := p.Layouts(q)
 	if err != nil {
@@ -79,8 +78,7 @@ func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) 
 	return h.draw()
 }
 
-// draw draws a cell per configuration with its value, the darker the larger its
-// logarithm.
+// draw draws a cell per configuration, the darker the larger the logarithm of its value.
 func (h heatMap) draw() (*Chart, error) {
 	var xs, ys []float64
 	values := newExtent()

@@ -10,8 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// frame is the part of the canvas that shows data. Its methods convert data to
-// canvas coordinates.
+// frame is the part of the canvas that shows data, with data coordinates.
 type frame struct {
 	draw.Canvas
 	plot *plot.Plot
@@ -85,8 +84,7 @@ func ribbon(curve []Band, fill color.Color) layer {
 	}
 }
 
-// dots draws measured points with their error bars. Bars that would hide behind
-// the marker are left out.
+// dots draws measured points with error bars, but for those that the marker would hide.
 func dots(sty draw.GlyphStyle, pts []Point) layer {
 	return func(f *frame) {
 		const cap vg.Length = 2.2
@@ -115,8 +113,7 @@ func marker(sty draw.GlyphStyle, x, y float64) layer {
 	return func(f *frame) { f.glyph(sty, x, y) }
 }
 
-// rug draws points without a value along the bottom of the frame, those of several
-// series in different rows.
+// rug draws points without a value along the bottom of the frame, in a row.
 func rug(sty draw.GlyphStyle, xs []float64, row int) layer {
 	return func(f *frame) {
 		for _, x := range xs {
@@ -136,8 +133,7 @@ func level(sty draw.LineStyle, y float64) layer {
 	}
 }
 
-// drop draws a vertical line from the axis up to a point; to the top of the
-// frame if y is +Inf.
+// drop draws a vertical line from the axis up to y; to the top of the frame if +Inf.
 func drop(sty draw.LineStyle, x, y float64) layer {
 	return func(f *frame) {
 		if at := f.x(x); f.ContainsX(at) {
@@ -196,10 +192,8 @@ func sampled(pts []Point, most int) (kept []Point, note string) {
 // is divided into: more than a figure has columns of pixels.
 const thinSlices = 2000
 
-// thinned returns a line that looks the same in fewer points: of every slice
-// of its points the first, the lowest, the highest and the last (M4 of Jugel
-// et al., VLDB 2014, with slices of equally many points). A line of few points
-// is returned as it is.
+// thinned returns a line that looks the same in fewer points: of every slice the first,
+// lowest, highest and last (M4 of Jugel et al., VLDB 2014, here with equally many points).
 func thinned(xs, ys []float64) (tx, ty []float64) {
 	const perSlice = 4
 	if len(xs) <= perSlice*thinSlices {

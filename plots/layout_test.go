@@ -167,8 +167,7 @@ func TestDataHaveRoom(t *testing.T) {
 	if err := (Options{Width: nan, Height: nan}).Apply(c); err == nil {
 		t.Error("a size that is no number was accepted")
 	}
-	one := Allocation{Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUs: 8}}}, Plan: &data.Plan{}}
-	low, err := NewAllocation(one)
+	low, err := NewAllocation("", "", &data.Cluster{Nodes: []data.Node{{Name: "n", GPUs: 8}}}, &data.Plan{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +211,7 @@ func TestManyJobsOnManyNodes(t *testing.T) {
 		cluster.Nodes = append(cluster.Nodes, data.Node{Name: node, GPUType: "a100", GPUs: 8})
 		plan.Jobs = append(plan.Jobs, data.PlannedJob{Name: fmt.Sprintf("job-%d", i), GPUType: "a100", Workers: 8, Placement: []data.NodeShare{{Node: node, Workers: 8}}})
 	}
-	c, err := NewAllocation(Allocation{Cluster: cluster, Plan: plan})
+	c, err := NewAllocation("", "", cluster, plan)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,8 +119,7 @@ func (c *ink) Stroke(p vg.Path) {
 // Fill implements [vg.Canvas]: a text may stand on a band, but not on its edge.
 func (c *ink) Fill(p vg.Path) { c.Stroke(p) }
 
-// annotate writes each annotation where it covers least of the drawing and of the
-// annotations before it.
+// annotate writes each annotation where it covers least of the drawing and earlier ones.
 func (c *Chart) annotate(f *frame) {
 	if len(c.annotations) == 0 {
 		return
@@ -145,8 +144,7 @@ func (c *Chart) annotate(f *frame) {
 	}
 }
 
-// around returns boxes in the eight directions from a point, near ones first,
-// moved inside the frame.
+// around returns boxes in eight directions from a point, near first, inside the frame.
 func around(at, size vg.Point, frame vg.Rectangle) []vg.Rectangle {
 	const inset = 3
 	var boxes []vg.Rectangle
@@ -165,8 +163,7 @@ func around(at, size vg.Point, frame vg.Rectangle) []vg.Rectangle {
 
 func within(v, lo, hi vg.Length) vg.Length { return max(lo, min(hi, v)) }
 
-// emptiest returns the first of the rectangles that has the least ink inside or
-// next to it, and how many points that is.
+// emptiest returns the first rectangle with the least ink inside or next to it.
 func emptiest(candidates []vg.Rectangle, ink []vg.Point) (best vg.Rectangle, covered int) {
 	covered = math.MaxInt
 	for _, r := range candidates {

@@ -36,10 +36,8 @@ func (q Quantity) label() string {
 	return ""
 }
 
-// Point is one measurement. Lo and Hi are its 95 % interval; both zero means
-// that the spread is not known and no error bar is drawn. A point whose
-// Status is neither empty nor ok has no Y and is drawn as a cross on the
-// axis.
+// Point is one measurement. Lo and Hi are its 95 % interval, both zero if not known. A
+// point with a Status other than ok has no Y and is drawn as a cross on the axis.
 type Point struct {
 	X, Y   float64
 	Lo, Hi float64
@@ -62,14 +60,11 @@ func BandOf(x float64, e data.Estimate, extrapolated bool) Band {
 	return Band{X: x, Mean: e.Mean, Lo: e.Lo, Hi: e.Hi, Extrapolated: extrapolated}
 }
 
-// MeasuredPoints turns measurements into points over workers. The interval is that
-// of the mean step time, ± 2 StepTimeSE. Without StepTimeSE it is Student's t
-// interval of Steps independent steps with standard deviation StepTimeSD, which is
-// too narrow if steps are correlated. A rate has the same relative interval (the
-// delta method).
+// MeasuredPoints turns measurements into points over workers. The interval is that of the
+// mean step time, ± 2 StepTimeSE, or Student's t interval of independent steps, too narrow
+// if they are correlated; relative to it that of a rate (the delta method).
 //
-// Goodput is refused, since measurements have no statistical efficiency, and so is
-// a throughput without a batch.
+// Goodput, which measurements do not have, is refused, and throughput without a batch.
 func MeasuredPoints(ms []data.Measurement, q Quantity) ([]Point, error) {
 	pts := make([]Point, 0, len(ms))
 	for _, m := range ms {
@@ -227,8 +222,7 @@ func checkName(field, name string) error {
 	return nil
 }
 
-// checkDrawable refuses a figure without a value to draw, and names the statuses
-// of the measurements.
+// checkDrawable refuses a figure without a value to draw, and names the statuses found.
 func checkDrawable(field string, pts []Point, curves int) error {
 	if curves > 0 {
 		return nil
@@ -239,16 +233,12 @@ func checkDrawable(field string, pts []Point, curves int) error {
 	case slices.ContainsFunc(pts, Point.ok):
 		return nil
 	}
-	var statuses []data.Status
-	for _, p := range pts {
-		statuses = append(statuses, p.Status)
-	}
-	return bad(field, CountFailed(statuses), "at least one measurement that is ok, or a curve")
+	return bad(field, CountFailed(pts, func(p Point) data.Status { return p.Status }), "at least one measurement that is ok, or a curve")
 }
 
 // CountFailed counts the statuses other than ok: "2 out of memory, 1 failed".
-func CountFailed(statuses []data.Status) string {
-	_, of := grouped.By(statuses, func(s data.Status) data.Status { return s })
+func CountFailed[T any](all []T, status func(T) data.Status) string {
+	_, of := grouped.By(all, status)
 	var found []string
 	for _, s := range data.Statuses() {
 		if n := len(of[s]); n > 0 && s != data.OK {

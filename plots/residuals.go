@@ -29,17 +29,14 @@ func meritOf(v *predict.Validation) string {
 	return strings.Join(parts, "; ")
 }
 
-// tolerance is the error that the lines mark: what Optimus (EuroSys'18,
-// section 3.2) reports its speed models to stay within.
+// tolerance is the error that Optimus (EuroSys'18, section 3.2) reports to stay within.
 const tolerance = 10 // percent
 
-// More than crowd points are drawn small and translucent, so that they do not hide
-// one another.
+// More than crowd points are drawn small and translucent.
 const crowd = 300
 
-// NewResiduals draws the relative errors of a validation, one series for each
-// mode and family, with lines at ±10 %; its totals are the subtitle. It fails if
-// there is no residual or one that cannot be drawn.
+// NewResiduals draws the relative errors of a validation, a series for each mode and
+// family, with lines at ±10 % and the totals as subtitle.
 func NewResiduals(title string, v *predict.Validation) (*Chart, error) {
 	if len(v.Residuals) == 0 {
 		return nil, bad("residuals", "nothing", "at least one residual")
@@ -77,8 +74,7 @@ func NewResiduals(title string, v *predict.Validation) (*Chart, error) {
 	return c, nil
 }
 
-// addResiduals adds series i, the residuals of a mode and family, hollow where the
-// measurement lies outside its interval.
+// addResiduals adds series i, those of a mode and family, hollow outside their interval.
 func (c *Chart) addResiduals(i int, v *predict.Validation, mode data.Mode, family string) {
 	var in, out []Point
 	for _, r := range v.Residuals {

@@ -35,7 +35,7 @@ func samples() []sample {
 		{"batch", func() (Figure, error) { return batchSample().draw() }},
 		{"heatmap", func() (Figure, error) { return heatSample().draw() }},
 		{"search_surrogate", func() (Figure, error) { return surrogateSample().draw() }},
-		{"cluster_value", func() (Figure, error) { return NewClusterValue(clusterValueSample()) }},
+		{"cluster_value", func() (Figure, error) { return NewClusterValue("24 jobs, objective jct", clusterValueSample()) }},
 		{"gains", func() (Figure, error) { return gainsSample(3, 16).draw() }},
 		{"gains_many", func() (Figure, error) { return gainsSample(24, 128).draw() }},
 		{"residuals", func() (Figure, error) { return NewResiduals("resnet50-imagenet", residualSample()) }},
@@ -44,7 +44,7 @@ func samples() []sample {
 			fig, err := NewScalability(scalabilitySample())
 			return Dark(fig), err
 		}},
-		{"simulation_usage", func() (Figure, error) { return NewOccupancy(occupancySample(90)) }},
+		{"simulation_usage", func() (Figure, error) { return NewOccupancy("GPUs in use", occupancySample(90)) }},
 	}
 }
 
@@ -167,15 +167,15 @@ func searchSample() []data.Measurement {
 	return out
 }
 
-func allocationSample() Allocation {
-	c := &data.Cluster{}
+func allocationSample() (title, subtitle string, c *data.Cluster, p *data.Plan) {
+	c = &data.Cluster{}
 	for i := 1; i <= 3; i++ {
 		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("a%02d", i), GPUType: "a100", GPUs: 8})
 	}
 	for i := 1; i <= 4; i++ {
 		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("t%02d", i), GPUType: "t4", GPUs: 4, Drained: i == 4})
 	}
-	p := &data.Plan{Jobs: []data.PlannedJob{
+	p = &data.Plan{Jobs: []data.PlannedJob{
 		{Name: "resnet50", GPUType: "a100", Workers: 12, Placement: []data.NodeShare{{Node: "a01", Workers: 8}, {Node: "a02", Workers: 4}}},
 		{Name: "bert-large", GPUType: "a100", Workers: 10, Placement: []data.NodeShare{{Node: "a02", Workers: 4}, {Node: "a03", Workers: 6}}},
 		{Name: "deepspeech2", GPUType: "t4", Workers: 6, PS: 2, Placement: []data.NodeShare{{Node: "t01", Workers: 4, PS: 1}, {Node: "t02", Workers: 2, PS: 1}}},
@@ -183,11 +183,11 @@ func allocationSample() Allocation {
 		{Name: "ncf", GPUType: "t4", Workers: 1, Placement: []data.NodeShare{{Node: "t03", Workers: 1}}},
 		{Name: "cifar10", Action: data.Pause},
 	}}
-	return Allocation{Title: "plan", Subtitle: "marginal-gain, objective jct: 32 of 40 GPUs used", Cluster: c, Plan: p}
+	return "plan", "marginal-gain, objective jct: 32 of 40 GPUs used", c, p
 }
 
-func largeAllocationSample() Allocation {
-	c, p := &data.Cluster{}, &data.Plan{}
+func largeAllocationSample() (title, subtitle string, c *data.Cluster, p *data.Plan) {
+	c, p = &data.Cluster{}, &data.Plan{}
 	for i := range 64 {
 		c.Nodes = append(c.Nodes, data.Node{Name: fmt.Sprintf("n%02d", i+1), GPUs: 8})
 	}
@@ -199,7 +199,7 @@ func largeAllocationSample() Allocation {
 		}
 		p.Jobs = append(p.Jobs, j)
 	}
-	return Allocation{Title: "plan for 64 nodes", Subtitle: "marginal-gain, objective goodput", Cluster: c, Plan: p}
+	return "plan for 64 nodes", "marginal-gain, objective goodput", c, p
 }
 
 func simulationSample() []simulate.Replayed {
@@ -281,8 +281,7 @@ func surrogateSample() surrogate {
 	return s
 }
 
-func clusterValueSample() ClusterValue {
-	v := ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: "24 jobs, objective jct"}
+func clusterValueSample() (points []plan.CurvePoint) {
 	for i, gpu := range []string{"a100", "t4"} {
 		last, before := 0.0, 0
 		for _, n := range []int{1, 2, 4, 7, 8, 9, 12, 16} {
@@ -292,28 +291,27 @@ func clusterValueSample() ClusterValue {
 				p.PerNode = (p.Value - last) / float64(n-before)
 			}
 			last, before = p.Value, n
-			v.Points = append(v.Points, p)
+			points = append(points, p)
 		}
 	}
-	return v
+	return points
 }
 
 // occupancySample fills a cluster of 64 to different degrees, with as many
 // changes.
-func occupancySample(changes int) Occupancy {
+func occupancySample(changes int) (runs []simulate.Used) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	o := Occupancy{Title: "GPUs in use", Subtitle: "160 jobs on 64 GPUs"}
 	for i, policy := range []string{"fifo", "srtf", "knee"} {
-		r := simulate.Used{Policy: policy, GPUs: 64}
+		r := simulate.Used{Workload: "160 jobs on 64 GPUs", Policy: policy, GPUs: 64}
 		for k := range changes {
 			t := float64(k) / float64(changes)
 			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))
 			r.History = append(r.History, simulate.Usage{At: 3600 * 10 * t * (1.1 - 0.1*float64(i)), GPUs: int(busy), Waiting: int(math.Round(12 * t * (1 - t) * float64(4-i)))})
 		}
 		r.History = append(r.History, simulate.Usage{At: 3600 * 10 * (1.15 - 0.1*float64(i))})
-		o.Runs = append(o.Runs, r)
+		runs = append(runs, r)
 	}
-	return o
+	return runs
 }
 
 // gainsSample gives every next worker to the job that gains most, of jobs that

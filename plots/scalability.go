@@ -26,9 +26,8 @@ type Scalability struct {
 	Y        Scale // automatic: as X, so that ideal scaling stays a straight line
 }
 
-// NewScalability returns the figure, or an error that names the first field
-// that cannot be drawn. X counts workers and must be positive, as must the
-// quantity.
+// NewScalability returns the figure. It fails for the first field that cannot be drawn: X
+// counts workers and must be positive, as must the quantity.
 func NewScalability(s Scalability) (*Chart, error) {
 	if s.Quantity.label() == "" {
 		return nil, bad("quantity", fmt.Sprintf("%q", string(s.Quantity)), "throughput, goodput or speed")
@@ -44,18 +43,16 @@ func NewScalability(s Scalability) (*Chart, error) {
 		log = s.Y == LogScale
 	}
 	setY(c.Plot, y, log, failingSeries(s.Series))
-	if !s.Ideal {
-		c.addAll(s.Series)
-		return c, nil
-	}
 	for i, one := range s.Series {
-		if x0, y0, ok := reference(one); ok {
+		if x0, y0, ok := reference(one); ok && s.Ideal {
 			xs, ys := idealLine(x0, y0, math.Max(x.hi, c.Plot.X.Max), log == logX)
 			c.add(polyline(guide(seriesColor(i), dotPattern...), xs, ys))
 		}
 	}
 	c.addAll(s.Series)
-	c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
+	if s.Ideal {
+		c.explain(entry{label: "ideal linear scaling", line: guide(mutedColor, dotPattern...)})
+	}
 	return c, nil
 }
 
@@ -73,8 +70,7 @@ func idealLine(x0, y0, to float64, straight bool) (xs, ys []float64) {
 	return xs, ys
 }
 
-// reference returns the point that ideal scaling starts from: the fewest workers
-// measured (else predicted), and the mean of what was measured there.
+// reference returns the mean measured at the fewest workers, else the first prediction.
 func reference(s Series) (x, y float64, ok bool) {
 	x = math.Inf(1)
 	var n int
@@ -96,12 +92,10 @@ func reference(s Series) (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// ScalabilityOf predicts a curve for every condition, with its knee and the
-// measurements that lie on it. Curves are named by what they differ in; what they
-// share is the subtitle. Goodput has no measured points. If a condition has no
-// batch, the quantity is Speed, of which neither knee nor linear scaling is known.
-// It fails for Goodput of a model without gradient statistics, which does not know
-// it.
+// ScalabilityOf predicts a curve for every condition, with its knee and the measurements on
+// it. Curves are named by what they differ in; what they share is the subtitle. Without a
+// batch the quantity is Speed, which has neither knee nor linear scaling. It fails for
+// Goodput without gradient statistics.
 func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 	s := Scalability{Title: "Scalability of " + jobsOf(all), Quantity: q, Ideal: true}
 	for _, c := range all {
@@ -168,10 +162,9 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 	return a.Throughput
 }
 
-// NewSpeed draws the speed of a parameter-server job at one local batch: over
-// workers at each measured number of ps or, overPS, over ps at each measured
-// number of workers, the two figures Optimus fits its models to (EuroSys'18,
-// Fig. 9).
+// NewSpeed draws the speed of a parameter-server job at one local batch: over workers at
+// each measured number of ps or, overPS, the other way around (Optimus, EuroSys'18, Fig.
+// 9).
 func NewSpeed(c Condition, overPS bool) (*Chart, error) {
 	p, base := c.Predictor, c.Base
 	s := Scalability{Title: p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s, %s samples per worker", base.GPUType, base.Mode, Number(base.LocalBatch)),

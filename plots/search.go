@@ -18,9 +18,8 @@ import (
 	"knee/profile/space"
 )
 
-// NewSearch draws the trials of a search in order, and the highest so far, by
-// throughput, or by steps per second if the batch of a trial is not known. It
-// fails if no trial is ok, and as [MeasuredPoints] does.
+// NewSearch draws the trials of a search in order, and the highest so far, by throughput,
+// or by steps per second if a batch is not known. It fails if no trial is ok.
 func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	q := Throughput
 	if slices.ContainsFunc(trials, func(m data.Measurement) bool { return m.StepTime > 0 && !(m.Throughput() > 0) }) {
@@ -54,8 +53,7 @@ func NewSearch(title string, trials []data.Measurement) (*Chart, error) {
 	return c, nil
 }
 
-// bestSoFar returns the staircase of the best value so far, and which point is
-// the best of all.
+// bestSoFar returns the staircase of the best value so far, and the index of the best.
 func bestSoFar(pts []Point) (xs, ys []float64, best int) {
 	best = -1
 	for i, p := range pts {
@@ -98,10 +96,9 @@ func (c *Chart) addTrials(pts []Point) {
 	}
 }
 
-// NewSurrogate draws what the guided search of a study predicts along a knob
-// after some trials, see [bayesopt.Guided.Slice]. Goodput and cost depend on the
-// statistical efficiency, which is fitted to the training curves, and 1 if they have
-// no gradient statistics. It fails as the search does.
+// NewSurrogate draws what the guided search of a study predicts along a knob after some
+// trials, see [bayesopt.Guided.Slice], with the statistical efficiency of the training
+// curves; 1 without gradient statistics.
 func NewSurrogate(study *data.Study, trials []data.Measurement, curves []data.CurvePoint, knob string) (*Panels, error) {
 	return drawn(surrogateOf(study, trials, curves, knob))
 }
@@ -180,8 +177,7 @@ type surrogate struct {
 	Next            *float64 // the knob's value in the next suggestion; nil for none
 }
 
-// leastGain is the least height of the gain axis, in per cent: smaller gains are not
-// magnified.
+// leastGain is the least height of the gain axis, in per cent.
 const leastGain = 0.01
 
 // gainShare is the part of the height that the lower panel takes.

@@ -11,8 +11,7 @@ import (
 	"knee/data"
 )
 
-// Series is the measurements and the fitted curve of one GPU type, mode or
-// other variant.
+// Series is the measurements and the fitted curve of one variant, such as a GPU type.
 type Series struct {
 	Name   string  // for the legend, such as "a100, allreduce"
 	Points []Point // measurements, in any order
@@ -72,12 +71,10 @@ func extents(all []Series) (x, y extent) {
 	return x, y
 }
 
-// mostBands is how many series at most show their intervals: more ribbons would
-// hide one another.
+// mostBands is how many series at most show their intervals, which hide one another.
 const mostBands = 4
 
-// addAll adds every series with its knee, shades what is extrapolated and
-// explains the parts in the legend.
+// addAll adds every series with its knee, and explains the parts in the legend.
 func (c *Chart) addAll(all []Series) {
 	extrapolated := c.addExtrapolated(all)
 	c.addRibbons(all)
@@ -90,8 +87,7 @@ func (c *Chart) addAll(all []Series) {
 	c.addCommonEntries(all, extrapolated)
 }
 
-// mapped returns the series with every value y at x replaced by f(x, y), which must
-// be monotonic in y.
+// mapped returns the series without a knee, with f(x, y) for y, monotonic in y.
 func (s Series) mapped(f func(x, y float64) float64) Series {
 	interval := func(x, lo, hi float64) (float64, float64) {
 		if lo == 0 && hi == 0 {
@@ -115,9 +111,6 @@ func (s Series) mapped(f func(x, y float64) float64) Series {
 		b.Mean = f(b.X, b.Mean)
 		b.Lo, b.Hi = interval(b.X, b.Lo, b.Hi)
 		out.Curve = append(out.Curve, b)
-	}
-	if s.Knee != nil {
-		out.Knee = &Knee{s.Knee.X, f(s.Knee.X, s.Knee.Y), s.Knee.Note}
 	}
 	return out
 }
@@ -161,9 +154,8 @@ func (c *Chart) addSeries(all []Series, i int) {
 	c.addTooltips(s)
 }
 
-// failingSeries counts the series that have failed points. As the row of a
-// series is the number of failing ones after it, the rows stand in the order
-// of the legend, close to the axis.
+// failingSeries counts the series that have failed points. Of those after a series it is
+// its row, so that rows stand in the order of the legend.
 func failingSeries(all []Series) int {
 	var n int
 	for _, s := range all {
@@ -193,8 +185,7 @@ func (c *Chart) addCurve(curve []Band, sty draw.LineStyle) {
 	}
 }
 
-// addExtrapolated shades where every curve is extrapolated, and reports whether one
-// is anywhere.
+// addExtrapolated shades where every curve is extrapolated; false if none is anywhere.
 func (c *Chart) addExtrapolated(all []Series) bool {
 	inside, any := newExtent(), false
 	for _, s := range all {
@@ -223,8 +214,7 @@ func (c *Chart) addExtrapolated(all []Series) bool {
 	return any
 }
 
-// addCommonEntries explains the error bars, ribbons, dashes and crosses that are
-// drawn.
+// addCommonEntries explains error bars, ribbons, dashes and crosses, if drawn.
 func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 	bars, ribbons := false, false
 	failed := map[data.Status]bool{}

@@ -16,10 +16,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// NewSimulation draws the share of jobs that are done within a time, one line for
-// each replay of a workload, with its mean in the legend. Time is logarithmic, as
-// jobs take minutes to days. Errors name the first outcome that cannot be drawn;
-// completion times must be positive.
+// NewSimulation draws the share of jobs that are done within a time, a line for each replay
+// of a workload. Time is logarithmic, as jobs take minutes to days, so completion times
+// must be positive.
 func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
 	if len(runs) == 0 {
 		return nil, bad("runs", "nothing", "at least one policy")
@@ -81,22 +80,16 @@ func stairs(xs, ys []float64) (px, py []float64) {
 	return px, py
 }
 
-// Occupancy describes the GPUs in use and the jobs that wait under each policy.
-type Occupancy struct {
-	Title, Subtitle string
-	Runs            []simulate.Used // of one workload
-}
-
 // mostPolicies is how many policies one figure compares.
 const mostPolicies = 12
 
-// NewOccupancy returns the figure: one row for each policy with the GPUs in use,
+// NewOccupancy draws a row for each policy with the GPUs in use under one workload,
 // above the jobs that wait. Errors name the first field that cannot be drawn.
-func NewOccupancy(o Occupancy) (*Panels, error) {
-	if len(o.Runs) == 0 || len(o.Runs) > mostPolicies {
-		return nil, bad("runs", fmt.Sprint(len(o.Runs)), fmt.Sprintf("1 to %d policies", mostPolicies))
+func NewOccupancy(title string, runs []simulate.Used) (*Panels, error) {
+	if len(runs) == 0 || len(runs) > mostPolicies {
+		return nil, bad("runs", fmt.Sprint(len(runs)), fmt.Sprintf("1 to %d policies", mostPolicies))
 	}
-	for i, r := range o.Runs {
+	for i, r := range runs {
 		at := fmt.Sprintf("runs[%d]", i)
 		err := cmp.Or(checkName(at+".policy", r.Policy), check(at, r, finite))
 		if len(r.History) < 2 || r.GPUs < 1 {
@@ -106,12 +99,12 @@ func NewOccupancy(o Occupancy) (*Panels, error) {
 			return nil, err
 		}
 	}
-	begin, end := o.shown()
+	begin, end, cut := shown(runs)
 	queue := newChart("", "", "time since the first submission (h)", "jobs waiting")
 	queue.Height = DefaultHeight * 0.62
-	f := &Panels{Title: o.Title, Subtitle: o.Subtitle, Rows: true}
+	f := &Panels{Title: title, Subtitle: joinNamed([]string{runs[0].Workload, cut}), Rows: true}
 	most, x := 1.0, extent{0, (end - begin) / 3600}
-	for i, r := range o.Runs {
+	for i, r := range runs {
 		var times, used, waiting []float64
 		for _, u := range r.History {
 			times = append(times, (u.At-begin)/3600)
@@ -147,16 +140,15 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 	return c
 }
 
-// shown returns the begin and the end of the axis in seconds. The last hundredth of
-// the changes, such as a single very long job, is cut off if it would take most of
-// the axis, and the subtitle says so.
-func (o *Occupancy) shown() (begin, end float64) {
+// shown returns begin and end of the axis in seconds. The last hundredth of the changes is
+// cut off, and cut says so, if it would take most of the axis.
+func shown(runs []simulate.Used) (begin, end float64, cut string) {
 	begin, end = math.Inf(1), math.Inf(-1)
-	for _, r := range o.Runs {
+	for _, r := range runs {
 		begin, end = math.Min(begin, r.History[0].At), math.Max(end, r.History[len(r.History)-1].At)
 	}
 	busy := 0.0
-	for _, r := range o.Runs {
+	for _, r := range runs {
 		times := make([]float64, len(r.History))
 		for i, u := range r.History {
 			times[i] = u.At - begin
@@ -165,11 +157,10 @@ func (o *Occupancy) shown() (begin, end float64) {
 	}
 	const most = 2.5
 	if !(busy > 0) || end-begin <= most*busy {
-		return begin, end
+		return begin, end, ""
 	}
 	busy *= 1.25
-	o.Subtitle = joinNamed([]string{o.Subtitle, fmt.Sprintf("the rest, from %s h to %s h, is not shown", Number(busy/3600), Number((end-begin)/3600))})
-	return begin, begin + busy
+	return begin, begin + busy, fmt.Sprintf("the rest, from %s h to %s h, is not shown", Number(busy/3600), Number((end-begin)/3600))
 }
 
 // meanUsed is the share of the GPUs in use from the beginning to the end.

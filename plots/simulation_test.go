@@ -8,10 +8,9 @@ import (
 
 // One job that takes for ever does not squeeze all others into a line.
 func TestLongTailsAreCut(t *testing.T) {
-	o := occupancySample(400)
-	last := &o.Runs[0].History[len(o.Runs[0].History)-1]
-	last.At = 1e7
-	fig, err := NewOccupancy(o)
+	runs := occupancySample(400)
+	runs[0].History[len(runs[0].History)-1].At = 1e7
+	fig, err := NewOccupancy("", runs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The default size of a figure: one and a half columns of a journal page,
-// or half a slide.
+// The default size of a figure: one and a half columns of a page, or half a slide.
 const (
 	DefaultWidth  = 16 * vg.Centimeter
 	DefaultHeight = 10 * vg.Centimeter
@@ -43,17 +42,15 @@ var (
 	gridColor  = rgb(0xe4e7ea)
 	shadeColor = rgb(0xf3f4f6)
 	idleColor  = rgb(0xeef0f2)
-	// darkTextColor and lightTextColor are for text on fills that are alike on
-	// light and dark pages.
+	// For text on fills that are alike on light and dark pages.
 	darkTextColor  = rgb(0x1a1d21)
 	lightTextColor = rgb(0xfcfcfc)
 
 	whiteColor = rgb(0xffffff)
 )
 
-// palette is the colour-blind safe palette of Okabe and Ito ("Color Universal
-// Design", 2008) without black, which the frame uses; yellow comes last, as
-// it is faint on white.
+// palette is that of Okabe and Ito ("Color Universal Design", 2008) without black, which
+// the frame uses; yellow, faint on white, comes last.
 var palette = []color.NRGBA{
 	rgb(0x0072b2), // blue
 	rgb(0xd55e00), // vermillion
@@ -69,8 +66,7 @@ func rgb(hex uint32) color.NRGBA {
 	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 0xff}
 }
 
-// seriesColor returns the colour of series i. Beyond the palette the colours
-// repeat, each round mixed further with white.
+// seriesColor returns the colour of series i, with each round of the palette lighter.
 func seriesColor(i int) color.NRGBA {
 	c := palette[i%len(palette)]
 	for range min(i/len(palette), 2) {
@@ -141,8 +137,7 @@ func (haloGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	}
 }
 
-// style returns a text style of the theme: Liberation Sans, which has the
-// widths of Arial and Helvetica.
+// style returns a text style in Liberation Sans, as wide as Arial and Helvetica.
 func style(size vg.Length, c color.Color) text.Style {
 	return text.Style{
 		Color:   c,
@@ -218,8 +213,7 @@ func (d darkened) Draw(c draw.Canvas) {
 
 type darkening struct{ vg.Canvas }
 
-// SetColor implements [vg.Canvas]. The opacity stays; so do colours that are no
-// shade.
+// SetColor implements [vg.Canvas]. Opacity stays, and so do colours that are no shade.
 func (d darkening) SetColor(c color.Color) {
 	shown := color.NRGBAModel.Convert(c).(color.NRGBA)
 	if s, ok := shadeOf(shown); ok {
@@ -228,8 +222,7 @@ func (d darkening) SetColor(c color.Color) {
 	d.Canvas.SetColor(shown)
 }
 
-// shade is one colour of the frame or palette: its name as a CSS property, and its
-// values on light and dark pages.
+// shade is a colour by its name as a CSS property, on light and dark pages.
 type shade struct {
 	name        string
 	light, dark color.NRGBA
@@ -259,10 +252,9 @@ func shadeOf(c color.NRGBA) (shade, bool) {
 	return shade{}, false
 }
 
-// InlineSVG returns the figure as an SVG element for a page. Its colours are
-// CSS custom properties named --knee-ink, --knee-ground, --knee-series-1 …, which
-// [StyleSheet] defines for light and dark pages; the light ones are the fallback. It
-// has no width of its own.
+// InlineSVG returns the figure as an SVG element for a page, without a width of its own.
+// Its colours are CSS custom properties (--knee-ink, --knee-series-1 …) that [StyleSheet]
+// defines; the light ones are the fallback.
 func InlineSVG(fig Figure) ([]byte, error) {
 	svg, err := render("svg", fig)
 	if err != nil {
@@ -287,8 +279,7 @@ var (
 	svgColour = regexp.MustCompile(`:#[0-9A-F]{6}\b`)
 )
 
-// StyleSheet returns the CSS custom properties of a light or dark page, one
-// declaration a line.
+// StyleSheet returns the CSS custom properties of a light or dark page, one a line.
 func StyleSheet(dark bool) string {
 	var b strings.Builder
 	for _, s := range shades() {

@@ -84,8 +84,7 @@ func amount(x float64, label string) string {
 	return Number(x) + " " + what
 }
 
-// splitUnit takes an axis label such as "throughput (samples/s)" apart. The
-// unit starts with a blank, or is empty.
+// splitUnit takes a label such as "speed (steps/s)" apart; the unit starts with a blank.
 func splitUnit(label string) (what, unit string) {
 	if i := strings.LastIndex(label, " ("); i >= 0 && strings.HasSuffix(label, ")") {
 		return label[:i], " " + label[i+2:len(label)-1]

@@ -15,8 +15,7 @@ import (
 type Limits struct {
 	Deadline time.Duration // until the goal is reached
 	Budget   float64       // US$ until the goal is reached
-	// Confident compares the pessimistic ends of the 90 % intervals, instead of
-	// the means, with the limits.
+	// Confident holds the bad ends of the 90 % intervals, not the means, to the limits.
 	Confident bool
 	// Inside leaves out what is outside the measured range, unless everything is.
 	Inside bool
@@ -77,9 +76,8 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	if len(answers) == 0 {
 		return Answer{}, cmp.Or(first, data.Invalid("", "no candidates", "at least one configuration to choose from"))
 	}
-	inside := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Extrapolated })
-	if l.Inside && len(inside) > 0 {
-		answers = inside
+	if l.Inside {
+		answers = Inside(answers)
 	}
 	excess := func(a Answer) float64 { e, _ := l.excess(a); return e }
 	kept := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !(excess(a) <= 0) })
@@ -89,6 +87,14 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	nearest := slices.MinFunc(answers, func(a, b Answer) int { return cmp.Compare(excess(a), excess(b)) })
 	_, binding := l.excess(nearest)
 	return Answer{}, &NoneFitsError{Nearest: nearest, Binding: binding, Tried: len(answers), Skipped: first}
+}
+
+// Inside returns the answers within the measured range; all if there are none.
+func Inside(answers []Answer) []Answer {
+	if in := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return a.Extrapolated }); len(in) > 0 {
+		return in
+	}
+	return answers
 }
 
 // check refuses limits that are negative or need a goal or price not given.
@@ -105,8 +111,7 @@ func (l Limits) check(p *Predictor) error {
 	return nil
 }
 
-// excess returns ln(value/limit) of the worst limit, at most 0 if all are kept,
-// and that limit in words.
+// excess returns ln(value/limit) of the worst limit, ≤ 0 if all are kept, and it in words.
 func (l Limits) excess(a Answer) (worst float64, why string) {
 	worst = math.Inf(-1)
 	hold := func(got data.Estimate, limit float64, words string, show func(float64) string) {

@@ -12,8 +12,7 @@ import (
 	"knee/fit/speed"
 )
 
-// batchSteps is the number of global batches tried, geometrically spaced,
-// as in Pollux's scheduler.
+// batchSteps is the number of global batches tried, as in Pollux's scheduler.
 const batchSteps = 50
 
 // batchLimits bounds the choice of a batch. Samples.
@@ -24,16 +23,14 @@ type batchLimits struct {
 	// pair makes one worker above the initial batch accumulate at least once:
 	// gradient statistics of one worker need two gradients.
 	pair bool
-	// clip lowers a local batch above localMax to localMax instead of skipping
-	// the choice.
+	// clip lowers local batches above localMax instead of skipping them.
 	clip bool
 }
 
-// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1,
-// and its published scheduler): 50 geometric steps of the global batch M from
-// max(initial, localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps;
-// local batch ⌈M/k/(s+1)⌉, in whole samples. It is empty if no batch is
-// allowed.
+// choices lists batches for k workers by Pollux's rule (OSDI'21, section 4.1, and its
+// published scheduler): 50 geometric steps of the global batch M from max(initial,
+// localMin·k) to max; s = ⌈M/k/localMax⌉−1 accumulation steps; local batch ⌈M/k/(s+1)⌉, in
+// whole samples.
 func (l batchLimits) choices(k float64) []speed.Batch {
 	const eps = 1e-8 // a batch that is whole up to rounding is whole
 	lo, hi := math.Max(l.initial, l.localMin*k), l.max
@@ -62,9 +59,8 @@ func (l batchLimits) choices(k float64) []speed.Batch {
 	return slices.Compact(out)
 }
 
-// round lists customary batches for k workers: local batches that were
-// measured, and 1, 3, 5 or 7 times a power of two. Each comes without
-// accumulation and, if allowed, with 1, 3, 7 … accumulation steps when twice
+// round lists customary batches for k workers: local ones that were measured, and 1, 3, 5
+// or 7 times a power of two; if allowed also with 1, 3, 7 … accumulation steps when twice
 // the local batch would exceed localMax.
 func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 	sizes := slices.Clone(measured)
@@ -87,27 +83,24 @@ func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 	return out
 }
 
-// BestBatch chooses the local batch and accumulation steps that maximise
-// goodput for the workers, servers, GPU type and mode of c; the batch of c is
-// ignored. Candidates are measured and round batches; within one standard error
-// of the best, measured batches and powers of two are preferred. If the limits
-// allow none of them, candidates follow Pollux's rule in 50 geometric steps.
-// Accumulation is a candidate only if allowed ([Predictor.Accumulate]),
-// measured, or needed for the initial batch.
+// BestBatch chooses the local batch and accumulation steps that maximise goodput for the
+// workers, servers, GPU type and mode of c. Candidates are measured and round batches;
+// within one standard error of the best, measured ones and powers of two are preferred. If
+// the limits allow none, candidates follow Pollux's rule in 50 geometric steps.
+// Accumulation is a candidate only if allowed ([Predictor.Accumulate]), measured, or needed
+// for the initial batch.
 //
-// Local batches stay within the measured range, as larger ones may not fit in
-// memory, and are halved until they fit with [LeastFits]. The global batch ranges
-// from the initial one to Batch.Max; without Batch.Max, to the largest local batch
-// on every worker without accumulation. An unknown initial batch is taken as the
-// smallest local batch on every worker. If no batch is known, or in ps-async, where an update sees one
-// worker's batch, no batch is chosen: [Predictor.At] fills it in.
+// Local batches stay within the measured range, and are halved until they fit with
+// [LeastFits]. The global batch ranges from the initial one, by default the smallest local
+// batch on every worker, to Batch.Max, by default the largest without accumulation. If no
+// batch is known, or in ps-async, where an update sees one worker's batch, [Predictor.At]
+// fills it in.
 //
-// If layouts were measured, c gets the layout with the largest goodput by
-// expected step time, at the initial batch or, if the batch may be adapted, a
-// power of two times it; see [Predictor.Layouts].
+// If layouts were measured, c gets the layout with the largest goodput by expected step
+// time, at the initial batch or, if the batch may be adapted, a power of two times it.
 //
-// It fails with a *data.InputError if the smallest local batch on all workers
-// exceeds Batch.Max, or if the workers are too few for the initial batch.
+// It fails with a *data.InputError if the smallest local batch on all workers exceeds
+// Batch.Max, or if the workers are too few for the initial batch.
 func (p *Predictor) BestBatch(c data.Config) (Answer, error) {
 	c, err := p.chooseBatch(c)
 	if err != nil {
@@ -122,7 +115,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	if c.Plain() && p.Model.Layouts(c.GPUType) != nil {
+	if c.Plain() && c.Mode == data.AllReduce && p.Model.Layouts(c.GPUType) != nil {
 		return p.chooseLayout(c)
 	}
 	if p.GlobalBatch > 0 {
@@ -168,11 +161,9 @@ func plain(local float64, measured []float64) bool {
 	return fraction == 0.5 || slices.Contains(measured, local)
 }
 
-// plainer returns the plain choice with the largest goodput if that is within
-// one standard error of the goodput of best, else best: the one-standard-error
-// rule of Breiman et al., Classification and Regression Trees, 1984, section
-// 3.4.3. The standard error is the lower half of the 90 % interval of ln
-// goodput divided by the normal quantile.
+// plainer returns the plain choice with the largest goodput, if within one standard error
+// (the lower half of the 90 % interval of ln goodput over the normal quantile) of best,
+// else best (Breiman et al., Classification and Regression Trees, 1984, section 3.4.3).
 func (p *Predictor) plainer(c data.Config, batches []speed.Batch, goodput []float64, best int, measured []float64) (int, error) {
 	const normal95 = 1.6449 // quantile of the standard normal
 	c.LocalBatch, c.AccumSteps = batches[best].Local, batches[best].Accum
@@ -202,8 +193,7 @@ func (p *Predictor) divided(c data.Config) (data.Config, error) {
 	return p.Accumulated(c), nil
 }
 
-// fixedBatch returns c with the measured global batch, if that was the same in
-// all measurements.
+// fixedBatch returns c with the global batch that all measurements have, if one.
 func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
 	lo, hi, fixed := p.Model.GlobalBatch(c.GPUType, c.Mode)
 	if !fixed || hi > lo*1.001 {

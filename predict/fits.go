@@ -10,14 +10,12 @@ import (
 	"knee/fit/memory"
 )
 
-// LeastFits is the least probability to fit in memory of a configuration that is
-// chosen or recommended.
+// LeastFits is the least probability to fit of a configuration chosen or recommended.
 const LeastFits = .9
 
-// memoryOf predicts the memory of a resolved configuration, nil if the model does
-// not know it. What ran, and what needs no more than something that ran, fits; what
-// needs at least as much as something that ran out of memory does not. One worker and
-// many hold the same but for buffers of communication.
+// memoryOf predicts the memory of a resolved configuration, nil if unknown. What needs no
+// more than something that ran fits; what needs no less than something that ran out of
+// memory does not. One worker and many differ in buffers of communication alone.
 func (p *Predictor) memoryOf(c data.Config) *memory.Prediction {
 	m := p.Model.Memory()
 	if m == nil || c.LocalBatch <= 0 {
@@ -87,12 +85,10 @@ func saving(c, other data.Config) data.Config {
 	return c
 }
 
-// inFlight is the number of micro-batches whose activations the first stage of a pipeline
-// keeps.
+// inFlight is the micro-batches whose activations the first stage keeps.
 func inFlight(c data.Config) int { return min(c.AccumSteps+1, c.PP) }
 
-// Fits returns the probability that the configuration fits in memory; nil if the
-// model does not know.
+// Fits returns the probability that the configuration fits; nil if unknown.
 func (a Answer) Fits() *float64 {
 	if a.Memory == nil || math.IsInf(a.Memory.Capacity, 1) && !a.Memory.RanOut {
 		return nil
@@ -100,8 +96,7 @@ func (a Answer) Fits() *float64 {
 	return &a.Memory.Fits
 }
 
-// Unfit says why the configuration may run out of memory: it fits with a probability
-// below [LeastFits]. It is empty for others.
+// Unfit says why it fits with a probability below [LeastFits]; empty for others.
 func (a Answer) Unfit() string {
 	fits := a.Fits()
 	if fits == nil || *fits >= LeastFits {
@@ -120,9 +115,8 @@ func (a Answer) Unfit() string {
 		m.Peak.Mean/(1<<30), m.Peak.Lo/(1<<30), m.Peak.Hi/(1<<30), a.Config.GPUType, m.Capacity/(1<<30), m.Fits, also)
 }
 
-// Accumulated returns c with its batch in the fewest micro-steps that fit in memory:
-// of equal whole samples, or powers of two if the local batch is not whole. It is c
-// itself if it fits, or if no such division does.
+// Accumulated returns c with its batch in the fewest micro-steps that fit: of equal whole
+// samples, or powers of two if it is not whole; c if no division does.
 func (p *Predictor) Accumulated(c data.Config) data.Config {
 	resolved, err := p.resolve(c)
 	if err != nil {

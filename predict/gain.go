@@ -33,8 +33,7 @@ func (g Gain) String() string {
 		inNodes(g.Config), g.target(), within(g.Before), within(g.After))
 }
 
-// within formats a relative half-width: as a factor above 1, else in percent, at
-// least 1.
+// within formats a relative half-width: as a factor above 1, else in percent.
 func within(half float64) string {
 	switch {
 	case half > 9:
@@ -58,9 +57,8 @@ func (g Gain) target() string {
 	return s
 }
 
-// inNodes formats a configuration with its workers per node: "2 nodes × 1 a100,
-// batch 64". A local batch that is not whole is a share of a fixed global
-// batch; the global batch, which a user sets, is written instead.
+// inNodes formats a configuration with its workers per node: "2 nodes × 1 a100, batch 64",
+// and a local batch that is not whole as the global batch, which a user sets.
 func inNodes(c data.Config) string {
 	global := ""
 	if c.LocalBatch != math.Trunc(c.LocalBatch) {
@@ -79,19 +77,16 @@ func inNodes(c data.Config) string {
 // leastNarrowing is the least narrowing worth reporting: ±20 % becomes ±19.6 %.
 const leastNarrowing = .02
 
-// Gains returns, for every GPU type and mode of the model, the measurement that
-// narrows predictions most per worker it occupies, and the one that narrows
-// them most in total; all in descending order of narrowing per worker.
+// Gains returns, for every GPU type and mode of the model, the measurement that narrows
+// predictions most per worker, and that which does most in total, by narrowing per worker.
 // Narrowings below a fiftieth are left out.
 //
-// The measurements considered are the likely next ones of a user: twice the
-// workers, a second node, a single worker, the counts between, half and twice
-// the batch, more and fewer ps. The targets are worker counts from 1 to twice
-// the most measured, in doublings, at the batch measured most. A measurement of
-// y leaves var t − cov(t, y)²/var y of the variance of a target t, both ln step
-// times, normal in the posterior: Bayesian experimental design for prediction
-// (Chaloner and Verdinelli, "Bayesian Experimental Design: A Review", 1995,
-// section 2.2).
+// Considered are the likely next ones of a user: twice the workers, a second node, a single
+// worker, the counts between, half and twice the batch, more and fewer ps. The targets are
+// worker counts from 1 to twice the most measured, in doublings, at the batch measured
+// most. A measurement of y leaves var t − cov(t, y)²/var y of the variance of a target t,
+// both ln step times, normal in the posterior (Chaloner and Verdinelli, "Bayesian
+// Experimental Design: A Review", 1995, section 2.2).
 func Gains(m *fit.Model) ([]Gain, error) {
 	var gains []Gain
 	for _, gpu := range m.GPUTypes() {
@@ -110,11 +105,9 @@ func Gains(m *fit.Model) ([]Gain, error) {
 	return gains, nil
 }
 
-// GainFor returns what to measure to know the speed of one configuration: that
-// itself, or what [Gains] considers, whichever narrows its prediction most per
-// worker. It returns nil if no measurement narrows it by a fiftieth, or by so little
-// that the interval reads the same, and fails for a configuration that the model
-// cannot predict.
+// GainFor returns what to measure to know the speed of one configuration: that itself, or
+// what [Gains] considers, whichever narrows its prediction most per worker; nil if none by
+// a fiftieth, or so that the interval reads the same. It fails for one it cannot predict.
 func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	c, err := m.Resolve(c)
 	if err != nil {
@@ -128,8 +121,7 @@ func GainFor(m *fit.Model, c data.Config) (*Gain, error) {
 	return &gains[0], nil
 }
 
-// nextOf returns what was measured of a GPU type and mode, and the likely next
-// measurements.
+// nextOf returns what was measured of a GPU type and mode, and the next measurements.
 func nextOf(m *fit.Model, gpu string, mode data.Mode) (surroundings, []data.Config) {
 	own := m.Measurements(gpu, mode)
 	around := surroundingsOf(own)
@@ -179,8 +171,7 @@ func gainsFrom(m *fit.Model, candidates, targets []data.Config) ([]Gain, error) 
 			width := math.Log(p.StepTime.Hi / p.StepTime.Lo)
 			g.Narrowing += width * (1 - keeps)
 			total += width
-			// The target named loses the most width, not the largest share of
-			// its width.
+			// The target named loses the most width, not the largest share.
 			if d := width * (1 - keeps); d > most {
 				most = d
 				g.Target, g.Before, g.After = targets[t], halfWidth(p.StepTime), halfWidth(narrowed(p.StepTime, keeps))

@@ -7,53 +7,50 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // surroundings is what was measured of one GPU type and mode.
 type surroundings struct {
-	base             data.Config // job, GPU type, mode and the batch and ps measured most
-	workers, servers []int       // distinct, ascending
-	widest           int         // workers on one node
-	placed           bool        // nodes were recorded
-	fixed            bool        // the global batch was held constant
-	global           float64     // samples per step, if fixed
+	base    data.Config // job, GPU type, mode and the batch and ps measured most
+	workers []int       // distinct, ascending
+	servers int         // most
+	widest  int         // workers on one node
+	placed  bool        // nodes were recorded
+	fixed   bool        // the global batch was held constant
+	global  float64     // samples per step, if fixed
 }
 
 func surroundingsOf(rows []data.Measurement) surroundings {
 	s := surroundings{base: data.Config{Job: rows[0].Job, GPUType: rows[0].GPUType, Mode: rows[0].Mode}}
-	batches, servers := map[float64]int{}, map[int]int{}
-	globals := map[float64]bool{}
 	for _, r := range rows {
-		s.workers, s.servers = append(s.workers, r.Workers), append(s.servers, r.PS)
-		s.widest = max(s.widest, r.WidestNode())
+		s.widest, s.global = max(s.widest, r.WidestNode()), max(s.global, r.SamplesPerStep())
 		s.placed = s.placed || len(r.Placement) > 0 || r.Nodes > 0
-		batches[r.LocalBatch]++
-		globals[math.Round(r.SamplesPerStep()*1e6)/1e6] = true // rounded: a global batch divided by the workers and multiplied again
-		s.global = max(s.global, r.SamplesPerStep())
-		servers[r.PS]++
 	}
+	s.workers, _ = grouped.By(rows, func(m data.Measurement) int { return m.Workers })
+	servers, ofServers := grouped.By(rows, func(m data.Measurement) int { return m.PS })
+	batches, ofBatch := grouped.By(rows, func(m data.Measurement) float64 { return m.LocalBatch })
+	// rounded: a global batch divided by the workers and multiplied again
+	globals, _ := grouped.By(rows, func(m data.Measurement) float64 { return math.Round(m.SamplesPerStep()*1e6) / 1e6 })
 	slices.Sort(s.workers)
-	slices.Sort(s.servers)
-	s.workers, s.servers = slices.Compact(s.workers), slices.Compact(s.servers)
-	s.base.LocalBatch, s.base.PS = mostCommon(batches), mostCommon(servers)
+	s.servers = slices.Max(servers)
+	s.base.LocalBatch, s.base.PS = mostCommon(ofBatch), mostCommon(ofServers)
 	s.fixed = s.global > 0 && len(globals) < len(batches)
 	return s
 }
 
-// mostCommon returns the key with the largest count, the smallest of equals.
-func mostCommon[K int | float64](count map[K]int) K {
-	var best K
+// mostCommon returns the key of the largest group, the smallest of equals.
+func mostCommon[K int | float64, V any](groups map[K][]V) (best K) {
 	most := 0
-	for k, n := range count {
-		if n > most || n == most && k < best {
+	for k, of := range groups {
+		if n := len(of); n > most || n == most && k < best {
 			best, most = k, n
 		}
 	}
 	return best
 }
 
-// at returns the configuration with workers on nodes, filled evenly; nodes = 0
-// takes as few as the widest node measured allows.
+// at returns workers on evenly filled nodes; 0: as few as the widest measured allows.
 func (s surroundings) at(workers, nodes int) data.Config {
 	c := s.base
 	c.Workers = workers
@@ -103,7 +100,7 @@ func (s surroundings) next(rows []data.Measurement) []data.Config {
 		}
 	}
 	if s.base.Mode.UsesPS() {
-		for _, ps := range []int{1, 2 * s.servers[len(s.servers)-1]} {
+		for _, ps := range []int{1, 2 * s.servers} {
 			c := s.at(top, 0)
 			c.PS = ps
 			all = append(all, c)

@@ -13,10 +13,10 @@ import (
 	"knee/fit/memory"
 	"knee/fit/speed"
 	"knee/fit/speed/form"
+	"knee/internal/grouped"
 )
 
-// LayoutQuestion asks for the fastest layouts of a model on a number of
-// workers.
+// LayoutQuestion asks for the fastest layouts of a model on some workers.
 type LayoutQuestion struct {
 	GPUType     string
 	Workers     int
@@ -29,8 +29,7 @@ type LayoutQuestion struct {
 type LayoutAnswer struct {
 	Answer
 	Parts form.LayoutParts // parts of a step, s, by the form alone
-	// Loses names the part with the largest increase over the fastest layout;
-	// empty for the fastest.
+	// Loses names the part that exceeds the fastest layout's most; empty for the fastest.
 	Loses string
 }
 
@@ -67,10 +66,9 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 	return a.Parts.Bubble / step, (a.Parts.Tensor + a.Parts.Exposed) / step
 }
 
-// Layouts predicts every layout of the workers at the global batch that fits in
-// memory, in descending order of P(fits) / expected step time. It fails with a
-// *data.InputError if the model has no measured layouts or no candidate divides
-// the batch, and with a *[NoLayoutError] if no layout fits.
+// Layouts predicts every layout of the workers at the global batch that fits, in descending
+// order of P(fits) / expected step time. It fails with a *data.InputError if no layout was
+// measured or none divides the batch, and with a *[NoLayoutError] if none fits.
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	measured := p.Model.Layouts(q.GPUType)
 	if len(measured) == 0 {
@@ -143,8 +141,7 @@ func LayoutSizes(measured []data.Measurement) []int {
 	return slices.Sorted(maps.Keys(sizes))
 }
 
-// LayoutBatch returns the global batch of a question, in samples, with its
-// default filled in.
+// LayoutBatch returns the global batch of a question, in samples.
 func (p *Predictor) LayoutBatch(q LayoutQuestion) float64 {
 	return q.complete(p.Model.Layouts(q.GPUType)).GlobalBatch
 }
@@ -162,26 +159,20 @@ func (e *NoLayoutError) Error() string {
 }
 
 func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
-	count := map[float64]int{}
-	best, widest := 0., 0
+	_, of := grouped.By(measured, data.Measurement.GlobalBatch)
+	widest := 0
 	for _, m := range measured {
-		b := m.GlobalBatch()
-		if count[b]++; count[b] > count[best] {
-			best = b
-		}
 		widest = max(widest, m.WidestNode())
 	}
-	q.GlobalBatch, q.PerNode = cmp.Or(q.GlobalBatch, best), cmp.Or(q.PerNode, widest)
+	q.GlobalBatch, q.PerNode = cmp.Or(q.GlobalBatch, mostCommon(of)), cmp.Or(q.PerNode, widest)
 	return q
 }
 
-// candidates lists the layouts to choose from: degrees that are powers of two
-// or were measured; tensor parallelism by divisors of the attention heads, within a
-// node unless measured wider; stages also by divisors of the layers; context
-// parallelism up to twice the largest measured, at least widest; expert parallelism
-// by divisors of the number of experts; micro-batches that were measured or are
-// powers of two up to twice the largest measured; and combinations of sharding,
-// recompute and offload: those given besides those measured.
+// candidates lists the layouts to choose from: degrees that are powers of two or were
+// measured; tp by divisors of the heads, within a node unless measured wider; pp also by
+// divisors of the layers; cp up to twice the largest measured, at least widest; ep by
+// divisors of the experts; micro-batches that were measured or are powers of two up to
+// twice the largest; sharding, recompute and offload as given or measured.
 func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture, widest int) []data.Config {
 	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
 	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })
@@ -249,8 +240,7 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 	return all
 }
 
-// effective returns c without sharding that does nothing: of a single replica,
-// or within a node that holds all of them.
+// effective returns c without sharding that does nothing, as of a single replica.
 func (q LayoutQuestion) effective(c data.Config) data.Config {
 	if d := c.Replicas(); d == 1 {
 		c.Sharding = ""
@@ -280,11 +270,9 @@ func doublings(n int) map[int]bool {
 	return all
 }
 
-// UnmeasuredLayouts predicts the layouts of a model on a GPU type without
-// measurements, in descending order of P(fits) / expected step time. Times are
-// in an arbitrary unit. Context is divided only where without it no layout fits with
-// a probability of a half. It fails with a *data.InputError if no candidate divides
-// the batch.
+// UnmeasuredLayouts predicts layouts without measurements, in descending order of P(fits) /
+// expected step time, in an arbitrary unit. Context is divided only if else no layout fits
+// with a probability of a half. It fails with a *data.InputError if none divides the batch.
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) ([]LayoutAnswer, error) {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}

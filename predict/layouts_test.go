@@ -97,6 +97,26 @@ func TestBestBatchChoosesALayout(t *testing.T) {
 	}
 }
 
+// Parameter servers, measured on the same GPUs as layouts, have none.
+func TestParameterServersBesideLayouts(t *testing.T) {
+	var ms []data.Measurement
+	for _, tp := range []int{1, 2, 4} {
+		ms = append(ms, gpt(8, tp, 1, 1))
+	}
+	for _, k := range []int{1, 2, 4} {
+		ms = append(ms, data.Measurement{Config: data.Config{Job: "gpt", GPUType: "a100", Mode: data.PSSync, Workers: k, PS: 1, LocalBatch: 64 / float64(k)},
+			Status: data.OK, StepTime: .1 + 1/float64(k)})
+	}
+	m, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := (&predict.Predictor{Model: m}).BestBatch(data.Config{GPUType: "a100", Mode: data.PSSync, Workers: 2, PS: 1})
+	if err != nil || a.Config.Mode != data.PSSync || a.Config.PS != 1 || !a.Config.Plain() {
+		t.Errorf("%s, error %v", a.Config, err)
+	}
+}
+
 // Layouts are chosen among what was measured too: degrees of context parallelism, and
 // up to twice as many; micro-batches that are no powers of two; not tensor parallelism
 // that does not divide the heads, unless it was measured.

@@ -28,8 +28,7 @@ type Answer struct {
 	Memory       *memory.Prediction // nil without a memory model
 }
 
-// Goal is the remaining work; zero means no goal. Samples takes precedence over
-// Steps, Steps over TargetLoss.
+// Goal is the remaining work; zero means none. Samples precede Steps, and those TargetLoss.
 type Goal struct {
 	Steps      float64 // optimizer steps at the initial batch
 	Samples    float64 // samples, each worth one at the initial batch
@@ -37,29 +36,23 @@ type Goal struct {
 	HasTarget  bool
 }
 
-// Predictor answers questions about one job. It is safe for concurrent use if
-// its fields are not changed.
+// Predictor answers questions about one job; safe for concurrent use while unchanged.
 type Predictor struct {
 	Model *fit.Model
 	Goal  Goal
 	Batch data.Batch         // initial and largest global batch, samples; zero: those of the measurements
 	Price map[string]float64 // US$ per worker-hour by GPU type
-	// GlobalBatch is the samples per step that [Predictor.BestBatch] divides among the
-	// workers; 0: those of the highest goodput.
+	// GlobalBatch is what [Predictor.BestBatch] divides, samples; 0: of the highest goodput.
 	GlobalBatch float64
 	// Accumulate allows [Predictor.BestBatch] to accumulate gradients.
 	Accumulate bool
-	// PerNode is the workers that a node holds, for configurations without nodes; 0:
-	// the most measured.
+	// PerNode is the workers of a node, if nodes are not given; 0: the most measured.
 	PerNode int
 }
 
-// At predicts one configuration.
-//
-// Unset fields of the configuration are filled in as in [fit.Model.Predict]. It
-// fails as Predict does, with a *[convergence.NeverReachedError] if the goal is
-// a loss that is never reached, and with a *data.InputError if the goal is in
-// steps and no initial batch is known.
+// At predicts one configuration, with unset fields as in [fit.Model.Predict]. It fails as
+// that does, with a *[convergence.NeverReachedError] if the goal is a loss never reached,
+// and with a *data.InputError if the goal is in steps and no initial batch is known.
 func (p *Predictor) At(c data.Config) (Answer, error) {
 	c, err := p.resolve(c)
 	if err != nil {
@@ -100,10 +93,9 @@ func (e *RowError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// AtAll predicts many configurations, in their order, with the answers of
-// [Predictor.At]. It uses all processors and computes shared terms once. It
-// fails with a *RowError for a configuration that At refuses, and with the
-// error of a goal that is never reached.
+// AtAll predicts many configurations in their order, as [Predictor.At] does, in parallel
+// and with shared terms once. It fails with a *RowError for one that At refuses, and for a
+// goal never reached.
 func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
 	if len(cs) == 0 {
 		return nil, nil
@@ -133,8 +125,7 @@ func (p *Predictor) AtAll(cs []data.Config) ([]Answer, error) {
 	return answers, nil
 }
 
-// answer completes the prediction of a resolved configuration, but for what
-// Finisher sets.
+// answer completes the prediction of c, but for what Finisher sets.
 func (p *Predictor) answer(c data.Config, pred fit.Prediction) Answer {
 	a := Answer{
 		Config: c, StepTime: pred.StepTime, Expected: pred.Expected, Efficiency: p.efficiency(c),
@@ -147,9 +138,8 @@ func (p *Predictor) answer(c data.Config, pred fit.Prediction) Answer {
 	return a
 }
 
-// Finisher returns a function that sets price, time and cost of an answer of
-// the same model to those of this predictor. It fails if the goal is a loss
-// that is never reached.
+// Finisher returns a function that sets price, time and cost of an answer to those of this
+// predictor. It fails if the goal is a loss that is never reached.
 func (p *Predictor) Finisher() (finish func(*Answer) error, err error) {
 	var steps data.Estimate // to the goal, at the initial batch; zero without one or with one in samples
 	var chance float64
@@ -182,8 +172,7 @@ func (p *Predictor) Finisher() (finish func(*Answer) error, err error) {
 	}, nil
 }
 
-// work returns the goal in samples, each worth one at the initial batch; zero
-// if no batch is known or there is no goal.
+// work returns the goal in samples at initial-batch worth; zero without a batch or goal.
 func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, error) {
 	if p.Goal.Samples > 0 {
 		return exactly(p.Goal.Samples), nil
@@ -196,8 +185,7 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 		return data.Estimate{}, data.Invalid("batch.initial", "nothing", "the initial global batch in samples (--initial-batch, or batch of a job), which the steps of the goal are counted in")
 	}
 	if curve := p.Model.Batch().Initial; p.Goal.HasTarget && p.Goal.Steps <= 0 && curve > 0 {
-		// The steps are counted at the curve's batch; at a larger batch the
-		// same progress takes more samples.
+		// At a larger batch than the curve's the same progress takes more samples.
 		worth := 1.
 		if n := p.Model.NoiseScale(); n != nil && initial > 0 {
 			worth = n.From(initial).Efficiency(curve).Mean / n.From(curve).Efficiency(initial).Mean
@@ -207,8 +195,7 @@ func (p *Predictor) work(c data.Config, steps data.Estimate) (data.Estimate, err
 	return steps.Scale(initial), nil
 }
 
-// efficiency returns the statistical efficiency of a configuration relative to
-// the initial batch; 1 without a noise scale.
+// efficiency is relative to the initial batch; 1 without a noise scale.
 func (p *Predictor) efficiency(c data.Config) data.Estimate {
 	n := p.Model.NoiseScale()
 	if n == nil {
@@ -217,9 +204,8 @@ func (p *Predictor) efficiency(c data.Config) data.Estimate {
 	return n.From(p.initialBatch(c)).Efficiency(c.GlobalBatch())
 }
 
-// initialBatch returns the global batch, in samples, that efficiency and steps
-// refer to: the one given, else that of the training curve, else that of the
-// measurements if constant; 0 if none is known.
+// initialBatch returns the global batch, in samples, of efficiency and steps: the one
+// given, else the training curve's, else that of all measurements; 0 if unknown.
 func (p *Predictor) initialBatch(c data.Config) float64 {
 	if b := p.batch().Initial; b > 0 {
 		return b
@@ -240,8 +226,7 @@ func (p *Predictor) batch() data.Batch {
 	return b
 }
 
-// GPUHours returns workers × time to the goal in GPU hours; zero without a
-// goal. Parameter servers are not counted.
+// GPUHours returns workers × time to the goal, without parameter servers.
 func GPUHours(a Answer) data.Estimate {
 	return a.TimeToTarget.Scale(float64(a.Config.Workers) / 3600)
 }

@@ -7,10 +7,8 @@ import (
 	"knee/fit"
 )
 
-// Sizes returns the numbers of workers and parameter servers to predict for one
-// GPU type and mode: workers from 1 to twice the most measured, each up to 16,
-// beyond them doublings and what was measured; ps as measured (only 0 where the
-// mode has none).
+// Sizes returns the workers and ps to predict for one GPU type and mode: workers from 1 to
+// 16, on to twice the most measured in doublings, and what was measured; ps as measured.
 func Sizes(m *fit.Model, gpuType string, mode data.Mode) (workers, ps []int) {
 	most := 1
 	for _, row := range m.Measurements(gpuType, mode) {

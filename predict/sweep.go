@@ -11,14 +11,11 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Sweep predicts a scalability curve: base with each number of workers,
-// ascending and without repeats. Placement and nodes of base are ignored:
-// workers fill nodes up to the widest measured.
-//
-// A local batch in base is kept (weak scaling); otherwise [Predictor.BestBatch]
-// chooses one for every number of workers, and numbers without one are left out. It
-// fails with a *data.InputError if workers is empty, as BestBatch does if none is
-// left, and as [Predictor.AtAll] does.
+// Sweep predicts a scalability curve: base with each number of workers, ascending and
+// without repeats, on nodes filled up to the widest measured. A local batch in base is kept
+// (weak scaling); otherwise [Predictor.BestBatch] chooses one for every number of workers,
+// and numbers without one are left out. It fails with a *data.InputError if workers is
+// empty, as BestBatch does if none is left, and as [Predictor.AtAll] does.
 func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	if len(workers) == 0 {
 		return nil, data.Invalid("workers", "none", "at least one number of workers")
@@ -52,8 +49,7 @@ func Sweep(p *Predictor, base data.Config, workers []int) ([]Answer, error) {
 	return answers, err
 }
 
-// Sweeps predicts curves: every run of configurations that differ in workers only is
-// one, as of [Sweep].
+// Sweeps predicts every run of configurations that differ in workers only as [Sweep] does.
 func Sweeps(p *Predictor, configs []data.Config) (curves [][]Answer, err error) {
 	for len(configs) > 0 {
 		base := configs[0]
@@ -74,8 +70,7 @@ func Sweeps(p *Predictor, configs []data.Config) (curves [][]Answer, err error) 
 	return curves, nil
 }
 
-// kneeGain is the least elasticity up to the [Knee]: half that of linear
-// scaling.
+// kneeGain is the least elasticity up to the [Knee], half that of linear scaling.
 const kneeGain = .5
 
 // Knee returns the index of the knee of a scalability curve, given in ascending
@@ -98,9 +93,8 @@ func Knee(answers []Answer) int {
 	return KneeOf(answers, Answer.Rate)
 }
 
-// KneeOf is [Knee] of another rate, such as throughput. The knee of throughput
-// comes later: throughput ignores that larger global batches are less
-// efficient.
+// KneeOf is [Knee] of another rate. That of throughput comes later, as larger global
+// batches are less efficient.
 func KneeOf(answers []Answer, rate func(Answer) float64) int {
 	if len(answers) == 0 {
 		return -1

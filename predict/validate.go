@@ -18,14 +18,12 @@ type Method string
 
 // The methods of validation.
 const (
-	// KFold divides the configurations of every group at random into folds, and
-	// predicts each fold from the others.
+	// KFold predicts random folds of the configurations of every group from the others.
 	KFold Method = "folds"
 	// LeaveOneOut predicts every configuration from all others.
 	LeaveOneOut Method = "leave-one-out"
-	// Forward predicts the larger half of the worker counts of every group from
-	// the smaller half, like a user who measures small and trains large. Random
-	// folds mostly interpolate, so their errors are smaller.
+	// Forward predicts the larger half of the worker counts of every group from the smaller,
+	// like a user. Random folds mostly interpolate, so their errors are smaller.
 	Forward Method = "forward"
 	// HeldOut predicts the measurements given as test from all others.
 	HeldOut Method = "test"
@@ -86,15 +84,13 @@ type Validation struct {
 	Warnings  []string
 }
 
-// Validate holds measurements out and predicts them from the others. Every job
-// is fitted separately. Repeated measurements of one configuration are held out
-// together, as each would reveal the others. Measurements that are not ok are
-// skipped.
+// Validate holds measurements that are ok out and predicts them from the others of the job.
+// Those of one configuration are held out together, as each would reveal the others. The
+// same input and seed give the same result.
 //
 // It fails with a *data.InputError if no measurement is ok, if there are fewer
-// configurations than folds, if a family is unknown, or if no held-out
-// measurement could be predicted; with the error of a fit; and with the error
-// of ctx. The same input and seed give the same result.
+// configurations than folds, if a family is unknown, or if none could be predicted; with
+// the error of a fit; and with that of ctx.
 func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSettings) (*Validation, error) {
 	if len(s.Families) == 0 {
 		s.Families = []string{fit.Auto}
@@ -159,40 +155,35 @@ type trial struct {
 }
 
 func (v *Validation) plan(ms, test []data.Measurement, s ValidationSettings) ([]*trial, error) {
-	jobs, rows := okRows(ms)
-	if len(jobs) == 0 {
+	rows, held := okRows(ms), okRows(test)
+	if len(rows) == 0 {
 		return nil, data.Invalid("status", fmt.Sprintf("%d measurements, none of them ok", len(ms)), "at least one with status ok")
 	}
-	heldJobs, held := okRows(test)
-	if len(test) > 0 && len(heldJobs) == 0 {
+	if len(test) > 0 && len(held) == 0 {
 		return nil, data.Invalid("status", fmt.Sprintf("%d test measurements, none of them ok", len(test)), "at least one with status ok")
 	}
-	for _, job := range heldJobs {
-		if rows[job] == nil {
-			jobs = append(jobs, job)
-		}
-	}
+	jobOf := func(m data.Measurement) string { return m.Job }
+	_, measured := grouped.By(rows, jobOf)
+	jobs, all := grouped.By(slices.Concat(rows, held), jobOf)
 	var trials []*trial
 	for _, job := range jobs {
-		folds, warnings, err := split(rows[job], s)
+		folds, warnings, err := foldsOf(measured[job], s)
 		if err != nil {
 			return nil, err
 		}
 		v.Warnings = append(v.Warnings, warnings...)
-		all := slices.Concat(rows[job], held[job])
 		for _, family := range v.Families {
-			refused := refusedModes(all, family)
+			refused := refusedModes(all[job], family)
 			for _, f := range folds {
-				trials = append(trials, &trial{job: job, family: family, rows: all, held: f, refused: refused})
+				trials = append(trials, &trial{job: job, family: family, rows: all[job], held: f, refused: refused})
 			}
 		}
 	}
 	return trials, nil
 }
 
-func okRows(ms []data.Measurement) (jobs []string, rows map[string][]data.Measurement) {
-	ok := slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
-	return grouped.By(ok, func(m data.Measurement) string { return m.Job })
+func okRows(ms []data.Measurement) []data.Measurement {
+	return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
 // refusedModes lists the modes of a job that a family does not describe.
@@ -282,8 +273,7 @@ func (t *trial) divide() (train, test []data.Measurement) {
 	return train, test
 }
 
-// testedAtOnce is the number of measurements predicted together, to share
-// common terms, between checks of ctx.
+// testedAtOnce is the measurements predicted together, between checks of ctx.
 const testedAtOnce = 4096
 
 // counted adds up the rows of equal entries.

@@ -13,9 +13,8 @@ import (
 // measurements of all folds of tens of thousands would fill the memory.
 type fold func(i int) bool
 
-// split divides the ok measurements of one job; measurements after them are
-// held out with [HeldOut].
-func split(rows []data.Measurement, s ValidationSettings) (folds []fold, warnings []string, err error) {
+// foldsOf divides the measurements of one job; with [HeldOut] further ones are held out.
+func foldsOf(rows []data.Measurement, s ValidationSettings) (folds []fold, warnings []string, err error) {
 	switch s.Method {
 	case HeldOut:
 		return []fold{func(i int) bool { return i >= len(rows) }}, nil, nil

@@ -10,9 +10,8 @@ import (
 	"knee/internal/quantile"
 )
 
-// Summary is the accuracy of predictions of held-out measurements. Errors are
-// absolute percentage errors of the step time; all figures but N are in
-// percent. Fields that do not distinguish the row are empty.
+// Summary is the accuracy on held-out measurements: absolute errors of the step time, all
+// but N in percent. Fields that do not distinguish the row are empty.
 type Summary struct {
 	Family    string    `json:"family"`
 	Job       string    `json:"job,omitempty"`
@@ -32,16 +31,14 @@ func (v *Validation) Totals() []Summary {
 	return v.by(func(r Residual) Summary { return Summary{} })
 }
 
-// ByGroup summarises by job, GPU type and mode, in order of appearance; the
-// families of a group are adjacent.
+// ByGroup summarises by job, GPU type and mode, with families adjacent.
 func (v *Validation) ByGroup() []Summary {
 	return v.by(func(r Residual) Summary {
 		return Summary{Job: r.Measured.Job, GPUType: r.Measured.GPUType, Mode: r.Measured.ModeOrDefault()}
 	})
 }
 
-// ByDistance summarises inside the range of the measurements fitted, then
-// outside it ("extrapolated"), without empty ones.
+// ByDistance summarises inside the range fitted, then outside it ("extrapolated").
 func (v *Validation) ByDistance() []Summary {
 	all := v.by(func(r Residual) Summary {
 		if r.Extrapolated {

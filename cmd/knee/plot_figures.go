@@ -88,10 +88,7 @@ func (a *app) batchPlot() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				within := slices.DeleteFunc(slices.Clone(answers), func(a predict.Answer) bool { return a.Extrapolated })
-				if len(within) == 0 {
-					within = answers
-				}
+				within := predict.Inside(answers)
 				c.Base = within[max(0, predict.Knee(within))].Config
 			}
 			return plots.NewBatch(c.Predictor, c.Base, 0, "")
@@ -306,7 +303,7 @@ func (a *app) allocationPlot() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return plots.NewAllocation(plots.Allocation{Title: "Allocation", Subtitle: planSummary(plan), Cluster: c, Plan: plan})
+			return plots.NewAllocation("Allocation", planSummary(plan), c, plan)
 		})
 	fileFlag(cmd, &cluster, "cluster", "cluster.yaml (required)", "yaml", "yml")
 	required(cmd, "cluster")
@@ -349,7 +346,7 @@ func (a *app) valuePlot() *cobra.Command {
 				return nil, err
 			}
 			about := fmt.Sprintf("%s, objective %s, policy %s", english.Plural(len(pr.Jobs), "job", ""), cmp.Or(f.objective, objective.Default), f.policy)
-			return plots.NewClusterValue(plots.ClusterValue{Title: "What a cluster is worth to its jobs", Subtitle: about, Points: points})
+			return plots.NewClusterValue(about, points)
 		})
 	f.addShared(cmd)
 	return cmd
@@ -372,7 +369,7 @@ ones included.`,
 				if err != nil {
 					return nil, err
 				}
-				return plots.NewOccupancy(plots.Occupancy{Title: "GPUs in use", Subtitle: runs[0].Workload, Runs: runs})
+				return plots.NewOccupancy("GPUs in use", runs)
 			}
 			jobs, err := simulate.ReadOutcomes(bytes.NewReader(content), file)
 			runs, err := chosen(jobs, err, file, workload, func(r simulate.Replayed) string { return r.Workload })

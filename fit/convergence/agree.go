@@ -9,10 +9,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// Agreeing returns the points of the run with the lowest loss and of those whose
-// courses agree with its own, and the names of the others: a curve of runs with
-// several learning rates, say, is that of none. x and y are those of [Fit]; the
-// initial batch is in samples, 0 if unknown.
+// Agreeing returns the points of the run with the lowest loss and of those that agree with
+// it, and the names of the others, as of other learning rates. x and y are those of [Fit];
+// the initial batch is in samples, 0 if unknown.
 func Agreeing(points []data.CurvePoint, initialBatch float64) (kept []data.CurvePoint, others []string) {
 	runs := slices.DeleteFunc(Runs(points, initialBatch), func(r Run) bool { return len(r.Course) < 2 })
 	if len(runs) < 2 {
@@ -55,9 +54,8 @@ func Runs(points []data.CurvePoint, initialBatch float64) (runs []Run) {
 // Lows returns the running minima of the course.
 func (c *Run) Lows() []Point { return newLows(c.Course) }
 
-// differs reports whether a run is, in the later half of what both cover, mostly
-// further away than three standard deviations of single values and a tenth of
-// the fall.
+// differs reports whether a run is, in the later half of what both cover, mostly more than
+// three standard deviations of single values and a tenth of the fall away.
 func (c *Run) differs(other Run) bool {
 	low, high := max(c.Course[0].X, other.Course[0].X), min(c.Course[len(c.Course)-1].X, other.Course[len(other.Course)-1].X)
 	fall := slices.Max(losses(c.Course)) - c.low

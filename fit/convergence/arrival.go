@@ -23,15 +23,13 @@ type arrival struct {
 	given  []float64 // weights of the posterior's draws, given that the target is met
 }
 
-// arrive predicts when a target is met; met is the step at which the smoothed
-// record did, +Inf if it did not.
+// arrive predicts when a target is met; met is the step at which the smoothed record did,
+// +Inf if it did not.
 //
-// Each curve gives a distribution, given the noise. After the record it is
-// weighted by the horizon, a prior independent of the curve, divided by the
-// prior that curves imply by themselves (anywhere).
-//
-// With probability h.unforeseen the curve says nothing about a target ahead, as
-// before an unannounced cut of the learning rate: then only the horizon counts.
+// Each curve gives a distribution, given the noise. After the record it is weighted by the
+// horizon, divided by the prior that curves imply by themselves (anywhere). With
+// probability h.unforeseen a curve says nothing ahead, as before an unannounced cut of the
+// learning rate: then only the horizon counts.
 func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 	p, h := c.posterior(), c.horizon(target)
 	a := newArrival(c, h.end, finite(met))
@@ -91,11 +89,10 @@ func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 	return p, a
 }
 
-// asked is the prior of a target given the curve, relative to its maximum. The
-// gap from target to the curve's limit, as a share of the way from the first
-// value to the target, is log-normal, as targets are chosen near what training
-// reaches. Of gaps below the median all count the same: a target close to a limit
-// that the record shows is no sign of a higher one.
+// asked is the prior of a target given the curve, relative to its maximum. The gap from
+// target to limit, as a share of the way from the first value to the target, is log-normal,
+// as targets are chosen near what training reaches; below the median all gaps count the
+// same: a target close to a limit is no sign of a higher one.
 func (c *Curve) asked(p *posterior, d draw, target float64) float64 {
 	known := c.beliefs()
 	z := math.Max(math.Log((target-p.end(d))/math.Max(p.points[0].Loss-target, 1e-9)/known.GapMedian)/known.GapSD, 0)
@@ -180,9 +177,8 @@ func (c *Curve) horizon(target float64) horizon {
 	return h
 }
 
-// hits visits the cells in which a curve may first meet the target, with the
-// probability of each. Before its start, after a cut, the smoothed record says
-// whether it was met.
+// hits visits the cells in which a curve may first meet the target, with their probability.
+// Before its start, after a cut, the smoothed record says whether it was met.
 func (a *arrival) hits(c *Curve, p *posterior, d draw, target, met float64, visit func(j int, chance float64)) {
 	noise := math.Max(math.Hypot(d.fresh, c.Scatter), math.SmallestNonzeroFloat64)
 	left := 1.

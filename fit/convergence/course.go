@@ -3,13 +3,13 @@ package convergence
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"knee/data"
 	"knee/internal/quantile"
 )
 
-// Course is the posterior of a training curve: weighted curves that agree with
-// the record.
+// Course is the posterior of a training curve: weighted curves that agree with the record.
 type Course struct {
 	From    float64 // first step that most curves cover: the first recorded, or the first after a learning-rate cut, known or inferred
 	Cut     bool    // From is after an inferred cut
@@ -19,10 +19,9 @@ type Course struct {
 	best    *OptimusCurve // set if a published curve was asked for
 }
 
-// Course returns the course of the curve. For a target (a loss, or a metric if
-// that was fitted) not reached in the record, curves are weighted by the
-// probability that they meet it, as in [Curve.Target] without breaks.
-// Otherwise, or if target is nil, it is the posterior of the curves.
+// Course returns the course of the curve. For a target (a loss, or a metric if fitted) not
+// reached in the record, curves are weighted by the probability that they meet it, as in
+// [Curve.Target] without breaks; else they count the same.
 func (c *Curve) Course(target *float64) *Course {
 	k := &Course{c: c}
 	if c.Family == Optimus {
@@ -38,9 +37,7 @@ func (c *Curve) Course(target *float64) *Course {
 	}
 	if k.p == nil {
 		k.p = c.posterior()
-		for range k.p.draws {
-			k.weights = append(k.weights, 1)
-		}
+		k.weights = slices.Repeat([]float64{1}, len(k.p.draws))
 	}
 	var starts []float64
 	for _, d := range k.p.draws {
@@ -53,10 +50,9 @@ func (c *Curve) Course(target *float64) *Course {
 	return k
 }
 
-// Band returns the loss (or metric) after x steps: the median of the curves that
-// begin before x, with the 90 % interval of a value recorded there, which includes
-// their noise.
-// For [Optimus] Mean is its best fit.
+// Band returns the loss (or metric) after x steps: the median of the curves that begin
+// before, of [Optimus] its best fit, with the 90 % interval of a value recorded there,
+// noise included.
 func (k *Course) Band(x float64) data.Estimate {
 	var ls, noisy, ws []float64
 	rng := rand.New(rand.NewPCG(1, 0))

@@ -20,8 +20,7 @@ const (
 	// First is the first recorded value at or below the target: for a metric
 	// that is evaluated once per epoch and stops the training.
 	First Reach = "first"
-	// Smooth is where the smoothed curve meets the target: for a loss, whose
-	// noise goes below the curve.
+	// Smooth is where the smoothed curve does: for a loss, with noise below the curve.
 	Smooth Reach = "smooth"
 )
 
@@ -43,25 +42,21 @@ type Settings struct {
 	Family string
 	// PlannedEpochs is the planned length of the run, 0 if unknown.
 	PlannedEpochs float64
-	// Dataset is the number of samples in an epoch, 0 if unknown: with the
-	// initial batch it gives the steps of a record that has only epochs, and the
-	// epochs of one that has only steps.
+	// Dataset is the samples of an epoch, 0 if unknown: with the initial batch it turns
+	// epochs into steps and back, for a record that has one of them.
 	Dataset float64
 	// Milestones are the epochs after which the learning rate is cut.
 	Milestones []float64
-	// Templates are finished runs of the same job at other batch sizes, with
-	// the same optimizer, learning-rate schedule and length: others make
-	// intervals too narrow.
+	// Templates are finished runs of the job at other batch sizes, with the same optimizer,
+	// learning-rate schedule and length: others make intervals too narrow.
 	Templates [][]data.CurvePoint
 	// Reach is the definition of reaching a target; empty: by the record.
 	Reach Reach
 }
 
-// Curve is a fitted training curve: loss over optimizer steps at the initial
-// batch. It keeps the record, from which [Curve.Target] and [Curve.Course]
-// compute the posterior.
-//
-// Losses in a Curve are (loss − Offset)/Scale, in (0, 1].
+// Curve is a fitted training curve: loss over steps at the initial batch. It keeps the
+// record, from which [Curve.Target] and [Curve.Course] compute the posterior. Its losses
+// are (loss − Offset)/Scale, in (0, 1].
 type Curve struct {
 	Family string        `json:"family"`
 	Scale  float64       `json:"scale"`            // largest loss recorded, less Offset
@@ -70,8 +65,7 @@ type Curve struct {
 	LastX  float64       `json:"last_x"`           // steps recorded
 	Rising *RisingMetric `json:"rising,omitempty"` // set for a metric that rises
 	Epochs bool          `json:"epochs,omitempty"` // steps are epochs, of unknown length
-	// Reach is Smooth for a loss or a metric recorded several times per epoch,
-	// else First, unless set.
+	// Reach is, unless set, First for a metric of epochs, else Smooth.
 	Reach    Reach   `json:"reach,omitempty"`
 	Lows     []Point `json:"seen"`     // running minima of single values, at most 64
 	Recorded []Point `json:"recorded"` // the curve without outliers, as averages over at most 128 stretches, without spikes
@@ -108,20 +102,17 @@ const (
 	minOptimusPoints = 4   // three parameters and a degree of freedom
 )
 
-// Fit fits training curves over steps at the initial batch, which is in
-// samples, 0 if unknown.
+// Fit fits training curves over steps at the initial batch, which is in samples, 0 if
+// unknown.
 //
-// The loss is used if recorded, otherwise the metric; a rising metric is turned
-// into a falling one. x is Progress if recorded, otherwise Step scaled by
-// GlobalBatch/initial if both are known, otherwise Step, otherwise Epoch, in
-// steps if Settings.Dataset and the initial batch are known; see [Curve.Epochs].
-// Points without x and y, or with NaN or an infinity, are left out. Outliers
-// are removed from each run separately; runs are fitted together.
+// The loss is used if recorded, otherwise the metric; a rising metric is turned into a
+// falling one. x is Progress if recorded, otherwise Step, scaled by GlobalBatch/initial if
+// both are known, otherwise Epoch, in steps if Settings.Dataset and the initial batch are
+// known; see [Curve.Epochs]. Points without finite x and y are left out. Outliers are
+// removed from each run separately; runs are fitted together.
 //
-// It fails with a *[data.InputError] if fewer than two points (four for
-// [Optimus]) have both numbers, if none lies beyond step 0, for an unknown
-// family, for a template of fewer than four points, for negative planned
-// epochs, for milestones that are not above 0, and for a plan a billion times
+// It fails with a *[data.InputError] for fewer than two points (four of [Optimus] and of a
+// template), for none beyond step 0, for invalid settings, and for a plan a billion times
 // longer than the record.
 func Fit(points []data.CurvePoint, initialBatch float64, s Settings) (*Curve, error) {
 	if err := s.check(); err != nil {
@@ -246,8 +237,7 @@ func (c *Curve) fromLoss(l float64) float64 {
 	return l
 }
 
-// Check returns an error if a curve from a file is invalid, and completes files
-// of older versions.
+// Check refuses an invalid curve from a file, and completes those of older versions.
 func (c *Curve) Check() error {
 	if !(c.Scale > 0) || !(c.LastX > 0) || len(c.Lows) == 0 || len(c.Recorded) == 0 {
 		return errors.New("want a positive scale, steps above 0, lows seen and a recorded curve")

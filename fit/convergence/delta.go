@@ -37,15 +37,13 @@ func (r *deltaRule) met(loss float64) bool {
 	return r.slow >= deltaEpochs
 }
 
-// StepsToConvergence returns the steps, from step 0, after which the loss first
-// fell by less than delta, a share of the largest loss, per epoch for three
-// epochs in a row. Noise can meet the rule by chance, so it is applied to one
-// simulated future with noise per draw of the posterior. The answer is the
-// median with the 90 % interval over the futures, or the epoch itself if the
-// record already meets the rule.
+// StepsToConvergence returns the steps, from step 0, after which the loss first fell by
+// less than delta, a share of the largest loss, per epoch for three epochs in a row. As
+// noise can meet the rule by chance, it is applied to a noisy future of each draw of the
+// posterior: median and 90 % interval, or the epoch at which the record meets the rule.
 //
-// It fails with a *data.InputError if delta is not above 0, and if at least half
-// of the futures never meet the rule.
+// It fails with a *data.InputError if delta is not above 0, and if half of the futures
+// never meet it.
 func (c *Curve) StepsToConvergence(delta float64) (data.Estimate, error) {
 	if !(delta > 0) {
 		return data.Estimate{}, data.Invalid("delta", delta, "a decrease above 0")

@@ -10,13 +10,11 @@ import (
 const (
 	// cutWindow is the number of points compared on either side of a cut.
 	cutWindow = 10
-	// minSegment is the fewest points of a segment: a line and a degree of
-	// freedom.
+	// minSegment is the fewest points of a segment: of a line and a degree of freedom.
 	minSegment = 3
 )
 
-// segment is the record since its last known cut of the learning rate, and the
-// effect of later cuts.
+// segment is the record since its last known cut, and the effect of later cuts.
 type segment struct {
 	points []Point
 	start  float64   // first step, 0 without cuts

@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"math"
+	"slices"
 
 	"knee/data"
 )
@@ -36,10 +37,7 @@ func (c OptimusCurve) StepsTo(loss float64) (float64, bool) {
 // the other parameters are solved for.
 func (c *Curve) optimus() OptimusCurve {
 	const nodes = 60
-	low := c.Recorded[0].Loss
-	for _, p := range c.Recorded {
-		low = math.Min(low, p.Loss)
-	}
+	low := slices.Min(losses(c.Recorded))
 	var best OptimusCurve
 	at, least := 0., math.Inf(1)
 	try := func(u float64) {

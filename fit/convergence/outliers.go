@@ -7,13 +7,11 @@ import (
 	"knee/internal/quantile"
 )
 
-// hampel returns the losses with outliers replaced by the median around them
-// (Hampel's identifier; Pearson, IEEE Transactions on Control Systems
-// Technology 2002). An outlier is further from the median than six robust
-// standard deviations of a window of three points either side, fewer near the
-// ends, and than six typical differences of neighbours. Noise and learning-rate
-// drops stay. So do the first and last point, as a drop there looks like an
-// outlier.
+// hampel returns the losses with outliers replaced by the median around them (Hampel's
+// identifier; Pearson, IEEE Transactions on Control Systems Technology 2002). An outlier is
+// further from it than six robust standard deviations of three points either side, fewer
+// near the ends, and than six typical differences of neighbours. Noise and learning-rate
+// drops stay, and first and last point, where a drop looks like an outlier.
 func hampel(losses []float64) []float64 {
 	const most = 3
 	out := slices.Clone(losses)
@@ -86,9 +84,8 @@ func splitSpikes(points []Point) (course, open []Point, passed int) {
 	}
 }
 
-// aboveCourse returns how far the points of a record are above its course: the
-// falling curve with the least absolute deviation, which spikes do not move as
-// long as they are fewer than the rest.
+// aboveCourse returns how far the points are above the falling curve with the least
+// absolute deviation, which spikes do not move as long as they are fewer than the rest.
 func aboveCourse(points []Point) (above []float64) {
 	median := func(p []Point) float64 { return quantile.Median(losses(p)) }
 	for _, level := range isotone(points, median) {
@@ -103,8 +100,7 @@ func aboveCourse(points []Point) (above []float64) {
 // far is the distance of outliers and spikes, in standard deviations.
 const far = 6
 
-// madToSD is the standard deviation of a normal over its median absolute
-// deviation, 1/Φ⁻¹(3/4).
+// madToSD is the sd of a normal over its median absolute deviation, 1/Φ⁻¹(3/4).
 const madToSD = 1.4826
 
 // typicalMove returns the median absolute difference of neighbours.
@@ -116,8 +112,7 @@ func typicalMove(losses []float64) float64 {
 	return quantile.Median(moves)
 }
 
-// noise returns the standard deviation of single values: differences of
-// neighbours have twice its variance.
+// noise returns the sd of single values: differences of neighbours have twice its variance.
 func noise(points []Point) float64 {
 	return typicalMove(losses(points)) * madToSD / math.Sqrt2
 }

@@ -48,8 +48,7 @@ func pickCurve(points []data.CurvePoint, templates [][]data.CurvePoint, initialB
 		return p
 	}
 	p.y, p.metric = func(p data.CurvePoint) float64 { return p.Metric }, true
-	// Finished runs show the direction of a metric better than the beginning of
-	// one.
+	// Finished runs show the direction of a metric better than a beginning.
 	judge := all
 	if len(templates) > 0 {
 		judge = templates
@@ -85,9 +84,8 @@ func byRun(points []usablePoint) (runs [][]usablePoint) {
 	return runs
 }
 
-// reach returns the definition of reaching a target that suits the record:
-// [First] for a metric without several values per epoch, as a run is stopped by
-// single values of it.
+// reach returns the definition that suits the record: [First] for a metric without several
+// values per epoch, as single values of it stop a run.
 func (c curvePicker) reach(points []usablePoint) Reach {
 	type epoch struct {
 		run   string
@@ -101,10 +99,9 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 	return First
 }
 
-// epochSteps returns the length of an epoch in steps, between the first points
-// of the longest run's first and last epochs: independent of whether epochs
-// count from 0 or 1; given is what the dataset says, 0 if nothing. With neither a
-// point counts as one (pointwise).
+// epochSteps returns the steps of an epoch, between the first points of the first and last
+// epochs of the longest run, whether epochs count from 0 or 1; without epochs what is given
+// by the dataset, and if that is 0 of one point (pointwise).
 func epochSteps(points []usablePoint, given float64) (steps float64, pointwise bool) {
 	last := points[len(points)-1].x
 	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
@@ -137,10 +134,7 @@ func risingMetric(judge [][]usablePoint, all []usablePoint) *RisingMetric {
 	if change <= 0 {
 		return nil
 	}
-	top := math.Inf(-1)
-	for _, p := range all {
-		top = math.Max(top, p.y)
-	}
+	top := slices.MaxFunc(all, func(a, b usablePoint) int { return cmp.Compare(a.y, b.y) }).y
 	switch {
 	case top <= 1:
 		return &RisingMetric{Ceiling: 1}
@@ -160,9 +154,8 @@ func medianOf(points []usablePoint) float64 {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// AtInitialBatch returns the points of training curves with Step in steps at
-// the initial batch (in samples), or in epochs, as in [Fit]. Points without
-// steps are left out.
+// AtInitialBatch returns the points that have steps, with Step in steps at the initial
+// batch (in samples), or in epochs, as in [Fit].
 func AtInitialBatch(points []data.CurvePoint, initialBatch float64) []data.CurvePoint {
 	x := pickCurve(points, nil, initialBatch, 0).x
 	var out []data.CurvePoint

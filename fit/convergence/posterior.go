@@ -9,19 +9,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// posterior is a sample of equally likely curves that agree with a record.
+// posterior is a sample of equally likely curves that agree with a record. A single best
+// fit does not suffice: early in a run, curves that end far apart fit equally well.
 //
-// A curve is f(x) = c + a·g(x) for a shape g of a grid. Recorded values have
-// errors of an autoregression of order one, e_i = ρ·e_(i−1) + fresh noise, with
-// ρ from a grid: white noise has ρ = 0; a shape that fits badly leaves errors
-// of one sign for long, ρ near 1, so that many points count as few. The values
-// of the curve at either end of the record are integrated out under a flat
-// prior, the noise's variance under an inverse gamma prior (Zellner, An
-// Introduction to Bayesian Inference in Econometrics, 1971, sections 3.2 and
+// A curve is f(x) = c + a·g(x) for a shape g of a grid. Recorded values have errors of an
+// autoregression of order one, e_i = ρ·e_(i−1) + fresh noise, with ρ from a grid: white
+// noise has ρ = 0; a shape that fits badly leaves errors of one sign for long, ρ near 1, so
+// that many points count as few. The values of the curve at either end of the record are
+// integrated out under a flat prior, the noise's variance under an inverse gamma prior
+// (Zellner, An Introduction to Bayesian Inference in Econometrics, 1971, sections 3.2 and
 // 4.1).
-//
-// A single best fit does not suffice: early in a run, curves that end far apart
-// fit equally well, and which is best is mostly chance.
 type posterior struct {
 	segment
 	draws []draw
@@ -65,8 +62,7 @@ func (p *posterior) end(d draw) float64 {
 	return d.limit * p.ratioAt(math.Inf(1))
 }
 
-// posterior returns the posterior of the record's last segment, if a spike at its
-// end passes and if it stays.
+// posterior returns that of the last segment, if a spike at its end passes and if it stays.
 func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
 	parts, logs := c.hypotheses(p.segment)
@@ -129,31 +125,24 @@ type regression struct {
 	evidence      float64 // ln
 }
 
-// newRegression returns the regression of a stretch; if it is part of whole,
-// with the range of that.
+// newRegression returns the regression of a stretch, with the range of whole if part of it.
 func newRegression(s segment, whole *regression) *regression {
 	n := len(s.points)
-	r := &regression{segment: s, y: make([]float64, n), first: make([]float64, n), fin: make([]float64, n)}
-	low, high := math.Inf(1), math.Inf(-1)
-	for i, q := range s.points {
-		r.y[i] = q.Loss
-		low, high = math.Min(low, q.Loss), math.Max(high, q.Loss)
-	}
-	if r.span = math.Max(high-low, 1e-9); whole != nil {
+	r := &regression{segment: s, y: losses(s.points), first: make([]float64, n), fin: make([]float64, n)}
+	if r.span = math.Max(slices.Max(r.y)-slices.Min(r.y), 1e-9); whole != nil {
 		r.span = whole.span
 	}
 	r.before = math.Pow(noiseBefore*r.span, 2)
 	return r
 }
 
-// fit computes the cells, with weights that sum to 1, and returns the
-// evidence: the density of the record with all parameters integrated out, for
-// end values within the range of the record. The prior of shapes is averaged
-// over all patches, whose bounds are arbitrary, which counts against cuts.
+// fit computes the cells, with weights that sum to 1, and returns the evidence: the density
+// of the record with all parameters integrated out, for end values within its range. The
+// prior of shapes is averaged over all patches, which counts against cuts.
 //
-// Patches are divided, up to most of them, where a patch that may hold more than
-// a share of the probability has shapes that differ: without noise, shapes fit
-// that are far closer to each other than any fixed grid.
+// Up to most patches, those are divided that may hold more than a share of the probability
+// and have shapes that differ: without noise shapes fit that are closer than any fixed
+// grid.
 func (r *regression) fit(most int) float64 {
 	n := len(r.points)
 	roots := patches(n, r.points[n-1].X-r.start)
@@ -209,8 +198,7 @@ type tile struct {
 	miss  []product // of the difference between the shapes of the patch, with themselves
 }
 
-// divide returns the quarters of a patch, without those whose shape does not fall
-// over the record.
+// divide returns the quarters of a patch whose shape falls over the record.
 func (r *regression) divide(p patch) (tiles []tile) {
 	around := make([]float64, len(r.points))
 	if r.normalise(p.centre()) {
@@ -234,9 +222,8 @@ func (r *regression) divide(p patch) (tiles []tile) {
 	return tiles
 }
 
-// hope returns ln of the most weight that the shapes of a tile may have; −Inf if
-// they fit as well as its central one. least is the least squared error by
-// autocorrelation.
+// hope returns ln of the most weight of the shapes of a tile; −Inf if they fit as well as
+// its central one. least is the least squared error by autocorrelation.
 func (t tile) hope(least [rhoNodes]float64, freedom float64) float64 {
 	hope := math.Inf(-1)
 	for _, k := range t.cells {
@@ -271,8 +258,7 @@ func (r *regression) ends(g shape) (first, last float64) {
 	return g.at(r.points[0].X - r.start), g.at(r.points[len(r.points)-1].X - r.start)
 }
 
-// normalise sets first and fin to the shares of the values at either end in a
-// shape; false if it does not fall over the record.
+// normalise sets first and fin; false if the shape does not fall over the record.
 func (r *regression) normalise(g shape) bool {
 	g0, g1 := r.ends(g)
 	if !(g0-g1 > 1e-9) {
@@ -335,8 +321,7 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	return out
 }
 
-// product holds the sums from which [product.whitened] computes an inner
-// product for any autocorrelation.
+// product holds the sums of an inner product for any autocorrelation.
 type product struct{ all, lagged, first, last float64 }
 
 func multiply(u, v []float64) product {

@@ -2,8 +2,8 @@ package convergence
 
 import (
 	_ "embed" // for prior.json
-	"encoding/json"
-	"sync"
+
+	embedded "knee/fit/prior"
 )
 
 // prior is the prior of a training curve, learned from finished runs (TestLearn
@@ -13,9 +13,8 @@ type prior struct {
 	// Break is the probability that curves say nothing about when a target is
 	// met, as before an unannounced cut of the learning rate.
 	Break float64 `json:"break"`
-	// The gap from a target to the limit of the curve, as a share of the way
-	// from the first value to the target, is log-normal beyond the median, and
-	// smaller ones are as likely: median and sd of its logarithm.
+	// The gap from a target to the limit, as a share of the way from the first value to the
+	// target, is log-normal beyond the median, and smaller ones are as likely.
 	GapMedian float64 `json:"gap_median"`
 	GapSD     float64 `json:"gap_sd"`
 	WrongPlan float64 `json:"wrong_plan"` // probability that the planned length says nothing about the target
@@ -25,14 +24,7 @@ type prior struct {
 //go:embed prior.json
 var priorFile []byte
 
-// learned returns the embedded prior.
-var learned = sync.OnceValue(func() prior {
-	var p prior
-	if err := json.Unmarshal(priorFile, &p); err != nil {
-		panic("convergence: prior.json: " + err.Error()) // embedded: a programmer error
-	}
-	return p
-})
+var learned = embedded.Embedded[prior](priorFile)
 
 // beliefs returns the prior of the curve.
 func (c *Curve) beliefs() prior {

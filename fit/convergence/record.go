@@ -1,8 +1,7 @@
 package convergence
 
 const (
-	// mostRecorded is the most stretches of a record; more add little, as
-	// neighbours hardly differ.
+	// mostRecorded is the most stretches of a record, whose neighbours hardly differ.
 	mostRecorded = 128
 	// mostLows is the most lows kept of a record.
 	mostLows = 64
@@ -30,8 +29,7 @@ func scatter(points []Point) float64 {
 	return noise(points)
 }
 
-// newLows returns the running minima of a curve sorted by x, at most mostLows,
-// the last included.
+// newLows returns at most mostLows running minima of a sorted curve, the last included.
 func newLows(points []Point) []Point {
 	lows := points[:1:1]
 	for _, p := range points {

@@ -44,12 +44,10 @@ func (p patch) quarters() (all []patch) {
 	return all
 }
 
-// scaleNodes and bendNodes are the numbers of scales and exponents of each form
-// before patches are divided.
+// scaleNodes and bendNodes are the undivided scales and exponents of each form.
 const scaleNodes, bendNodes = 8, 4
 
-// patches returns the undivided patches for a record of points values over seen
-// steps.
+// patches returns the undivided patches for a record of so many points and steps.
 func patches(points int, seen float64) (all []patch) {
 	add := func(power bool, base, least, most, low, high float64) {
 		first, w := math.Log(base+least*seen), math.Log((base+most*seen)/(base+least*seen))/scaleNodes

@@ -9,8 +9,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// NeverReachedError says that a curve levels off above a target, or moves away
-// from it.
+// NeverReachedError says that a curve levels off above a target, or moves away.
 type NeverReachedError struct {
 	Target float64 // as asked for
 	Floor  float64 // level of the curves that do not reach it, in the same unit
@@ -46,18 +45,15 @@ type Answer struct {
 	Notes  []string // limits of the answer
 }
 
-// Target returns when a target loss (or metric, if that was fitted) is reached
-// by the curve's definition.
+// Target returns when a target loss (or metric, if that was fitted) is reached.
 //
-// If the record reaches the target, the answer is interpolated between the
-// recorded lows around it; for [Smooth] with the interval of the posterior, and
-// only if that agrees. Otherwise it is the median and 90 % interval of the
-// posterior; for [Optimus], the best fit with the same interval.
+// In the record it is interpolated between the lows around it; for [Smooth] with the
+// interval of the posterior, and only if that agrees. Else it is the median and 90 %
+// interval of the posterior; for [Optimus], the best fit with the same interval.
 //
-// It fails with a *[NeverReachedError] if the record moves away from the
-// target, or if fewer than one in twenty curves of four points or more reach it and
-// there is neither a planned rest of the run nor a finished run; and with a
-// *data.InputError if target is NaN.
+// It fails with a *[NeverReachedError] if the record moves away from the target, or if
+// fewer than one in twenty curves of four points or more reach it and there is neither a
+// planned rest of the run nor a finished run; and with a *data.InputError if target is NaN.
 func (c *Curve) Target(target float64) (Answer, error) {
 	t := c.toLoss(target)
 	if math.IsNaN(t) {
@@ -107,8 +103,7 @@ func (c *Curve) Target(target float64) (Answer, error) {
 // unlikely is the share of curves below which a target counts as not reached.
 const unlikely = 1. / 20
 
-// level returns the median limit of the curves that level off above a target;
-// otherwise if there are none.
+// level returns the median limit of the curves that level off above a target, if any.
 func (p *posterior) level(target, otherwise float64) float64 {
 	var ends []float64
 	for _, d := range p.draws {

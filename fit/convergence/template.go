@@ -9,8 +9,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Template is a finished run of the same job at another batch size, with losses
-// scaled as those of the run it is compared with.
+// Template is a finished run at another batch size, with losses scaled as in [Curve].
 type Template struct {
 	Recorded []Point `json:"recorded"` // at most 128 stretches, in order of x
 }
@@ -18,11 +17,10 @@ type Template struct {
 // minTemplate is the fewest points of a template.
 const minTemplate = 4
 
-// templateHits returns the log-normal of the step at which templates first hit
-// a target: median and sd of its logarithm, to which the learned sd between
-// runs of a job counts as one more run; and the probability that a run hits it,
-// by Laplace's rule of succession. A template that never hits it counts as
-// hitting it just after its end.
+// templateHits returns the log-normal of the step at which templates first hit a target
+// (median, and sd of its logarithm, to which the learned sd between runs of a job adds one
+// run), and the probability of a hit, by Laplace's rule of succession. One that never hits
+// counts just after its end.
 func (c *Curve) templateHits(target float64) (median, sd, chance float64) {
 	var logs []float64
 	met := 0.

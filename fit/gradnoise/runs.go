@@ -11,17 +11,15 @@ import (
 	"knee/internal/quantile"
 )
 
-// FromRuns estimates the noise scale from the losses of runs at several batches
-// that differ in nothing else: to the same loss, batch b takes (φ + b)/(φ + a) of
-// the samples that batch a takes (McCandlish et al., "An Empirical Model of
-// Large-Batch Training", 2018, section 2.3). Runs of one batch tell how much runs
-// scatter. Phi is the posterior under a flat prior of ln φ from a thousandth of
-// the smallest batch to a thousand times the largest: median, 5th and 95th
-// percentiles. The initial batch is in samples. Without losses the metric
-// counts. Runs without steps or with several batches are left out.
-//
-// It fails with a *[data.InputError] if no two runs at different batches come to
-// the same loss.
+// FromRuns estimates the noise scale from the losses of runs at several batches that differ
+// in nothing else: to the same loss, batch b takes (φ + b)/(φ + a) of the samples that
+// batch a takes (McCandlish et al., "An Empirical Model of Large-Batch Training", 2018,
+// section 2.3). Runs of one batch tell how much runs scatter. Phi is the posterior under a
+// flat prior of ln φ from a thousandth of the smallest batch to a thousand times the
+// largest: median, 5th and 95th percentiles. The initial batch is in samples. Without
+// losses the metric counts. Runs without steps or with several batches are left out. It
+// fails with a *[data.InputError] if no two runs at different batches come to the same
+// loss.
 func FromRuns(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	runs := coursesOf(points)
 	var pairs []pair
@@ -116,9 +114,8 @@ func compare(a, b course) (pair, bool) {
 	return pair{a.batch, b.batch, mean, (square-mean*mean)/2 + coarse}, true
 }
 
-// at returns the step at which the course falls to a level between its first and
-// last loss, and the standard deviation of its logarithm if the step is anywhere
-// between the neighbouring averages.
+// at returns the step at which the course falls to a level, and the standard deviation of
+// its logarithm if the step is anywhere between the neighbouring averages.
 func (c *course) at(level float64) (step, sd float64) {
 	i := slices.IndexFunc(c.points, func(p convergence.Point) bool { return p.Loss <= level })
 	if i == 0 {

@@ -19,11 +19,10 @@ type Scale struct {
 	Points       int           `json:"points"`        // curve points used
 }
 
-// Fit returns the median noise scale of the later half of every run's points
-// with gradient statistics; the noise scale grows during training, and most
-// time is spent late. The interval spans the 5 % and 95 % quantiles of those
-// points. It fails with a *data.InputError if initialBatch, in samples, is not
-// above 0 or no point has gradient statistics.
+// Fit returns the median noise scale of the later half of every run's points with gradient
+// statistics, as it grows and most time is spent late, with their 5 % and 95 % quantiles.
+// It fails with a *data.InputError if initialBatch, in samples, is not above 0 or no point
+// has gradient statistics.
 func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	if !(initialBatch > 0) {
 		return nil, data.Invalid("batch.initial", initialBatch, "the initial global batch in samples, which gradient statistics are relative to")
@@ -47,8 +46,7 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	}}, nil
 }
 
-// From returns the noise scale with another initial batch, in samples; n itself
-// if that is not above 0.
+// From returns the noise scale with another initial batch in samples; n itself if 0.
 func (n *Scale) From(initialBatch float64) *Scale {
 	if !(initialBatch > 0) {
 		return n

@@ -13,8 +13,7 @@ type Check struct {
 	Rows         int     // rows of pairs that fit in memory
 }
 
-// CrossValidate holds out a fifth of the pairs at a time, both rows of each on
-// every GPU type.
+// CrossValidate holds out a fifth of the pairs at a time, on every GPU type.
 func CrossValidate(rows []Row) Check {
 	const folds = 5
 	pairOf := func(r Row) [2]string { return [2]string{min(r.Job, r.Beside), max(r.Job, r.Beside)} }

@@ -6,15 +6,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// effect names one unknown of an additive model: a key within a group of
-// effects of equal variance.
+// effect names one unknown: a key within a group of effects of equal variance.
 type effect struct {
 	group int
 	key   string
 }
 
-// row is an observation y, the effects that add up to it, and its cell, which
-// has one further effect.
+// row is an observation y, the effects that add up to it, and its cell, one further effect.
 type row struct {
 	effects []effect
 	cell    string
@@ -65,8 +63,7 @@ func counted(of []weight, column int) []weight {
 	return append(of, weight{column, 1})
 }
 
-// EM ends after so many rounds, or when no variance changes by more than 2 %,
-// which changes no interval by more than 1 %.
+// EM ends after so many rounds, or when variances change by 2 % at most, intervals by 1 %.
 const (
 	rounds = 40
 	still  = 0.02
@@ -121,8 +118,7 @@ func (e *effects) add(r row) {
 	e.size[e.groups+1]++
 }
 
-// posterior computes the posterior of the effects and the evidence, given the
-// variances.
+// posterior computes the effects and the evidence, given the variances.
 func (e *effects) posterior(rows []row) {
 	p, noise, cells := len(e.group), e.noise(), e.variance[e.groups]
 	s, b, squares := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil), 0.0
@@ -217,8 +213,7 @@ func (e *effects) covariance(a, b []weight) (sum float64) {
 	return sum
 }
 
-// predict returns mean and variance of a new row. Effects without data have
-// their prior.
+// predict returns mean and variance of a new row; effects without data have their prior.
 func (e *effects) predict(r row) (mean, variance float64) {
 	var known []weight
 	times := map[effect]float64{}

@@ -68,21 +68,20 @@ const (
 	allGroups   = ofType + 1
 )
 
-// Fit fits a model. Without rows, predictions have the wide intervals of the
-// prior.
+// Fit fits a model; without rows, with the wide intervals of the prior.
 func Fit(rows []Row) *Model {
 	m := &Model{c: 1, most: 1, level: fitEffects(nil, allGroups, nil)}
 	// A pair that fits and one that does not, of any jobs: Laplace's rule of
 	// succession, without which a few pairs that all fit would make the next certain.
 	memory := []row{{effects: []effect{{ofAll, ""}}, y: 1}, {effects: []effect{{ofAll, ""}}, y: -1}}
-	var excess []float64
+	var fit []Row
 	least := 0.0
 	for _, r := range rows {
 		if r.Share == 0 {
 			memory = append(memory, together(r, -1))
 			continue
 		}
-		memory, excess = append(memory, together(r, 1)), append(excess, 1/r.Share-1)
+		memory, fit = append(memory, together(r, 1)), append(fit, r)
 		least, m.most = math.Min(least, 1/r.Share-1), math.Max(m.most, r.Share)
 	}
 	m.memory = fitEffects(memory, allGroups, nil)
@@ -90,14 +89,13 @@ func Fit(rows []Row) *Model {
 	var begin []float64
 	for _, perType := range []bool{false, true} {
 		var levels []row
-		for _, r := range rows {
-			if r.Share > 0 {
-				levels = append(levels, beside(r, perType))
-			}
+		for _, r := range fit {
+			levels = append(levels, beside(r, perType))
 		}
 		for k := -5; k <= 5 && len(levels) > 0; k += 2 {
 			c, slopes := math.Ldexp(1, k)-least, 0.0
-			for i, x := range excess {
+			for i, r := range fit {
+				x := 1/r.Share - 1
 				levels[i].y = level(x, c)
 				slopes += math.Log((1 + c) / (x + c))
 			}
@@ -145,8 +143,7 @@ func beside(r Row, perType bool) row {
 	return out
 }
 
-// together returns the effects on whether two jobs fit, to which both jobs
-// contribute alike.
+// together returns the effects on whether two jobs fit, of both alike.
 func together(r Row, y float64) row {
 	a, b := family(r.Job), family(r.Beside)
 	out := row{cell: min(a, b) + "\x00" + max(a, b), y: y, effects: []effect{{ofAll, ""}, {ofType, where(r)}}}

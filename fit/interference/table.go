@@ -12,18 +12,16 @@ import (
 // columns of a table of pairs.
 var columns = []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s", "steps_per_s", "alone_steps_per_s"}
 
-// Load is [Read] of the file at path; see [data.Open] for "-" and compressed
-// files.
+// Load is [Read] of the file at path; see [data.Open].
 func Load(path string) (rows []Row, warnings []string, err error) {
 	return data.LoadTable(path, Read)
 }
 
-// Read reads a CSV with one row for each job of a pair: application, beside
-// (the other job), gpu_type, workers (empty: any number), and the speed beside
-// the other as share (of the speed alone), or step_time_s and
-// alone_step_time_s, or steps_per_s and alone_steps_per_s. A share or speed of
-// 0 means that the two do not fit on the GPU. name is the file name in errors;
-// warnings name unknown columns, and a job that is faster beside another than alone.
+// Read reads a CSV with one row for each job of a pair: application, beside (the other
+// job), gpu_type, workers (empty: any number), and the speed beside the other as share of
+// that alone, or step_time_s or steps_per_s, each with its alone_ column; 0 if the two do
+// not fit on the GPU. name is the file in errors; warnings name unknown columns, and a job
+// faster beside another than alone.
 func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
 	t, err := data.NewTable(r, name)
 	if err != nil {

@@ -37,8 +37,7 @@ const (
 	coordinates
 )
 
-// share maps a standard normal variate to a share: none, all, or any between,
-// with a third of the probability each.
+// share maps a normal variate to a share: none, all, or between, equally likely.
 func share(x float64) float64 {
 	if math.Abs(x) < third { // otherwise without the time that math.Erfc takes
 		return 1.5*math.Erfc(-x/math.Sqrt2) - 1
@@ -160,10 +159,9 @@ var stateBytes = held{2, 4, 12}
 // held are weights, gradients and optimizer state that a device holds.
 type held [3]float64
 
-// heldOf returns the parameters whose state each of n devices holds if they
-// share that of some parameters. Fully sharded weights are gathered a layer at a
-// time, the next one in advance (Zhao et al., "PyTorch FSDP", VLDB'23, section
-// 3.4).
+// heldOf returns the parameters whose state each of n devices holds. Fully sharded weights
+// are gathered a layer at a time, the next in advance (Zhao et al., "PyTorch FSDP",
+// VLDB'23, section 3.4).
 func heldOf(parameters float64, c data.Config, n, layers float64) (h held) {
 	from, sharded := map[string]int{"zero1": 2, "zero2": 1, "zero3": 0, "hybrid": 0}[c.Sharding]
 	if c.Sharding == "hybrid" {
@@ -194,22 +192,19 @@ type point struct {
 // tokens × vocabulary of a micro-batch.
 type stage struct{ activations, scores, recomputed, logits float64 }
 
-// growth is of a ratio to the middle of those measured: ln of the ratio, which follows a
-// power; ln of its hyperbolic cosine, which follows a sum of powers; and ln of the ratio
-// to the nearest one measured, as what was measured need not go on. Of factors: their
-// exponents.
+// growth is of a ratio to the middle of those measured: its ln, which follows a power; ln
+// of the hyperbolic cosine of that, which follows a sum of powers; and ln of the ratio to
+// the nearest measured, as trends may end. Of factors: their exponents.
 type growth [3]float64
 
-// growthOf returns the growth of a quantity, given the range of those measured; all are
-// logarithms.
+// growthOf returns the growth of a quantity, given the range measured, in logarithms.
 func growthOf(of float64, measured [2]float64) growth {
 	u := of - (measured[0]+measured[1])/2
 	lnCosh := math.Abs(u) + math.Log1p(math.Exp(-2*math.Abs(u))) - math.Ln2
 	return growth{u, lnCosh, of - min(max(of, measured[0]), measured[1])}
 }
 
-// pointOf returns the point of a configuration, but for what relates it to those
-// measured.
+// pointOf returns a point without what relates it to those measured.
 func pointOf(c data.Config, a data.Architecture) point {
 	a, _, _ = complete(a)
 	t, stages, cp, ep := float64(max(c.TP, 1)), float64(max(c.PP, 1)), float64(max(c.CP, 1)), float64(max(c.EP, 1))
@@ -230,9 +225,8 @@ func pointOf(c data.Config, a data.Architecture) point {
 		p.expert = p.dense
 	}
 
-	// In 1F1B the first stage keeps the activations of at most as many
-	// micro-batches as there are stages (Narayanan et al., SC'21, section
-	// 2.2.1).
+	// In 1F1B the first stage keeps the activations of at most as many micro-batches as
+	// there are stages (Narayanan et al., SC'21, 2.2.1).
 	samples := math.Max(c.LocalBatch, 1e-6) / cp
 	p.tokens = math.Log(samples) + math.Log(float64(a.SeqLen))
 	layer := activationsOf(a) * samples / n
@@ -256,8 +250,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	return p
 }
 
-// offloads are the words of which [factors] keep the state on a device; others
-// leave all of it there.
+// offloads are the words of [factors].state; others leave all on the device.
 var offloads = []string{"", "optimizer", "cpu"}
 
 // factors are the quantities that coordinates stand for.
@@ -295,8 +288,7 @@ func factorsOf(x []float64) factors {
 	return f
 }
 
-// ln returns ln of the peak memory in bytes, of the fuller of the first and
-// last stage.
+// ln returns ln of the peak bytes, of the fuller of the first and last stage.
 func (p *point) ln(f *factors) float64 {
 	first, last := p.parts(f)
 	return math.Log(max(first.total(), last.total()))

@@ -11,9 +11,8 @@ import (
 	"knee/data"
 )
 
-// knob is one of the study's own knobs. It multiplies all that grows with the
-// batch (activations, attention scores and logits), and by another factor the
-// parameters, gradients and optimizer state.
+// knob is one of the study's own knobs. It multiplies all that grows with the batch, and by
+// another factor the parameters, gradients and optimizer state.
 type knob struct {
 	Name      string   `json:"name"`
 	Reference float64  `json:"reference,omitempty"` // of numbers > 0: the middle of those measured, in logarithms
@@ -53,9 +52,8 @@ func number(text string) float64 {
 	return math.NaN()
 }
 
-// sizeOf is the number of coordinates of either factor, each standard normal: two
-// for a number, one for each other value but the reference, and one that stands for all
-// values that were not measured.
+// sizeOf is the number of standard normal coordinates of either factor: two for a number,
+// one for each other value but the reference, and one for all not measured.
 func sizeOf(ks []knob) (n int) {
 	for _, k := range ks {
 		if n += len(k.Values); k.Reference > 0 {

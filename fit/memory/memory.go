@@ -23,8 +23,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// Model is the memory model of one job, a part of model.json. It is safe for
-// concurrent use.
+// Model is the memory model of one job in model.json. It is safe for concurrent use.
 type Model struct {
 	Architecture data.Architecture  `json:"architecture,omitzero"`
 	Draws        [][]float64        `json:"draws"`                      // of the posterior, at most maxDraws
@@ -39,8 +38,7 @@ type Model struct {
 // maxDraws bounds what a file may hold; a fit returns [walkers].
 const maxDraws = 1024
 
-// UnmarshalJSON implements [json.Unmarshaler]. Draws of an earlier version, which had
-// other coordinates, are left out.
+// UnmarshalJSON leaves out draws of an earlier version, which had other coordinates.
 func (m *Model) UnmarshalJSON(text []byte) error {
 	type file Model
 	if err := json.Unmarshal(text, (*file)(m)); err != nil {
@@ -80,10 +78,9 @@ func (m *Model) count() {
 	}
 }
 
-// Fit fits the memory model to measurements of one job: recorded peaks, or
-// whether a configuration ran or ran out of memory on a device of known memory.
-// Without measurements predictions come from the prior. A zero architecture is
-// taken from the measurements. seed is that of the posterior draws.
+// Fit fits the memory model to measurements of one job: recorded peaks, or whether a
+// configuration ran on a device of known memory; without any it is the prior. A zero
+// architecture is taken from the measurements. seed is that of the draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	return fitUnder(learned().of, ms, a, seed)
 }
@@ -105,6 +102,7 @@ func fitUnder(
 	}
 	var rows []observation
 	var measured []data.Config
+	var tokens []float64
 	for _, r := range ms {
 		arch := r.Architecture
 		if arch.Zero() {
@@ -126,17 +124,13 @@ func fitUnder(
 		default:
 			continue
 		}
-		rows, measured = append(rows, o), append(measured, r.Config)
+		rows, measured, tokens = append(rows, o), append(measured, r.Config), append(tokens, o.tokens)
 	}
 	m.Knobs, m.Failed = knobsOf(measured), failed(ms)
-	first := pointOf(data.Config{LocalBatch: 1}, m.Architecture) // without measurements
-	if len(rows) > 0 {
-		first = rows[0].point
+	if tokens == nil {
+		tokens = []float64{pointOf(data.Config{LocalBatch: 1}, m.Architecture).tokens}
 	}
-	m.Tokens = [2]float64{first.tokens, first.tokens}
-	for _, r := range rows {
-		m.Tokens[0], m.Tokens[1] = min(m.Tokens[0], r.tokens), max(m.Tokens[1], r.tokens)
-	}
+	m.Tokens = [2]float64{slices.Min(tokens), slices.Max(tokens)}
 	for i, c := range measured {
 		m.relate(&rows[i].point, c)
 	}
@@ -214,19 +208,18 @@ func (m *Model) relate(p *point, c data.Config) {
 	p.growth, p.knobs = growthOf(p.tokens, m.Tokens), weightsOf(m.Knobs, c.Extra)
 }
 
-// Predict predicts the memory of a configuration. An unknown batch counts as
-// one sample.
+// Predict predicts the memory of a configuration, without a batch of one sample.
 func (m *Model) Predict(c data.Config) Prediction {
 	out := Prediction{Capacity: m.Capacity(c.GPUType)}
 	if c.LocalBatch <= 0 {
 		c.LocalBatch = 1
 	}
 	p := m.point(c)
-	for i := range m.factors {
-		f := &m.factors[i]
-		out.Fits += f.fits(p.ln(f), out.Capacity) / float64(len(m.factors))
-	}
-	out.Peak = m.interval(p.ln)
+	out.Peak = m.interval(func(f *factors) float64 {
+		ln := p.ln(f)
+		out.Fits += f.fits(ln, out.Capacity) / float64(len(m.factors))
+		return ln
+	})
 	return out
 }
 
@@ -266,14 +259,12 @@ func (m *Model) FitsGiven(c, ran data.Config) float64 {
 	return both / sum
 }
 
-// Feasibility predicts whether configurations fit in memory, from trials and,
-// if known, the size of the model.
+// Feasibility predicts whether configurations fit in memory, by trials and known sizes.
 type Feasibility struct{ Architecture data.Architecture }
 
-// Fits returns a function for the probability that a configuration fits in the
-// memory of a device, given trials. ok is false if the memory of the GPU type
-// is unknown, if the configuration has no batch, and if neither the size of the
-// model nor a peak is known.
+// Fits returns a function for the probability that a configuration fits, given trials. ok
+// is false if the memory of the GPU type is unknown, without a batch, and if neither the
+// size of the model nor a peak is known.
 func (f Feasibility) Fits(trials []data.Measurement) func(data.Config) (p float64, ok bool) {
 	if f.Architecture.Zero() && !slices.ContainsFunc(trials, func(m data.Measurement) bool { return m.PeakMemory > 0 }) {
 		return func(data.Config) (float64, bool) { return 0, false }

@@ -2,11 +2,10 @@ package memory
 
 import (
 	_ "embed" // for prior.json
-	"encoding/json"
 	"math"
-	"sync"
 
 	"knee/data"
+	"knee/fit/prior"
 	"knee/internal/grouped"
 )
 
@@ -21,14 +20,8 @@ type Prior struct {
 //go:embed prior.json
 var priorFile []byte
 
-// learned returns the embedded prior, written by fit/prior/learn -memory.
-var learned = sync.OnceValue(func() Prior {
-	var p Prior
-	if err := json.Unmarshal(priorFile, &p); err != nil {
-		panic("memory: prior.json: " + err.Error()) // embedded: a programmer error
-	}
-	return p
-})
+// learned returns the prior written by fit/prior/learn -memory.
+var learned = prior.Embedded[Prior](priorFile)
 
 // open is the prior before learning: a factor of e either way on memory counted, and
 // exponents that are wrong by a hundredth to one, as of a square or of a constant.
@@ -39,9 +32,8 @@ func open() Prior {
 // fits of each job average out that draws are random.
 const fits = 16
 
-// Learn returns the prior for a new source, given others: the mean and standard
-// deviation of draws of all. Each job of a source is fitted with the open prior, which
-// counts as one source more.
+// Learn returns the prior for a new source: mean and sd of draws of all others, each job
+// fitted with the open prior, which counts as one source more.
 func Learn(sources [][]data.Measurement) Prior {
 	var sums, squares [coordinates]float64
 	for _, ms := range sources {

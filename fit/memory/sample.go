@@ -28,9 +28,8 @@ func (g Gaussian) log(x float64) float64 {
 	return -z * z / 2
 }
 
-// logLikelihood is the log likelihood of coordinates, up to a constant. Peaks
-// scatter as Student's t with four degrees of freedom, as single runs allocate
-// differently.
+// logLikelihood is that of coordinates, up to a constant. Peaks scatter as Student's t with
+// four degrees of freedom, as single runs allocate differently.
 func logLikelihood(x []float64, rows []observation) (v float64) {
 	f := factorsOf(x)
 	tail, chance := 1., 1. // products of the rows', as logarithms take time
@@ -56,15 +55,13 @@ func logLikelihood(x []float64, rows []observation) (v float64) {
 // leastLikely is below the log likelihood of any record.
 const leastLikely = -1e9
 
-// student is the distribution function of Student's t with four degrees of
-// freedom, in closed form.
+// student is the distribution function of that t, in closed form.
 func student(z float64) float64 {
 	u := z / math.Sqrt(4+z*z)
 	return max(.5+u*(3-u*u)/4, 0) // not below by rounding
 }
 
-// scatter returns one quantile of that t distribution per walker, evenly spaced
-// in probability.
+// scatter returns a quantile of that t per walker, evenly spaced in probability.
 var scatter = sync.OnceValue(func() []float64 {
 	v := make([]float64, walkers)
 	for i := range v {
@@ -88,11 +85,10 @@ type walker struct {
 	likelihood float64
 }
 
-// sample draws from the posterior. Draws of the prior are weighted by a power of
-// the likelihood that leaves half as many effective as are wanted, resampled and
-// moved, until the power is 1 (Del Moral, Doucet and Jasra, "Sequential Monte Carlo
-// samplers", 2006). It begins with many more, so that few are resampled often.
-// Without rows it draws from the prior.
+// sample draws from the posterior, without rows the prior. Draws of the prior, many more so
+// that few are resampled often, are weighted by a power of the likelihood that leaves half
+// as many effective as are wanted, resampled and moved, until it is 1 (Del Moral, Doucet
+// and Jasra, "Sequential Monte Carlo samplers", 2006).
 func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
 	n := walkers
@@ -155,11 +151,10 @@ func weigh(all []walker, power float64) (weights []float64, effective float64) {
 	return weights, 1 / floats.Dot(weights, weights)
 }
 
-// move proposes, with equal chance, a value of one coordinate from its prior, or
-// the difference of two other walkers in coordinates of which each is in or out with
-// equal chance, scaled as is best for a normal posterior (differential evolution,
-// ter Braak, Statistics and Computing, 2006; Vrugt et al., 2009). This needs neither
-// derivatives nor scales.
+// move proposes, equally likely, a value of one coordinate from its prior, or the
+// difference of two other walkers in random coordinates, scaled as is best for a
+// normal posterior (differential evolution, ter Braak, Statistics and Computing, 2006;
+// Vrugt et al., 2009). This needs neither derivatives nor scales.
 func (w *walker) move(all []walker, power float64, rows []observation, prior []Gaussian, rng *rand.Rand) {
 	y, priors := slices.Clone(w.x), 0.
 	if i := rng.IntN(2 * len(y)); i < len(y) {

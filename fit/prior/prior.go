@@ -10,15 +10,13 @@ import (
 	"sync"
 )
 
-// Coordinate is the prior of one parameter of a form, in the solver's
-// coordinates: a normal distribution over jobs.
+// Coordinate is the normal prior of a parameter over jobs, in the solver's coordinates.
 type Coordinate struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"` // over jobs, GPU types included
 	// NVLink is added to Mean if the GPUs of a node are connected by NVLink.
 	NVLink float64 `json:"nvlink,omitempty"`
-	// Own is the share of the variance that is specific to each GPU type of a
-	// job. It is not in the file: see [Speed.Own].
+	// Own is [Speed.Own] for the coordinates of GPU types; not in the file.
 	Own float64 `json:"-"`
 }
 
@@ -46,8 +44,7 @@ type Speed struct {
 	// Scatter is the sd, over jobs, of ln of the factors on the amplitude of
 	// the process, the noise, and each knob's influence.
 	Scatter float64 `json:"scatter"`
-	// Own is the share of the variance over jobs that is specific to each GPU
-	// type of a job, and to each job of a cluster.
+	// Own is the share of that variance specific to a job's GPU type, or a cluster's job.
 	Own float64 `json:"own"`
 	// Shared is the prior odds that all workers share what their input comes
 	// from, which may then limit them; that the workers of a node do is twice
@@ -63,19 +60,14 @@ type Speed struct {
 var speedJSON []byte
 
 // Default returns the learned prior.
-var Default = sync.OnceValue(func() *Speed {
-	s, err := Decode(speedJSON)
-	if err != nil {
-		panic(err) // embedded: a programmer error
-	}
-	return s
-})
+var Default = Embedded[*Speed](speedJSON)
 
-// Decode reads a prior in JSON.
-func Decode(text []byte) (*Speed, error) {
-	var s Speed
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("read prior: %w", err)
-	}
-	return &s, nil
+// Embedded returns a function that decodes a JSON text of the program, once.
+func Embedded[T any](text []byte) func() T {
+	return sync.OnceValue(func() (v T) {
+		if err := json.Unmarshal(text, &v); err != nil {
+			panic(fmt.Sprintf("embedded prior: %v", err)) // a programmer error
+		}
+		return v
+	})
 }

@@ -105,7 +105,7 @@ func (m *Models) gain(row queue.Row, to []data.NodeShare) float64 {
 	c.LocalBatch *= float64(c.Workers) / float64(workers)
 	c.Workers, c.Nodes, c.Placement = workers, len(to), data.PlacementOf(to)
 	p, err := known.Predict(c)
-	if err != nil || slices.ContainsFunc(measuredBy(known), func(r data.Measurement) bool { return sameSize(r.Config, c) }) {
+	if err != nil || slices.ContainsFunc(known.AllMeasurements(), func(r data.Measurement) bool { return sameSize(r.Config, c) }) {
 		return 0
 	}
 	return max(0, (row.Rule.Remaining.Steps-row.Step)*(row.StepTime-p.StepTime.Lo)-row.Rule.RestartSeconds)

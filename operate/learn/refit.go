@@ -23,7 +23,7 @@ func (m *Models) fit(ctx context.Context, before *fit.Model, own []data.Measurem
 	if before == nil {
 		return fit.FitContext(ctx, own, fit.Settings{Others: fit.SpeedOf(others)})
 	}
-	rows := without(scaled(measuredBy(before), drift(before, own)), own)
+	rows := without(scaled(before.AllMeasurements(), drift(before, own)), own)
 	after, err := fit.FitContext(ctx, append(rows, own...), fit.Settings{Others: fit.SpeedOf(others), Screened: true})
 	if err != nil {
 		return nil, err
@@ -79,17 +79,6 @@ func (m *Models) lenders() []*fit.Model {
 			if known := m.model(r.Model); known != nil {
 				out = append(out, known)
 			}
-		}
-	}
-	return out
-}
-
-// measuredBy returns the measurements stored in a model.
-func measuredBy(m *fit.Model) []data.Measurement {
-	var out []data.Measurement
-	for _, gpu := range m.GPUTypes() {
-		for _, mode := range m.Modes(gpu) {
-			out = append(out, m.Measurements(gpu, mode)...)
 		}
 	}
 	return out

@@ -14,8 +14,7 @@ import (
 	"knee/predict"
 )
 
-// Answer is what a page says first of a job: what to run, what that costs and
-// how sure it is.
+// Answer is what a page says first of a job: what to run, its cost and how sure it is.
 type Answer struct {
 	Job    string
 	Choice string // such as "4 × a100, allreduce, batch 64"
@@ -36,9 +35,8 @@ type choice struct {
 // at is the configuration at the knee with what is predicted of it.
 func (c choice) at() predict.Answer { return c.curve[c.knee] }
 
-// choose finds the knee of every condition within what was measured, with the best
-// batch at each number of workers, as knee predict does. The best of them comes
-// first; its condition has the batch at the knee.
+// choose finds the knee of every condition within what was measured, at the best batch, as
+// knee predict does. The best comes first; its condition has the batch at the knee.
 func choose(conditions []plots.Condition) ([]choice, error) {
 	var all []choice
 	for _, c := range conditions {
@@ -58,13 +56,9 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 	return all, nil
 }
 
-// kneeOf finds the knee of a curve within the measured range, or of all of it
-// where nothing lies within.
+// kneeOf finds the knee within the measured range, or of all of the curve if that is empty.
 func kneeOf(c plots.Condition, curve []predict.Answer) choice {
-	within := slices.DeleteFunc(slices.Clone(curve), func(a predict.Answer) bool { return a.Extrapolated })
-	if len(within) == 0 {
-		within = curve
-	}
+	within := predict.Inside(curve)
 	index := func(i int) int {
 		return slices.IndexFunc(curve, func(a predict.Answer) bool { return a.Config.Workers == within[i].Config.Workers })
 	}
@@ -79,19 +73,19 @@ func kneeOf(c plots.Condition, curve []predict.Answer) choice {
 // may do more work, so that speeds cannot be compared.
 func (c choice) batchless() bool { return !(c.curve[0].Goodput.Mean > 0) }
 
-// workers names the knee, its efficiency relative to linear scaling, and the gain that
-// is predicted for the next doubling.
+// workers names the knee, its efficiency, and the gain predicted for the next doubling.
 func (c choice) workers() string {
 	k := c.at().Config.Workers
+	n := english.Plural(k, "worker", "")
 	if c.batchless() {
-		return fmt.Sprintf("%s, the most measured; the best number is not known without a batch: add a column local_batch or global_batch", english.Plural(k, "worker", ""))
+		return n + ", the most measured; the best number is not known without a batch: add a column local_batch or global_batch"
 	}
-	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
+	s := fmt.Sprintf("%s, the knee: %.0f %% of linear", n, c.linear())
 	switch {
 	case c.knee == c.last && c.at().Extrapolated:
-		s = fmt.Sprintf("%s, the most of the curve, of which nothing lies within the measured range: %.0f %% of linear", english.Plural(k, "worker", ""), c.linear())
+		s = fmt.Sprintf("%s, the most of the curve, of which nothing lies within the measured range: %.0f %% of linear", n, c.linear())
 	case c.knee == c.last:
-		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", english.Plural(k, "worker", ""), c.linear())
+		s = fmt.Sprintf("%s, the most within the measured range: %.0f %% of linear; the knee is there or beyond", n, c.linear())
 	case k == 1:
 		s = "1 worker: a second brings less than half its share"
 	}
@@ -107,8 +101,7 @@ func (c choice) linear() float64 {
 	return 100 * at.Rate() / first.Rate() * float64(first.Config.Workers) / float64(at.Config.Workers)
 }
 
-// doubling gives the gain of twice the workers, with the 90 % interval of their rate;
-// empty if the curve ends before.
+// doubling gives the gain of twice the workers; empty if the curve ends before.
 func (c choice) doubling() string {
 	for _, a := range c.curve {
 		if a.Config.Workers != 2*c.at().Config.Workers {
@@ -135,8 +128,7 @@ func (c choice) doubling() string {
 	return ""
 }
 
-// fastest names the fastest measured size, where it is clearly faster than the
-// knee.
+// fastest names the fastest measured size, if clearly faster than the knee.
 func (c choice) fastest() string {
 	best := c.at()
 	if c.batchless() {
@@ -175,8 +167,7 @@ func (c choice) speed() string {
 	return plots.Interval(at.Throughput, plots.Plain) + " samples/s"
 }
 
-// cost is that of a million samples, at initial-batch worth where that differs;
-// empty without a batch.
+// cost is that of a million samples at initial-batch worth; empty without a batch.
 func (c choice) cost() string {
 	at := c.at()
 	if !(at.Goodput.Mean > 0) {
@@ -186,17 +177,17 @@ func (c choice) cost() string {
 	if c.what() == "goodput" {
 		work += " at the efficiency of the initial batch"
 	}
-	if priced := c.price() > 0; priced {
-		return plots.Interval(c.million(priced)) + work
+	priced := c.price() > 0
+	if !priced {
+		work = " worker-hours" + work
 	}
-	return plots.Interval(c.million(false)) + " worker-hours" + work
+	return plots.Interval(c.million(priced)) + work
 }
 
 // price is that of a worker-hour in US$, 0 if it is not known.
 func (c choice) price() float64 { return c.Predictor.Price[c.Base.GPUType] }
 
-// million is the cost of a million samples at initial-batch worth, in US$ or in
-// worker-hours, and how it is written.
+// million is the cost of a million samples, in US$ or worker-hours, and its format.
 func (c choice) million(priced bool) (data.Estimate, func(float64) string) {
 	hours := c.at().Goodput.Per(1e6 * float64(c.at().Config.Workers) / 3600)
 	if priced {
@@ -296,7 +287,7 @@ func conditionTable(all []choice) *Table {
 		if at.Goodput.Mean > 0 {
 			goodput, cost = estimate(at.Goodput, plots.Plain), estimate(c.million(priced))
 		}
-		kind := fmt.Sprintf("%s, %s", at.Config.GPUType, at.Config.ModeOrDefault())
+		kind := at.Config.Kind()
 		if at.Config.PS > 0 {
 			kind += fmt.Sprintf(", %d ps", at.Config.PS)
 		}

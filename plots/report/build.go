@@ -16,10 +16,9 @@ import (
 	"knee/predict"
 )
 
-// Report builds the page: a section for each job, then for each plan and for
-// the results of simulations and search benchmarks. Measurements of a job
-// without a model are fitted here, with the default settings; the page says
-// so. It fails if there is nothing to report on and with the error of ctx.
+// Report builds the page: a section for each job, then plans and results of simulations and
+// search benchmarks. A job without a model is fitted here, and the page says so. It fails
+// if there is nothing to report on and with the error of ctx.
 func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	r := Report{Inputs: in.Files, Warnings: slices.Clone(in.Warnings)}
 	var about []string
@@ -101,8 +100,7 @@ func (in *Inputs) jobs() []*job {
 	return all
 }
 
-// complete fits a model to the measurements if none was given. Its only error is
-// that of ctx.
+// complete fits a model if none was given. Its only error is that of ctx.
 func (j *job) complete(ctx context.Context) error {
 	if j.model != nil || len(j.measurements) == 0 {
 		return nil
@@ -143,8 +141,7 @@ const (
 	mostChecked = 64   // measurements of a job that are predicted from the others
 )
 
-// shownJobs returns the jobs that get a section of their own, those with most
-// measurements, and the others.
+// shownJobs returns the jobs with sections, those with most measurements, and the others.
 func shownJobs(all []*job) (shown, others []*job) {
 	if len(all) <= mostJobs {
 		return all, nil

@@ -64,9 +64,8 @@ func Files(path string) []string {
 	return files
 }
 
-// Read adds a file, or the files of a folder that are of a known kind. The kind is
-// recognised by the contents: the keys of JSON and YAML, the columns of CSV. It fails
-// if nothing is of a known kind, and as the reader of its kind does.
+// Read adds a file, or those of a folder that are of a known kind by their contents: keys
+// of JSON and YAML, columns of CSV. It fails if nothing is of a known kind.
 func (in *Inputs) Read(path string) error {
 	files, before := Files(path), len(in.Files)
 	unknown := &data.InputError{Source: data.Source{File: path}, Found: "no file of ours", Want: "a folder with measurements, models, curves or plans"}
@@ -136,8 +135,7 @@ func jsonWith(keys ...string) func([]byte) bool {
 	}
 }
 
-// csvWith recognises a CSV that has all of the columns; of names with | between them
-// any will do.
+// csvWith recognises a CSV with all of the columns; any will do of names with |.
 func csvWith(names ...string) func([]byte) bool {
 	return func(content []byte) bool {
 		t, err := data.NewTable(bytes.NewReader(content), "")

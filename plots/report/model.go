@@ -14,9 +14,8 @@ import (
 	"knee/predict"
 )
 
-// reportModel adds what the model of a job says: the answer, then one figure
-// for each question: how far it scales, what that costs, which batch or layout,
-// how well it predicts.
+// reportModel adds the answer, then a figure for each question: how far the job scales,
+// what that costs, which batch or layout, how well the model predicts.
 func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section) error {
 	p := &predict.Predictor{Model: j.model, Price: in.pricesOf(j)}
 	conditions, err := plots.Conditions(p)
@@ -66,19 +65,17 @@ func (s *Section) curves(choices []choice) {
 		conditions = append(conditions, c.Condition)
 	}
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
+	if err != nil {
+		s.figure(nil, err, "")
+		return
+	}
 	spec.Title = "How far does it scale?"
 	for i := range spec.Series {
 		spec.Series[i].Knee = nil
 	}
-	if err == nil {
-		first := &spec.Series[0]
-		if i := slices.IndexFunc(first.Curve, func(b plots.Band) bool { return b.X == float64(choices[0].at().Config.Workers) }); i >= 0 {
-			first.Knee = &plots.Knee{X: first.Curve[i].X, Y: first.Curve[i].Mean, Note: "the answer above"}
-		}
-	}
-	if err != nil {
-		s.figure(nil, err, "")
-		return
+	first, knee := &spec.Series[0], float64(choices[0].at().Config.Workers)
+	if i := slices.IndexFunc(first.Curve, func(b plots.Band) bool { return b.X == knee }); i >= 0 {
+		first.Knee = &plots.Knee{X: knee, Y: first.Curve[i].Mean, Note: "the answer above"}
 	}
 	fig, err := plots.NewScalability(spec)
 	s.figure(fig, err, "Points: measured, with 95 % intervals. Bands: 90 % of the prediction; dashed where it extrapolates.")
@@ -136,17 +133,12 @@ func (in *Inputs) pricesOf(j *job) map[string]float64 {
 	return in.PricePerHour
 }
 
-// validate predicts the measurements, or without any those in the model, from one
-// another, at most mostChecked, as knee validate does; nil if there are fewer than
-// four. Its only error is that of ctx.
+// validate predicts at most mostChecked measurements of the job, or of the model, from one
+// another; nil if there are fewer than four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	rows := slices.DeleteFunc(slices.Clone(j.measurements), func(m data.Measurement) bool { return m.Status != data.OK })
-	for _, gpu := range j.model.GPUTypes() {
-		for _, mode := range j.model.Modes(gpu) {
-			if len(j.measurements) == 0 {
-				rows = append(rows, j.model.Measurements(gpu, mode)...)
-			}
-		}
+	if len(j.measurements) == 0 {
+		rows = j.model.AllMeasurements()
 	}
 	if len(rows) < 4 {
 		return nil, nil
@@ -164,8 +156,7 @@ func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	return v, nil
 }
 
-// reportNext recommends the next measurement, except for layouts, which knee
-// predict lists.
+// reportNext recommends the next measurement, except for layouts.
 func (j *job) reportNext(s *Section) {
 	if len(j.model.Layouts(j.model.GPUTypes()[0])) > 0 {
 		return
@@ -223,20 +214,15 @@ func batchesOf(curve []data.CurvePoint) []float64 {
 	return slices.DeleteFunc(all, func(b float64) bool { return !(b > 0) })
 }
 
-// reportTrials adds the progress of the search and the table of everything
-// that was measured, and says what failed and why.
+// reportTrials adds the progress and table of all that was measured, and says what failed.
 func (j *job) reportTrials(r *Report, s *Section) {
 	if len(j.measurements) == 0 {
 		return
 	}
-	ok := 0
-	var statuses []data.Status
-	for _, m := range j.measurements {
-		if statuses = append(statuses, m.Status); m.Status == data.OK {
-			ok++
-		}
-	}
-	if failed := plots.CountFailed(statuses); failed != "" {
+	status := func(m data.Measurement) data.Status { return m.Status }
+	_, by := grouped.By(j.measurements, status)
+	ok := len(by[data.OK])
+	if failed := plots.CountFailed(j.measurements, status); failed != "" {
 		r.Findings = append(r.Findings, fmt.Sprintf("%s: %d of %d trials gave no measurement (%s).",
 			cmp.Or(j.name, "The job"), len(j.measurements)-ok, len(j.measurements), failed))
 	}

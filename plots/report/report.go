@@ -24,8 +24,7 @@ type Report struct {
 	Inputs   []data.Input
 	Command  string // that made the page
 	Version  string // of knee
-	// Refresh makes the page load itself anew after as many seconds; 0 for a
-	// page that is final.
+	// Refresh makes the page load itself anew after as many seconds; 0: final.
 	Refresh int
 }
 
@@ -50,8 +49,7 @@ type Block struct {
 	Open    bool
 }
 
-// Table is rows of cells under named columns. Numeric columns are aligned
-// right and sorted by value.
+// Table is rows of cells under columns; numeric ones are aligned right, sorted by value.
 type Table struct {
 	Columns []Column
 	Rows    [][]Cell
@@ -69,8 +67,7 @@ type Cell struct {
 	Value float64
 }
 
-// newTable returns a table without rows. A name with a leading # is that of a
-// numeric column.
+// newTable returns a table without rows. A name with a leading # is of a numeric column.
 func newTable(names ...string) *Table {
 	t := &Table{}
 	for _, n := range names {
@@ -121,8 +118,7 @@ var (
 	script string
 )
 
-// Write writes the page. It fails only if w does, or if a figure of the
-// report cannot be drawn.
+// Write writes the page. It fails only if w does, or if a figure cannot be drawn.
 func Write(w io.Writer, r Report) error {
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"svg": inline, "tooltips": tooltipsOf, "width": widthOf, "sort": sortValue,
@@ -142,8 +138,7 @@ func Write(w io.Writer, r Report) error {
 	return err
 }
 
-// themed puts the colours of the figures into the style sheet, for light and
-// dark pages.
+// themed puts the colours of the figures into the style sheet.
 func themed(css string) string {
 	return strings.NewReplacer("/*light*/", plots.StyleSheet(false), "/*dark*/", plots.StyleSheet(true)).Replace(css)
 }

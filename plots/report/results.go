@@ -14,8 +14,7 @@ import (
 	"knee/plots"
 )
 
-// reportResults adds a table of results, with a figure where its kind has
-// one.
+// reportResults adds a table of results, with a figure where its kind has one.
 func (in *Inputs) reportResults(r *Report, t Results) {
 	s := Section{Title: map[string]string{"simulation": "Simulation", "jobs": "Simulated jobs", "search": "Comparison of searches"}[t.Kind]}
 	switch t.Kind {
@@ -58,8 +57,7 @@ func (t Results) column(name string) []float64 {
 	return out
 }
 
-// bestPolicy says which policy has the smallest mean completion time on each
-// workload, and what the next best has.
+// bestPolicy says which policy has the smallest mean completion time on each workload.
 func bestPolicy(t Results) string {
 	policy, workload, mean := t.texts("policy"), t.texts("workload"), t.column("jct_mean_s")
 	var done []int // rows with a mean
@@ -90,7 +88,7 @@ func (in *Inputs) reportUsage(r *Report) {
 	names, runs := grouped.By(in.Used, func(u simulate.Used) string { return u.Workload })
 	for _, workload := range names {
 		s := Section{Title: "GPUs in use: " + cmp.Or(workload, "a workload")}
-		fig, err := plots.NewOccupancy(plots.Occupancy{Title: "How full is the cluster?", Subtitle: workload, Runs: runs[workload]})
+		fig, err := plots.NewOccupancy("How full is the cluster?", runs[workload])
 		s.figure(fig, err, "Above: GPUs in use. Below: jobs without GPUs, preempted ones included.")
 		r.Sections = append(r.Sections, s)
 	}
@@ -135,7 +133,7 @@ func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	r.Findings = append(r.Findings, finding+".")
 	r.Warnings = append(r.Warnings, p.Warnings...)
 	if in.Cluster != nil {
-		fig, err := plots.NewAllocation(plots.Allocation{Title: "Who gets what", Cluster: in.Cluster, Plan: p})
+		fig, err := plots.NewAllocation("Who gets what", "", in.Cluster, p)
 		s.figure(fig, err, "One bar per node, one cell per worker slot.")
 	} else {
 		s.Text = append(s.Text, "Give cluster.yaml too for the figure of nodes.")
@@ -158,8 +156,7 @@ func planTable(p *data.Plan) *Table {
 	return t
 }
 
-// estimate is a predicted quantity with its interval; empty if it is not
-// known.
+// estimate is a predicted quantity with its interval; empty if unknown.
 func estimate(e data.Estimate, f func(float64) string) Cell {
 	return Cell{plots.Interval(e, f), e.Mean}
 }

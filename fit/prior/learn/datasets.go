@@ -1,17 +1,18 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
+	"cmp"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // job is the measurements of one job.
@@ -30,33 +31,22 @@ type split struct {
 // loadJobs reads the datasets and groups the rows by job.
 func loadJobs(dir string) ([]*job, error) {
 	var jobs []*job
-	add := func(dataset, pattern string, read func(path string) ([]data.Measurement, error)) error {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return err
-		}
-		at := map[string]*job{}
-		for _, f := range files {
-			ms, err := read(f)
-			if err != nil {
-				return err
-			}
-			for _, m := range ms {
-				if m.Status != data.OK {
-					continue
-				}
-				if at[m.Job] == nil {
-					at[m.Job] = &job{dataset: dataset, name: m.Job}
-					jobs = append(jobs, at[m.Job])
-				}
-				at[m.Job].rows = append(at[m.Job].rows, m)
-			}
-		}
-		return nil
-	}
 	for _, s := range sources() {
-		if err := add(s.dataset, s.pattern, s.read); err != nil {
+		files, err := filepath.Glob(filepath.Join(dir, s.pattern))
+		if err != nil {
 			return nil, err
+		}
+		var rows []data.Measurement
+		for _, f := range files {
+			ms, err := s.read(f)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, ok(ms)...)
+		}
+		names, of := grouped.By(rows, func(m data.Measurement) string { return m.Job })
+		for _, name := range names {
+			jobs = append(jobs, &job{s.dataset, name, of[name]})
 		}
 	}
 	if len(jobs) == 0 {
@@ -95,83 +85,54 @@ func plain(path string) ([]data.Measurement, error) {
 	return ms, err
 }
 
-// table reads a CSV file into rows, the header first.
-func table(path string) ([][]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return csv.NewReader(f).ReadAll()
-}
-
-// byColumn reads a CSV file into maps by column.
-func byColumn(path string) (rows []map[string]string, err error) {
-	all, err := table(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range all[1:] {
-		m := map[string]string{}
-		for i, h := range all[0] {
-			m[h] = r[i]
-		}
-		rows = append(rows, m)
-	}
-	return rows, nil
+// ok returns the measurements that ended.
+func ok(ms []data.Measurement) []data.Measurement {
+	return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
 // plans reads a table of training plans, with degrees of parallelism as knobs.
-// The local batch in it is per replica, so the global batch is left out where
-// both are given.
 func plans(path string) ([]data.Measurement, error) {
-	rows, err := table(path)
-	if err != nil {
-		return nil, err
-	}
-	head := rows[0]
-	perReplica := slices.Contains(head, "local_batch")
-	for i, name := range head {
-		switch name {
-		case "tp", "pp", "cp", "sharding", "recompute", "offload":
-			head[i] = "x_" + name
-		case "job", "gpu_type", "nodes", "workers", "placement", "local_batch", "accum_steps", "step_time_s", "status":
-		default:
-			if name != "global_batch" || perReplica {
-				head[i] = "unused_" + name
-			}
+	ms, err := plain(path)
+	for i, m := range ms {
+		if m.MicroUnknown {
+			m.LocalBatch = m.GlobalBatch() / float64(m.Workers)
 		}
+		m = knobbed(m, "tp", "pp", "cp", "sharding", "recompute", "offload")
+		m.Architecture = data.Architecture{}
+		ms[i] = m
 	}
-	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(rows); err != nil {
-		return nil, err
-	}
-	ms, _, err := data.ReadMeasurements(&out, path)
 	return ms, err
 }
 
-// gavel reads Gavel's throughputs: mini-batches per second, summed over workers
-// with a batch each.
-func gavel(path string) ([]data.Measurement, error) {
-	rows, err := byColumn(path)
-	if err != nil {
-		return nil, err
+// knobbed returns a measurement with parts of its layout as knobs, and no layout.
+func knobbed(m data.Measurement, parts ...string) data.Measurement {
+	extra := map[string]string{}
+	maps.Copy(extra, m.Extra)
+	for _, name := range parts {
+		extra[name] = m.Get(name)
 	}
-	var ms []data.Measurement
-	for _, r := range rows {
-		rate, err := strconv.ParseFloat(r["steps_per_s"], 64)
-		if err != nil || rate <= 0 {
-			continue
+	m.Extra, m.Layout = extra, data.Layout{}
+	return m
+}
+
+// gavel reads mini-batches per second, summed over workers with a batch each.
+func gavel(path string) (ms []data.Measurement, err error) {
+	err = eachRow(path, func(r *data.Row) error {
+		if rate, k := r.Number("steps_per_s", 0, data.NonNegative("a rate")), r.Whole("scale_factor", 1); rate > 0 {
+			ms = append(ms, data.Measurement{Status: data.OK, StepTime: float64(k) / rate, Config: data.Config{
+				Job: r.Text("job_type"), GPUType: r.Text("gpu_type"), Workers: k, LocalBatch: r.Number("batch_size", 0, data.Samples())}})
 		}
-		k, err := strconv.Atoi(r["scale_factor"])
-		if err != nil {
-			return nil, err
-		}
-		batch, _ := strconv.ParseFloat(r["batch_size"], 64)
-		ms = append(ms, data.Measurement{Status: data.OK, StepTime: float64(k) / rate, Config: data.Config{
-			Job: r["job_type"], GPUType: r["gpu_type"], Workers: k, LocalBatch: batch}})
-	}
-	return ms, nil
+		return nil
+	})
+	return ms, err
+}
+
+// eachRow calls do for every row of a CSV file.
+func eachRow(path string, do func(*data.Row) error) error {
+	_, err := data.Load(path, func(r io.Reader, name string) (struct{}, error) {
+		return struct{}{}, data.EachRow(r, name, nil, do)
+	})
+	return err
 }
 
 // splitsOf returns the splits to score.
@@ -190,9 +151,9 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 		case "mlperf", "llm-foundry":
 			all = append(all, sizeSplits(j, j.rows)...)
 		case "gavel":
-			for _, gpu := range gpuTypes(j.rows) {
-				rows := slices.DeleteFunc(slices.Clone(j.rows), func(r data.Measurement) bool { return r.GPUType != gpu })
-				all = append(all, sizeSplits(j, rows)...)
+			types, of := byType(j.rows)
+			for _, gpu := range types {
+				all = append(all, sizeSplits(j, of[gpu])...)
 			}
 		case "ps":
 			draw(j, 10, 0, 5, 10, 20)
@@ -206,7 +167,11 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 			}
 		}
 	}
-	all = append(all, fewGPUs(jobs)...)
+	for _, j := range jobs {
+		if small, large := upTo(j.rows, 4); j.dataset == "vtrain-single layouts" && len(small) > 0 && len(large) > 0 {
+			all = append(all, split{j, "few GPUs", small, large})
+		}
+	}
 	all = append(all, unseenSizes(jobs)...)
 	all = append(all, oneBatch(jobs)...)
 	for _, j := range jobs {
@@ -216,25 +181,18 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 	return append(all, more...), err
 }
 
-func gpuTypes(rows []data.Measurement) []string {
-	var out []string
-	for _, r := range rows {
-		if !slices.Contains(out, r.GPUType) {
-			out = append(out, r.GPUType)
-		}
-	}
-	return out
+func byType(rows []data.Measurement) (types []string, of map[string][]data.Measurement) {
+	return grouped.By(rows, func(m data.Measurement) string { return m.GPUType })
 }
 
-// sizeSplits predict the larger sizes of a series from the one, two or three
-// smallest.
+func gpuTypes(rows []data.Measurement) []string {
+	types, _ := byType(rows)
+	return types
+}
+
+// sizeSplits predict the larger sizes of a series from the one to three smallest.
 func sizeSplits(j *job, rows []data.Measurement) []split {
-	var sizes []int
-	for _, r := range rows {
-		if !slices.Contains(sizes, r.Workers) {
-			sizes = append(sizes, r.Workers)
-		}
-	}
+	sizes, _ := grouped.By(rows, func(m data.Measurement) int { return m.Workers })
 	slices.Sort(sizes)
 	var out []split
 	for n := 1; n <= 3 && n < len(sizes); n++ {
@@ -276,79 +234,55 @@ func random(j *job, n int, seed uint64) split {
 }
 
 // adaptdl reads the splits used to score AdaptDL's fit.
-func adaptdl(dir string, jobs []*job) ([]split, error) {
-	rows, err := byColumn(filepath.Join(dir, "peers", "adaptdl-splits.csv"))
-	if err != nil {
-		return nil, err
-	}
+func adaptdl(dir string, jobs []*job) (all []split, err error) {
 	files := map[string][]data.Measurement{}
 	pick := func(file, list string) (out []data.Measurement, err error) {
 		if files[file] == nil {
-			if files[file], err = plain(filepath.Join(dir, file)); err != nil {
-				return nil, err
-			}
+			files[file], err = plain(filepath.Join(dir, file))
 		}
 		for _, w := range strings.Fields(list) {
-			i, err := strconv.Atoi(w)
-			if err != nil {
+			i, notNumber := strconv.Atoi(w)
+			if err = cmp.Or(err, notNumber); err != nil {
 				return nil, err
 			}
 			out = append(out, files[file][i])
 		}
-		return out, nil
+		return out, err
 	}
-	var all []split
-	for _, r := range rows {
-		s := split{protocol: r["split"] + " " + r["cluster"]}
+	err = eachRow(filepath.Join(dir, "peers", "adaptdl-splits.csv"), func(r *data.Row) error {
+		s := split{protocol: r.Text("split") + " " + r.Text("cluster")}
 		for _, j := range jobs {
-			if j.dataset == "allreduce" && j.name == r["job"] {
+			if j.dataset == "allreduce" && j.name == r.Text("job") {
 				s.job = j
 			}
 		}
-		if s.train, err = pick(r["train_file"], r["train_rows"]); err != nil {
-			return nil, err
-		}
-		if s.test, err = pick(r["test_file"], r["test_rows"]); err != nil {
-			return nil, err
-		}
+		var err, err2 error
+		s.train, err = pick(r.Text("train_file"), r.Text("train_rows"))
+		s.test, err2 = pick(r.Text("test_file"), r.Text("test_rows"))
 		all = append(all, s)
-	}
-	return all, nil
+		return cmp.Or(err, err2)
+	})
+	return all, err
 }
 
 // secondType predicts each GPU type of a job from all rows of another and three
 // of its own; for Gavel, from its smallest size.
 func secondType(j *job) []split {
 	var all []split
-	types := gpuTypes(j.rows)
+	types, of := byType(j.rows)
 	for _, known := range types {
 		for t, gpu := range types {
-			if gpu == known {
+			own, other, n := of[gpu], of[known], 1
+			if j.dataset != "gavel" {
+				own, n = some(own, len(own)-1, uint64(t)), 3
+			} else if strings.Contains(known+gpu, "_") { // several nodes, named like a type
 				continue
 			}
-			var own, other []data.Measurement
-			for _, r := range j.rows {
-				switch r.GPUType {
-				case gpu:
-					own = append(own, r)
-				case known:
-					other = append(other, r)
-				}
-			}
-			n := 3
-			if j.dataset == "gavel" {
-				n = 1
-				if strings.Contains(known+gpu, "_") { // several nodes, named like a type
-					continue
-				}
-			} else {
-				own = some(own, len(own)-1, uint64(t))
-			}
-			if len(own) < n+2 || len(other) < 3 {
+			if gpu == known || len(own) < n+2 || len(other) < 3 {
 				continue
 			}
 			s := split{job: j, protocol: "second type"}
-			s.train, s.test = append(some(other, maxTrain, 1), own[:n]...), own[n:]
+			s.train, s.test = slices.Concat(some(other, maxTrain, 1), own[:n]), own[n:]
 			all = append(all, s)
 		}
 	}
@@ -364,24 +298,7 @@ func (j *job) model() string {
 // layouts reports whether the rows of a job have layouts.
 func layouts(j *job) bool { return strings.HasSuffix(j.dataset, " layouts") }
 
-// fewGPUs predicts the plans of eight GPUs from those of at most four.
-func fewGPUs(jobs []*job) []split {
-	var all []split
-	for _, j := range jobs {
-		if j.dataset != "vtrain-single layouts" {
-			continue
-		}
-		s := split{job: j, protocol: "few GPUs"}
-		s.train, s.test = upTo(j.rows, 4)
-		if len(s.train) > 0 && len(s.test) > 0 {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// unseenSizes predicts the plans of a model from those of all other sizes in
-// its dataset, as one job.
+// unseenSizes predicts the plans of a model from those of all other sizes, as one job.
 func unseenSizes(jobs []*job) []split {
 	var all []split
 	done := map[string]bool{}

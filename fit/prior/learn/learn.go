@@ -66,8 +66,7 @@ func some(rows []data.Measurement, n int, seed uint64) []data.Measurement {
 // worst is the value of a split that could not be fitted.
 const worst = -20
 
-// value is the objective of learning: the mean log predictive density of the
-// held-out rows.
+// value is what learning maximises: the mean log predictive density of held-out rows.
 func (s *split) value(p *prior.Speed) float64 {
 	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: p, Screened: true})
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *split) value(p *prior.Speed) float64 {
 	}
 	var v float64
 	for _, t := range s.test {
-		density, err := m.For(t.Architecture).LogDensity(t)
+		density, err := m.LogDensity(t)
 		if err != nil {
 			return worst
 		}
@@ -84,9 +83,8 @@ func (s *split) value(p *prior.Speed) float64 {
 	return v
 }
 
-// bySource returns the mean of v, with one value per split, over the splits of
-// each source; its datasets and protocols count equally. NaN values are
-// skipped.
+// bySource returns the mean of v, a value per split, over the splits of each source; its
+// datasets and protocols count equally. NaN is skipped.
 func bySource(splits []split, v []float64) map[string]float64 {
 	protocols := map[string]map[string][]float64{}
 	for i, s := range splits {
@@ -235,9 +233,8 @@ func learn(from *prior.Speed, all []gains, without string) (to *prior.Speed, mov
 	return to, moves
 }
 
-// betterBy returns the gain in log density of rows of each source under the
-// prior learned from the others, over the starting values: mean over sources,
-// its standard error, and the gains.
+// betterBy returns the gain in log density under the prior learned from the other sources,
+// over the starting values: mean over sources, standard error, gains.
 func betterBy(from *prior.Speed, without map[string]*prior.Speed, splits []split) (m, se float64, by map[string]float64) {
 	gain := make([]float64, len(splits))
 	each(len(splits), func(i int) {

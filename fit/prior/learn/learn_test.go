@@ -127,3 +127,22 @@ func TestRulers(t *testing.T) {
 		t.Errorf("linear scaling says %g, want 1; the power law %g, want 2", l, p)
 	}
 }
+
+// The Gaussian process on knobs takes the words of layouts as categories.
+func TestWordsAreKnobsOfLogProcess(t *testing.T) {
+	at := func(batch float64, sharding string) data.Measurement {
+		m := data.Measurement{StepTime: batch, Config: data.Config{Workers: 8, LocalBatch: batch, Layout: data.Layout{TP: 2, Sharding: sharding}}}
+		if sharding == "zero3" {
+			m.StepTime *= 2
+		}
+		return m
+	}
+	var rows []data.Measurement
+	for b := 1.; b <= 16; b *= 2 {
+		rows = append(rows, at(b, ""), at(b, "zero3"))
+	}
+	predict := logProcess(rows)
+	if ratio := predict(at(6, "zero3")) / predict(at(6, "")); math.Abs(ratio-2) > .1 {
+		t.Errorf("zero3 takes %.2f times as long, want 2", ratio)
+	}
+}

@@ -7,8 +7,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// limit ends the measurements to fit that take longer than three fifths of them at
-// a time limit, which remains as a lower bound.
+// limit ends the slower two fifths of the measurements to fit at a time limit.
 func (s *split) limit() {
 	var times []float64
 	for _, m := range s.train {
@@ -22,9 +21,4 @@ func (s *split) limit() {
 			m.Status, m.StepTime, m.SyncTime = data.Timeout, longest, 0
 		}
 	}
-}
-
-// ok returns the measurements that ended.
-func ok(ms []data.Measurement) []data.Measurement {
-	return slices.DeleteFunc(slices.Clone(ms), func(m data.Measurement) bool { return m.Status != data.OK })
 }

@@ -27,6 +27,7 @@ import (
 	"strings"
 
 	"knee/fit/prior"
+	"knee/internal/grouped"
 )
 
 func main() {
@@ -79,11 +80,16 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(p, "", " ")
+	return write(*out, p)
+}
+
+// write writes a prior to a file.
+func write(path string, prior any) error {
+	text, err := json.MarshalIndent(prior, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*out, append(text, '\n'), 0o644)
+	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
 // learnAll learns a prior and reports its scores on held-out sources.
@@ -123,20 +129,16 @@ func learnAll(w io.Writer, from *prior.Speed, splits []split, verbose bool) (*pr
 
 // provenance describes the data of a prior.
 func provenance(examples []split) []string {
-	jobs, rows := map[string]map[string]bool{}, map[string]int{}
-	for _, s := range examples {
-		if jobs[s.dataset] == nil {
-			jobs[s.dataset] = map[string]bool{}
-		}
-		if !jobs[s.dataset][s.name] {
-			rows[s.dataset] += len(s.rows)
-		}
-		jobs[s.dataset][s.name] = true
-	}
+	_, of := grouped.By(examples, func(s split) string { return s.dataset })
 	text := []string{fmt.Sprintf("go run ./fit/prior/learn, from %d splits of measured jobs", len(examples))}
 	for _, s := range sources() {
-		if n := len(jobs[s.dataset]); n > 0 {
-			text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", s.dataset, n, rows[s.dataset], s.source))
+		jobs, _ := grouped.By(of[s.dataset], func(s split) *job { return s.job })
+		rows := 0
+		for _, j := range jobs {
+			rows += len(j.rows)
+		}
+		if rows > 0 {
+			text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", s.dataset, len(jobs), rows, s.source))
 		}
 	}
 	slices.Sort(text[1:])

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 
 	"knee/data"
@@ -21,9 +19,5 @@ func learnMemory(dir string) error {
 	}
 	p := memory.Learn(sources)
 	p.Provenance = "learned by knee/fit/prior/learn -memory from measured peaks of Sailor (SOSP'25) and bigscience-workshop"
-	text, err := json.MarshalIndent(p, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile("fit/memory/prior.json", append(text, '\n'), 0o644)
+	return write("fit/memory/prior.json", p)
 }

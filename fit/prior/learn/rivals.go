@@ -13,6 +13,7 @@ import (
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed"
+	"knee/internal/grouped"
 )
 
 // rivals returns the predictors to compare with on a split.
@@ -25,7 +26,7 @@ func (s *split) rivals(p *prior.Speed) (map[string]func(data.Measurement) float6
 			return nil, err
 		}
 		all[leftOut] = func(r data.Measurement) float64 {
-			t, err := m.For(r.Architecture).StepTime(r.Config)
+			t, err := m.StepTime(r.Config)
 			if err != nil {
 				return math.NaN()
 			}
@@ -94,8 +95,7 @@ func published(train []data.Measurement, family string) (func(m data.Measurement
 	}, nil
 }
 
-// oneFactor returns the model of the first GPU type, times the geometric mean
-// of the relative times of the second.
+// oneFactor is the model of the first GPU type, times the geometric mean ratio of the second.
 func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m data.Measurement) float64, error) {
 	own := slices.DeleteFunc(slices.Clone(train), func(m data.Measurement) bool { return m.GPUType != first })
 	m, err := speed.Fit(context.Background(), own, speed.Settings{Prior: pr})
@@ -120,94 +120,76 @@ func oneFactor(train []data.Measurement, first string, pr *prior.Speed) (func(m 
 	return func(r data.Measurement) float64 { return factor * on(r) }, nil
 }
 
-// logProcess returns a Gaussian process on the logarithms of all knobs, words
-// as categories, with lengths by marginal likelihood.
+// logProcess returns a Gaussian process on ln step time over the logarithms of all
+// knobs, words as categories, each scaled to [0, 1], with lengths by marginal likelihood.
 func logProcess(train []data.Measurement) func(m data.Measurement) float64 {
-	train = slices.Clone(train)
-	words := map[string][]string{}
-	number := func(v string) (float64, bool) {
-		x, err := strconv.ParseFloat(v, 64)
-		return math.Log(max(x, 1e-9)), err == nil
+	columns := []func(m data.Measurement) float64{
+		func(m data.Measurement) float64 { return math.Log(float64(m.Workers)) },
+		func(m data.Measurement) float64 { return math.Log(max(m.LocalBatch, 1e-6)) },
+		func(m data.Measurement) float64 { return math.Log(float64(m.AccumSteps + 1)) },
 	}
-	for _, r := range train {
-		for k, v := range r.Extra {
-			if _, ok := number(v); !ok && !slices.Contains(words[k], v) {
-				words[k] = append(words[k], v)
-			}
+	for _, k := range slices.Sorted(maps.Keys(withKnobs(train[0]).Extra)) {
+		value := func(m data.Measurement) string { return withKnobs(m).Extra[k] }
+		number := func(m data.Measurement) float64 {
+			x, _ := strconv.ParseFloat(value(m), 64)
+			return math.Log(max(x, 1e-9))
+		}
+		values, _ := grouped.By(train, value)
+		words := slices.DeleteFunc(values, func(v string) bool { _, err := strconv.ParseFloat(v, 64); return err == nil })
+		for _, w := range words {
+			columns = append(columns, func(m data.Measurement) float64 {
+				if value(m) == w {
+					return 1
+				}
+				return 0
+			})
+		}
+		if len(words) == 0 {
+			columns = append(columns, number)
 		}
 	}
-	for i := range train {
-		train[i] = knobbed(train[i])
-	}
-	names := slices.Sorted(maps.Keys(train[0].Extra))
-	features := func(m data.Measurement) []float64 {
-		m = knobbed(m)
-		x := []float64{math.Log(float64(m.Workers)), math.Log(max(m.LocalBatch, 1e-6)), math.Log(float64(m.AccumSteps + 1))}
-		for _, k := range names {
-			if words[k] == nil {
-				v, _ := number(m.Extra[k])
-				x = append(x, v)
-			}
-			for _, w := range words[k] {
-				on := 0.
-				if m.Extra[k] == w {
-					on = 1
-				}
-				x = append(x, on)
-			}
+	features := func(m data.Measurement) (x []float64) {
+		for _, at := range columns {
+			x = append(x, at(m))
 		}
 		return x
 	}
-	return process(train, features)
-}
-
-// process fits a Gaussian process to ln step time over features scaled to [0, 1].
-func process(train []data.Measurement, features func(data.Measurement) []float64) func(m data.Measurement) float64 {
-	var xs [][]float64
-	var y []float64
-	for _, r := range train {
-		xs, y = append(xs, features(r)), append(y, math.Log(r.StepTime))
-	}
-	lo, hi := slices.Clone(xs[0]), slices.Clone(xs[0])
-	for _, x := range xs {
-		for j, v := range x {
-			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
-		}
-	}
-	scale := func(x []float64) []float64 {
+	lo, hi := features(train[0]), features(train[0])
+	scaled := func(m data.Measurement) []float64 {
+		x := features(m)
 		for j := range x {
 			x[j] = (x[j] - lo[j]) / max(hi[j]-lo[j], 1e-9)
 		}
 		return x
 	}
-	for i := range xs {
-		xs[i] = scale(xs[i])
+	for _, r := range train {
+		for j, v := range features(r) {
+			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
+		}
+	}
+	var xs [][]float64
+	var y []float64
+	for _, r := range train {
+		xs, y = append(xs, scaled(r)), append(y, math.Log(r.StepTime))
 	}
 	g, err := bayesopt.FitGP(xs, y, bayesopt.Prior{}, 1)
 	if err != nil {
 		return func(data.Measurement) float64 { return math.NaN() }
 	}
 	return func(m data.Measurement) float64 {
-		v, _ := g.Predict(scale(features(m)))
+		v, _ := g.Predict(scaled(m))
 		return math.Exp(v)
 	}
 }
 
-// knobbed returns a measurement with its layout as knobs.
-func knobbed(m data.Measurement) data.Measurement {
+// withKnobs returns a measurement with its layout as knobs.
+func withKnobs(m data.Measurement) data.Measurement {
 	if m.Plain() && m.Extra != nil {
 		return m
 	}
-	m.Extra = maps.Clone(m.Extra)
-	if m.Extra == nil {
-		m.Extra = map[string]string{}
-	}
-	for _, name := range data.LayoutNames() {
-		m.Extra[name] = m.Get(name)
-	}
+	m = knobbed(m, data.LayoutNames()...)
 	if m.Architecture.Known() {
 		m.Extra["layers"], m.Extra["hidden"] = strconv.Itoa(m.Layers), strconv.Itoa(m.Hidden)
 	}
-	m.Layout = data.Layout{}
 	return m
 }

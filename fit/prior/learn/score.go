@@ -16,8 +16,7 @@ import (
 	"knee/internal/quantile"
 )
 
-// score is the accuracy on a split: absolute relative errors of knee and the
-// rivals.
+// score is the accuracy on a split: absolute relative errors by predictor.
 type score struct {
 	*split
 	errors map[string][]float64 // by predictor
@@ -25,7 +24,6 @@ type score struct {
 	// choices are the numbers of GPUs with several layouts, near those where
 	// the predictor's choice is within 3 % of the best, by predictor.
 	choices, near map[string]float64
-	err           error
 }
 
 // Names of predictors.
@@ -40,19 +38,23 @@ const (
 )
 
 // scoreOf predicts the held-out rows of a split.
-func scoreOf(s *split, p *prior.Speed) score {
+func scoreOf(s *split, p *prior.Speed) (score, error) {
 	r := score{split: s, errors: map[string][]float64{}, choices: map[string]float64{}, near: map[string]float64{}}
 	m, err := speed.Fit(context.Background(), s.train, speed.Settings{Prior: p})
 	if err != nil {
-		return score{split: s, err: err}
+		return r, err
 	}
 	rivals, err := s.rivals(p)
 	if err != nil {
-		return score{split: s, err: err}
+		return r, err
 	}
-	predicted, err := predictions(m, s.test)
+	cs := make([]data.Config, len(s.test))
+	for i, t := range s.test {
+		cs[i] = t.Config
+	}
+	predicted, err := m.PredictAll(cs)
 	if err != nil {
-		return score{split: s, err: err}
+		return r, err
 	}
 	for i, t := range s.test {
 		e := predicted[i]
@@ -73,30 +75,7 @@ func scoreOf(s *split, p *prior.Speed) score {
 			r.choose(name, func(i int) float64 { return f(s.test[i]) })
 		}
 	}
-	return r
-}
-
-// predictions predicts rows, grouped by size of the model.
-func predictions(m *speed.Model, rows []data.Measurement) ([]speed.Prediction, error) {
-	all := make([]speed.Prediction, len(rows))
-	of := map[data.Architecture][]int{}
-	for i, r := range rows {
-		of[r.Architecture] = append(of[r.Architecture], i)
-	}
-	for a, at := range of {
-		var cs []data.Config
-		for _, i := range at {
-			cs = append(cs, rows[i].Config)
-		}
-		ps, err := m.For(a).PredictAll(cs)
-		if err != nil {
-			return nil, err
-		}
-		for j, i := range at {
-			all[i] = ps[j]
-		}
-	}
-	return all, nil
+	return r, nil
 }
 
 // measured is the choice of the best row measured.
@@ -137,14 +116,13 @@ func (r *score) choose(name string, predict func(row int) float64) {
 	}
 }
 
-// scoresOf scores splits, each under the prior of its source, sorted by dataset
-// and protocol.
+// scoresOf scores splits under the priors of their sources, by dataset and protocol.
 func scoresOf(splits []split, of func(source string) *prior.Speed) ([]score, error) {
-	results := make([]score, len(splits))
-	each(len(splits), func(i int) { results[i] = scoreOf(&splits[i], of(splits[i].source())) })
-	for _, r := range results {
-		if r.err != nil {
-			return nil, fmt.Errorf("%s, %s, %s: %w", r.dataset, r.name, r.protocol, r.err)
+	results, errs := make([]score, len(splits)), make([]error, len(splits))
+	each(len(splits), func(i int) { results[i], errs[i] = scoreOf(&splits[i], of(splits[i].source())) })
+	for i, s := range splits {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("%s, %s, %s: %w", s.dataset, s.name, s.protocol, errs[i])
 		}
 	}
 	slices.SortStableFunc(results, func(a, b score) int {

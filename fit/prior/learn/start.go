@@ -45,9 +45,8 @@ func start() *prior.Speed {
 				"per_worker":    about(tiny, orders),
 				"per_server":    about(tiny, orders),
 			},
-			// Links between nodes are as fast as those inside (PCIe and
-			// InfiniBand) or up to a hundred times slower (NVLink and
-			// Ethernet).
+			// Links between nodes are as fast as inside (PCIe and InfiniBand) or up to a
+			// hundred times slower (NVLink and Ethernet).
 			"layout": {
 				"compute":      about(0, within),
 				"launch":       about(small, within),

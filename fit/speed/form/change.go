@@ -74,9 +74,8 @@ func Changes(c Curve) []string {
 	return nil
 }
 
-// Change returns a curve with one change, for every GPU type; ok is false for a
-// name that [Changes] does not list, or a factor that is not finite and above
-// 0.
+// Change returns a curve with one change, for every GPU type; ok is false for a name not in
+// [Changes], or a factor that is not finite and above 0.
 func Change(c Curve, name string, factor float64) (changed Curve, ok bool) {
 	switch c := c.(type) {
 	case typedCurve:
@@ -94,7 +93,6 @@ func Change(c Curve, name string, factor float64) (changed Curve, ok bool) {
 		}
 		s := *c
 		s.Fitted = inner.(Fitted)
-		s.parts, _ = inner.(Separable)
 		return &s, true
 	case changeable:
 		f, ok := c.changes()[name]

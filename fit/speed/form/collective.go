@@ -43,8 +43,7 @@ type Collective struct {
 	Crowding float64 // relative slowdown of compute per further worker on the node
 	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
 	Input    float64 // s per sample of the workers that share input; 0 if this never takes longest
-	// Hierarchical reduces within each node before sending between nodes: E
-	// then has one worker per node.
+	// Hierarchical reduces within nodes first: E has one worker per node.
 	Hierarchical bool
 	Shared       Sharing
 }
@@ -78,7 +77,7 @@ func (c *collective) LogTimes(p *Point) (step, compute float64) {
 	return c.join(p, compute, c.lnSync(p)), compute
 }
 
-// LnCompute implements [Separable].
+// LnCompute returns ln of the compute time.
 func (c *collective) LnCompute(p *Point) float64 {
 	ln := logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit
 	if c.crowding > 0 {
@@ -96,8 +95,7 @@ func (c *collective) lnSync(p *Point) float64 {
 	return logSumExp(4*intra, 4*inter)/4 + p.LnSplit
 }
 
-// lnLinks returns the logarithms of the synchronisation times inside the
-// nodes and between them, −Inf where there is none.
+// lnLinks returns ln of the times inside nodes and between them, −Inf for none.
 func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 	intra, inter = math.Inf(-1), math.Inf(-1)
 	if p.Widest > 1 {
@@ -134,8 +132,7 @@ func (c *collective) work(p *Point, compute, sync float64) float64 {
 	return step
 }
 
-// await returns ln of the step time given that of its work, with which reading
-// the input overlaps fully, or not at all.
+// await adds reading the input, which overlaps with the work fully, or not at all.
 func (c *collective) await(p *Point, step float64) float64 {
 	if c.shared == "" {
 		return step
@@ -153,18 +150,18 @@ func (c *collective) lnReading(p *Point) float64 {
 	return ln
 }
 
-// ComputePower implements [Separable]: the compute time to the power γ.
+// ComputePower returns the compute time to the power γ.
 func (c *collective) ComputePower(lnCompute float64) float64 {
 	return math.Exp(c.overlap * (lnCompute - c.lnUnit))
 }
 
-// SyncPower implements [Separable]: the synchronisation time to the power γ.
+// SyncPower returns the synchronisation time to the power γ.
 func (c *collective) SyncPower(p *Point) float64 { return c.ComputePower(c.lnSync(p)) }
 
-// Raise implements [Separable].
+// Raise returns the factor on SyncPower of a factor on communication, given ln of it.
 func (c *collective) Raise(ln float64) float64 { return math.Exp(c.overlap * ln) }
 
-// Join implements [Separable].
+// Join returns ln of the step time, given the powers of both parts.
 func (c *collective) Join(p *Point, lnCompute, compute, sync float64) float64 {
 	sum := compute + sync
 	if p.Workers <= 1 || !(sum > 1e-300 && sum < 1e300) { // out of range
@@ -230,9 +227,7 @@ func (f *collectiveForm) Names() []string {
 	return names
 }
 
-func (f *collectiveForm) Bind(x []float64) Curve { return f.bind(x) }
-
-func (f *collectiveForm) bind(x []float64) *collective {
+func (f *collectiveForm) Bind(x []float64) Curve {
 	c := &collective{
 		refBatch: f.batch, lnRef: f.lnBatch, lnUnit: f.lnTime + x[colCompute],
 		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], overlap: overlapAt(x[colOverlap]),
@@ -260,7 +255,7 @@ func (f *collectiveForm) Starts() []map[string]float64 {
 }
 
 func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
-	c, work := f.bind(x), f.workGradient(x)
+	c, work := f.Bind(x).(*collective), f.workGradient(x)
 	if f.shared == "" {
 		return work
 	}
@@ -277,7 +272,7 @@ func (f *collectiveForm) Gradient(x []float64) func(p *Point, step, compute []fl
 
 // workGradient is Gradient if no worker waits for input.
 func (f *collectiveForm) workGradient(x []float64) func(p *Point, step, compute []float64) {
-	c, share, slope := f.bind(x), logistic(x[colFixed]), overlapSlope(x[colOverlap])
+	c, share, slope := f.Bind(x).(*collective), logistic(x[colFixed]), overlapSlope(x[colOverlap])
 	return func(p *Point, step, compute []float64) {
 		lnCompute := c.LnCompute(p)
 		ofFixed := 1 / (1 + (1-share)/share*math.Exp(p.LnBatch-c.lnRef)) // share of Fixed in the compute time

@@ -22,8 +22,7 @@ type Param struct {
 
 // Curve is a form with its parameters set, evaluated at points.
 type Curve interface {
-	// LogTimes returns the natural logarithms of the step time and of the
-	// compute time of one micro-step, both in seconds.
+	// LogTimes returns ln of the step time and of the compute time of a micro-step, s.
 	LogTimes(p *Point) (step, compute float64)
 }
 
@@ -37,16 +36,13 @@ type Fitted interface {
 
 // Form is a parametric form in the units of one set of measurements.
 type Form interface {
-	// Names returns the names of the coordinates: logarithms, logits or powers,
-	// of order one.
+	// Names returns the coordinates: logarithms, logits or powers, of order one.
 	Names() []string
 	// Bind sets the parameters.
 	Bind(theta []float64) Curve
-	// Gradient returns a function that sets the derivatives of [Curve.LogTimes]
-	// by theta, in slices that are zero before.
+	// Gradient sets the derivatives of [Curve.LogTimes] by theta, in zeroed slices.
 	Gradient(theta []float64) func(p *Point, step, compute []float64)
-	// Starts returns shifts of the prior mean, by name, as the solver's
-	// starting points.
+	// Starts returns the solver's starting points, as shifts of the prior mean by name.
 	Starts() []map[string]float64
 }
 
@@ -54,8 +50,7 @@ func param(name, unit string, value float64) Param {
 	return Param{Name: name, Unit: unit, Value: data.Estimate{Mean: value}}
 }
 
-// stepTime is [StepTimer.StepTime] of a curve; s gives the batch of a
-// configuration without one.
+// stepTime is [StepTimer.StepTime] of a curve; s gives an unknown batch.
 func stepTime(c Curve, cfg data.Config, s Scale) float64 {
 	p := NewPoint(cfg, s)
 	step, _ := c.LogTimes(&p)

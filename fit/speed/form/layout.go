@@ -95,8 +95,7 @@ func (o Offsets) OfComputing() Offsets {
 	return Offsets{Unit: o.Unit, Layers: o.Layers, InExperts: o.InExperts}
 }
 
-// Coordinates of the layout form: logarithms unless noted, of times relative to
-// one sample of the whole model.
+// Coordinates of the layout form: ln unless noted, relative to a sample of the whole model.
 const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
@@ -222,10 +221,9 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}, unit * micro
 }
 
-// micro returns the micro-batches of a step and the samples of each. If
-// unknown, a pipeline has four micro-batches per stage, as far as there are
-// samples: Narayanan et al. (section 2.2.1) advise far more micro-batches than
-// stages.
+// micro returns the micro-batches of a step and the samples of each. An unknown pipeline
+// has four per stage, if there are samples: Narayanan et al. (section 2.2.1) advise far
+// more than stages.
 func (p *Point) micro() (m, batch float64) {
 	m = p.Accum + 1
 	if p.MicroUnknown && p.PP > 1 {
@@ -276,8 +274,7 @@ func (c *layoutCurve) Params() []Param {
 	return ps
 }
 
-// LayoutPartsOf returns the parts of a step by a curve of the layout form; ok is
-// false for other forms.
+// LayoutPartsOf returns the parts of a step by the layout form; false for other forms.
 func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	f, ok := OfType(c, p.Type).(*layoutCurve)
 	if !ok {
@@ -287,15 +284,20 @@ func LayoutPartsOf(c Curve, p *Point) (l LayoutParts, ok bool) {
 	return l, true
 }
 
-// unitOf is the time of one sample on one worker, if computing takes all of the
-// step.
-func unitOf(p *Point, step float64) float64 {
-	m, batch := p.micro()
-	return step * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
+// Unit returns the unit of time of the form for measured step times: the mean time of a
+// sample on one worker, if computing takes all of the step.
+func Unit(pts []Point, steps []float64) float64 {
+	var sum float64
+	for i := range pts {
+		p := &pts[i]
+		m, batch := p.micro()
+		unit := steps[i] * p.TP * p.CP * p.PP / (batch * (m + p.PP - 1)) / math.Exp(p.Offsets.Unit)
+		sum += math.Log(unit) / float64(len(pts))
+	}
+	return math.Exp(sum)
 }
 
-// changes of the layout form: coordinates that grow, and those relative to them
-// that shrink as much.
+// changes of the layout form: coordinates that grow, and those that shrink as much.
 func (c *layoutCurve) changes() map[string]func(factor float64) Fitted {
 	between := []int{layTensorInter, layInter}
 	all := map[string]func(float64) Fitted{

@@ -2,8 +2,7 @@ package form
 
 import "math"
 
-// linearFamily is a published model whose step time is linear in non-negative
-// coefficients.
+// linearFamily is a published model linear in non-negative coefficients.
 type linearFamily struct {
 	names, units []string
 	terms        func(p *Point) []float64
@@ -11,8 +10,7 @@ type linearFamily struct {
 	perCycle     bool // the terms sum to a worker's cycle, with one update per worker
 }
 
-// form scales the model to measurements: the solver starts from the prior mean,
-// and from each term dominant.
+// form scales the model to measurements; the solver also starts from each term dominant.
 func (l *linearFamily) form(pts []Point, s Scale) Form {
 	f := &published{scale: s, lnTimes: l.lnTimes}
 	typical := make([]float64, len(l.names))

@@ -14,8 +14,7 @@ type Point struct {
 	Global                 float64 // samples per step; per update in ps-async
 	Accum                  float64 // further micro-steps
 	Placed                 bool    // the number of nodes is known
-	// Nodes and workers on the fullest of a configuration to predict from
-	// measurements without nodes; 0 if not known.
+	// Nodes and widest to predict from measurements without nodes; 0 if not known.
 	AskedNodes, AskedWidest float64
 	BatchKnown              bool
 	Type                    int       // index among the model's GPU types
@@ -29,15 +28,13 @@ type Point struct {
 	// Natural logarithms of the above.
 	LnWorkers, LnNodes, LnWidest, LnServers, LnGlobal float64
 	LnBatch, LnSplit                                  float64 // of max(Batch, 1) and min(Batch, 1)
-	// ln of [ring] of all workers and of those on the widest node; 0 for one
-	// worker.
+	// ln of [ring] of all workers and of the widest node; 0 for one worker.
 	LnRing, LnRingWidest float64
 	LnLinks              float64 // effect of knobs and of the network's size on communication alone
 	LnStep               float64 // effect of the network's size on all of a step
 }
 
-// Sharing says which workers share what their input comes from; empty if that
-// never takes longest.
+// Sharing says which workers share their input; empty if it never takes longest.
 type Sharing string
 
 // Values of Sharing.
@@ -64,8 +61,7 @@ type Scale struct {
 	Step   float64 // s, geometric median of the step time
 	Unit   float64 // s, geometric mean of the time of one sample on one worker if computing took all of the step
 	Fixed  bool    // the global batch, not the local one, was held constant
-	// PerNode is the number of workers that fill a node if nodes are unknown; 0
-	// takes all links for alike.
+	// PerNode is the workers that fill a node if nodes are unknown; 0: links are alike.
 	PerNode float64
 	Shared  Sharing
 }
@@ -78,9 +74,8 @@ func (s *Scale) batch(replicas, accum float64) float64 {
 	return s.Batch
 }
 
-// NewPoint returns the point of a configuration. An unknown batch becomes the
-// typical one; an unknown number of nodes follows from PerNode, with Placed
-// false.
+// NewPoint returns the point of a configuration, with the typical batch if unknown. Unknown
+// nodes follow from PerNode, with Placed false.
 func NewPoint(c data.Config, s Scale) Point {
 	p := Point{
 		Workers:    float64(max(c.Workers, 1)),
@@ -103,8 +98,7 @@ func NewPoint(c data.Config, s Scale) Point {
 	return p
 }
 
-// Assume returns the point with the batch and nodes that unknown ones have at
-// scale s.
+// Assume returns the point with unknown batch and nodes as at scale s.
 func (p *Point) Assume(s *Scale) Point {
 	q := *p
 	q.setNodes(s)
@@ -140,7 +134,7 @@ func lnRing(n float64) float64 {
 	if n <= 1 {
 		return 0
 	}
-	return math.Log(2 * (n - 1) / n)
+	return math.Log(ring(n))
 }
 
 // logistic maps the real line to (0, 1).
@@ -155,13 +149,4 @@ func logSumExp(a, b float64) float64 {
 		return a
 	}
 	return a + math.Log(1+math.Exp(b-a))
-}
-
-// Unit returns the unit of time of the layout form for measured step times.
-func Unit(pts []Point, steps []float64) float64 {
-	var sum float64
-	for i := range pts {
-		sum += math.Log(unitOf(&pts[i], steps[i])) / float64(len(pts))
-	}
-	return math.Exp(sum)
 }

@@ -20,8 +20,7 @@ type Family struct {
 	// Learned families have learned priors and a Gaussian process on the
 	// residual. Others are published models under weak priors, for comparison.
 	Learned bool
-	// New makes the form for measurements of one mode; crowded says that
-	// workers share the processors of their node.
+	// New makes the form for one mode; crowded: workers share a node's processors.
 	New func(mode data.Mode, pts []Point, s Scale, crowded bool) Form
 }
 

@@ -50,8 +50,7 @@ func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
 	return step, math.Log(t.Fixed+work) - math.Log1p(p.Accum)
 }
 
-// terms returns the seconds of a cycle that grow with the batch, and those of
-// the exchange with the servers.
+// terms returns the seconds of a cycle that grow with the batch, and of the exchange.
 func (t *ParameterServer) terms(p *Point) (work, transfer float64) {
 	shares := p.Workers
 	if t.Async {
@@ -89,9 +88,7 @@ func (f *serverForm) Names() []string {
 	return []string{"fixed", "compute", "transfer", "workers_power", "servers_power", "per_worker", "per_server"}
 }
 
-func (f *serverForm) Bind(x []float64) Curve { return f.bind(x) }
-
-func (f *serverForm) bind(x []float64) *ParameterServer {
+func (f *serverForm) Bind(x []float64) Curve {
 	t := f.s.Step
 	return &ParameterServer{
 		Fixed: t * math.Exp(x[0]), Compute: t * math.Exp(x[1]), RefGlobal: f.s.Global,
@@ -107,7 +104,7 @@ func (f *serverForm) Starts() []map[string]float64 {
 
 // Gradient implements [Form]: the terms' shares of the cycle.
 func (f *serverForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
-	t := f.bind(x)
+	t := f.Bind(x).(*ParameterServer)
 	return func(p *Point, step, compute []float64) {
 		work, transfer := t.terms(p)
 		cycle := t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers

@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// Feature is a variable of a point whose exponential, to a power, multiplies
-// the step time, or the time of communication alone.
+// Feature is a variable of which a power of e multiplies the step, or communication alone.
 type Feature struct {
 	Name  string // name of its slope
 	Links bool   // of communication alone
 	At    func(p *Point) float64
 }
 
-// sloped is a form times exp(Σ slope·feature), with its communication times
-// another such factor.
+// sloped is a form times exp(Σ slope·feature), with another such factor on communication.
 type sloped struct {
 	base     Form
 	n        int // parameters of base
@@ -23,8 +21,7 @@ type sloped struct {
 	links    int // parameter of base that multiplies communication; −1 if it has none
 }
 
-// NewSloped returns base with slopes; those of communication only if it is a
-// part of base.
+// NewSloped returns base with slopes; of communication only if base has it.
 func NewSloped(base Form, features []Feature) Form {
 	f := &sloped{base: base, n: len(base.Names()), links: slices.IndexFunc(base.Names(), func(n string) bool { return n == "intra" || n == "transfer" })}
 	for _, g := range features {
@@ -46,9 +43,7 @@ func (f *sloped) Names() []string {
 func (f *sloped) Starts() []map[string]float64 { return f.base.Starts() }
 
 func (f *sloped) Bind(x []float64) Curve {
-	c := &slopedCurve{Fitted: f.base.Bind(x[:f.n]).(Fitted), slopes: x[f.n:], form: f}
-	c.parts, _ = c.Fitted.(Separable)
-	return c
+	return &slopedCurve{f.base.Bind(x[:f.n]).(Fitted), x[f.n:], f}
 }
 
 func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
@@ -70,7 +65,6 @@ func (f *sloped) Gradient(x []float64) func(p *Point, step, compute []float64) {
 // slopedCurve is a sloped form with its parameters filled in.
 type slopedCurve struct {
 	Fitted
-	parts  Separable // the same curve, nil if it has no parts
 	slopes []float64
 	form   *sloped
 }
@@ -128,16 +122,4 @@ func (c *slopedCurve) Params() []Param {
 		}
 	}
 	return ps
-}
-
-// Separable is a curve that joins a part for batch and width of the placement
-// with a part for the placement, by their powers. Predictions that share a part
-// compute it once per draw.
-type Separable interface {
-	LnCompute(p *Point) float64
-	ComputePower(lnCompute float64) float64
-	SyncPower(p *Point) float64
-	Join(p *Point, lnCompute, compute, sync float64) float64
-	// Raise returns the factor on SyncPower of a factor on communication, given ln of it.
-	Raise(ln float64) float64
 }

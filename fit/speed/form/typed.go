@@ -45,8 +45,7 @@ func ofType(c Curve, t int) Curve {
 	return c
 }
 
-// OfType returns the curve of a GPU type's parametric form, without slopes; nil
-// if there is none.
+// OfType returns a GPU type's curve without slopes; nil if there is none.
 func OfType(c Curve, t int) Fitted {
 	c = ofType(c, t)
 	if s, ok := c.(*slopedCurve); ok {
@@ -59,17 +58,17 @@ func OfType(c Curve, t int) Fitted {
 // ParamsOf returns the parameters of c for a GPU type, slopes included.
 func ParamsOf(c Curve, t int) []Param { return ofType(c, t).(Fitted).Params() }
 
-// Parts are the separable curve of a GPU type and its slopes.
+// Parts are the curve of a GPU type that joins a part for batch and width with one for the
+// placement, and its slopes. Predictions compute shared parts once per draw.
 type Parts struct {
-	Separable
+	*collective
 	of *slopedCurve
 }
 
 // Factors returns the variables of the slopes.
 func (c Parts) Factors(p *Point) []float64 { return c.of.form.factors(p) }
 
-// Effects returns ln of the slopes' factors on the step, and on communication
-// alone.
+// Effects returns ln of the slopes' factors on the step and on communication.
 func (c Parts) Effects(factors []float64) (step, links float64) {
 	return c.of.form.effects(c.of.slopes, factors)
 }
@@ -77,11 +76,14 @@ func (c Parts) Effects(factors []float64) (step, links float64) {
 // PartsOf returns the parts of a curve that satisfies [IsSeparable].
 func PartsOf(c Curve, t int) Parts {
 	s := ofType(c, t).(*slopedCurve)
-	return Parts{s.parts, s}
+	return Parts{s.Fitted.(*collective), s}
 }
 
-// IsSeparable reports whether c has a separable curve with slopes.
+// IsSeparable reports whether c has [Parts].
 func IsSeparable(c Curve) bool {
 	s, ok := ofType(c, 0).(*slopedCurve)
-	return ok && s.parts != nil
+	if ok {
+		_, ok = s.Fitted.(*collective)
+	}
+	return ok
 }
