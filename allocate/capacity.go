@@ -185,18 +185,8 @@ type Tally struct {
 
 // Tally starts without use.
 func (s *State) Tally() *Tally {
-	t := &Tally{Capacity: s.Capacity()}
-	for i := range s.Jobs {
-		j, last := &s.Jobs[i], ""
-		for n := range j.Options {
-			if gpuType := j.Options[n].Use.GPUType; n == 0 || gpuType != last {
-				t.Branch(gpuType, j.History.Tenant)
-				last = gpuType
-			}
-		}
-	}
-	t.Used = make([]float64, len(t.Limit))
-	return t
+	c := s.Capacity()
+	return &Tally{c, make([]float64, len(c.Limit))}
 }
 
 // Add adds sign times the use u of job i, nil for nothing, and returns a dimension of it
@@ -206,6 +196,7 @@ func (t *Tally) Add(i int, u *Use, sign float64) (exceeded int) {
 		return exceeded
 	}
 	branch := t.Branch(u.GPUType, t.state.Jobs[i].History.Tenant)
+	t.Used = append(t.Used, make([]float64, len(t.Limit)-len(t.Used))...) // for the quotas of a new branch
 	t.Capacity.Add(t.Used, branch, u, sign)
 	for _, d := range t.Branches[branch].Dims {
 		if t.Used[d] > t.Limit[d]*(1+Slack)+Slack {

@@ -120,7 +120,7 @@ func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 		return at.Reason
 	}
 	options := p.state.Jobs[i].Options
-	least := &options[allocate.Narrowest(options, allocate.Goodput)].Use
+	least := &options[allocate.Narrowest(options)].Use
 	needs := fmt.Sprintf("%d × %s it needs at least", least.GPUs, least.GPUType)
 	if tenant := left.quota(i, least); tenant != "" {
 		return fmt.Sprintf("the quota of tenant %s has no room for the %s", tenant, needs)

@@ -139,7 +139,7 @@ func (g *growth) next(i int) {
 func (g *growth) describe(i, to int) []float64 {
 	j := &g.state.Jobs[i]
 	o := &j.Options[to]
-	least := &j.Options[allocate.Narrowest(j.Options, allocate.Goodput)]
+	least := &j.Options[allocate.Narrowest(j.Options)]
 	slow, fast := least.Answer.Goodput.Mean, 0.0 // of the smallest size, and the fastest of this size
 	for n := range j.Options {
 		if p := &j.Options[n]; p.Use.GPUs == o.Use.GPUs {

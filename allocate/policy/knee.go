@@ -72,5 +72,5 @@ func smallest(j *allocate.JobState) float64 {
 	if len(j.Options) == 0 {
 		return 0
 	}
-	return math.Max(0, allocate.Goodput(&j.Options[allocate.Narrowest(j.Options, allocate.Goodput)]))
+	return math.Max(0, allocate.Goodput(&j.Options[allocate.Narrowest(j.Options)]))
 }

@@ -28,7 +28,7 @@ func rubick(q *queue) {
 	}
 	for _, i := range sorted(s, submitted) {
 		if j := &s.Jobs[i]; !held[i] && len(j.Options) > 0 {
-			q.first(i, ofSize(j, j.Options[allocate.Narrowest(j.Options, allocate.Goodput)].Use.GPUs))
+			q.first(i, ofSize(j, j.Options[allocate.Narrowest(j.Options)].Use.GPUs))
 		}
 	}
 	q.grow(func(i int) bool { return !held[i] }, func(j *allocate.JobState, now, then *allocate.Option) float64 {

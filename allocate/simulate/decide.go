@@ -192,7 +192,7 @@ func (r *replay) jobState(j *running) allocate.JobState {
 			o.Keeps, current = true, n
 		}
 	}
-	least := &j.options[allocate.Narrowest(j.options, allocate.Goodput)]
+	least := &j.options[allocate.Narrowest(j.options)]
 	s := allocate.JobState{
 		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,

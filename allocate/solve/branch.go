@@ -31,7 +31,7 @@ func (s *selection) branch(d dual, mustRun bool) bool {
 	b.cur = s.k.empty()
 	b.walk(0)
 	if b.found != nil {
-		s.replace(b.found)
+		*s = *b.found
 	}
 	return b.work > 0
 }
@@ -46,7 +46,7 @@ type brancher struct {
 	cur     *selection
 	value   float64 // of the decided jobs
 	best    float64
-	found   []int
+	found   *selection
 	work    int
 }
 
@@ -109,7 +109,7 @@ func (b *brancher) walk(p int) {
 	}
 	if p == len(b.order) {
 		if b.value > b.best+b.eps() {
-			b.best, b.found = b.value, slices.Clone(b.cur.choice)
+			b.best, b.found = b.value, b.cur.clone()
 		}
 		return
 	}

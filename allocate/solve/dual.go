@@ -85,18 +85,9 @@ func (k *knapsack) spread(mustRun bool) float64 {
 	return all
 }
 
-// try evaluates L and keeps the prices if it is the least so far.
-func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) float64 {
-	l := k.lagrangian(price, grad, mustRun)
-	if l < best.bound {
-		best.bound = l
-		copy(best.price, price)
-	}
-	return l
-}
-
-// lagrangian returns L at the prices and leaves a subgradient in grad.
-func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
+// try evaluates L, leaves a subgradient in grad, and keeps the prices if L is the least
+// so far.
+func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) {
 	var l float64
 	for d, p := range price {
 		grad[d] = 0
@@ -117,7 +108,10 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 			grad[d] -= it.use[n]
 		}
 	}
-	return l
+	if l < best.bound {
+		best.bound = l
+		copy(best.price, price)
+	}
 }
 
 // worth is the cost of an item at the prices.

@@ -92,17 +92,6 @@ func (s *selection) set(i, c int) {
 	s.choice[i] = c
 }
 
-// replace makes the choices those of another selection.
-func (s *selection) replace(choice []int) {
-	for i := range choice {
-		s.set(i, allocate.None)
-	}
-	for i, c := range choice {
-		s.set(i, c)
-	}
-	s.value = s.total()
-}
-
 // total adds the values up again, without the rounding errors of set.
 func (s *selection) total() float64 {
 	var v float64
