@@ -96,9 +96,8 @@ func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) {
 			l += p
 		}
 	}
-	k.view(price)
 	for i := range k.jobs {
-		v, c := k.chosen(i, mustRun)
+		v, c := k.chosen(i, price, mustRun)
 		l += v
 		if c == allocate.None {
 			continue
@@ -121,4 +120,25 @@ func (k *knapsack) worth(it *item, price []float64) float64 {
 		w += price[d] * it.use[n]
 	}
 	return w
+}
+
+// chosen returns the largest value less price of job i and its choice, the first of
+// equal ones.
+func (k *knapsack) chosen(i int, price []float64, mustRun bool) (float64, int) {
+	j := &k.jobs[i]
+	best, at := j.idle, allocate.None
+	if mustRun && len(j.items) > 0 {
+		best = math.Inf(-1)
+	}
+	for _, c := range j.hull {
+		it := &j.items[c]
+		v := it.value
+		for n, d := range k.dims[it.branch] {
+			v -= price[d] * it.use[n]
+		}
+		if v > best {
+			best, at = v, c
+		}
+	}
+	return best, at
 }

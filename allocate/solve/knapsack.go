@@ -16,21 +16,15 @@ type knapsack struct {
 	limit []float64 // by dimension: what the cluster has, and what tenants may have
 	dims  [][]int   // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
-
-	pricedView pricedView
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
 	items   []item // undominated options, by GPU type, then share of the dominant resource
 	hull    []int  // items that can be best at some prices, see convexHull
-	runs    []run  // the branches of the hull
 	idle    float64
 	current int // index in items, −1
 }
-
-// run is the part of a hull of one branch; it begins where the previous one ends.
-type run struct{ branch, to int }
 
 // item is an option as the solver sees it.
 type item struct {
@@ -67,7 +61,7 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 			j.items = undominated(j.items, s.Jobs[i].Current)
 		}
 		j.current = slices.IndexFunc(j.items, func(it item) bool { return it.option == s.Jobs[i].Current })
-		j.hull, j.runs = convexHull(j.items)
+		j.hull = convexHull(j.items)
 	}
 	return k
 }
@@ -208,8 +202,8 @@ func dominated(kept []item, it *item) bool {
 // prices. If all items of a GPU type need resources in the same proportions, as
 // without parameter servers, these are the vertices of their upper concave
 // envelope over size; else all items.
-func convexHull(items []item) (out []int, runs []run) {
-	out = make([]int, 0, min(len(items), 32))
+func convexHull(items []item) []int {
+	out := make([]int, 0, min(len(items), 32))
 	for from := 0; from < len(items); {
 		to, straight := from, true
 		for ; to < len(items) && items[to].branch == items[from].branch; to++ {
@@ -222,10 +216,9 @@ func convexHull(items []item) (out []int, runs []run) {
 			}
 			out = append(out, n)
 		}
-		runs = append(runs, run{items[from].branch, len(out)})
 		from = to
 	}
-	return out, runs
+	return out
 }
 
 // proportional reports whether the use of b is that of a times a factor.

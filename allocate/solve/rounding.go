@@ -17,9 +17,8 @@ func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 	raise, top := 1e-4, max(slices.Max(price), 1e-9)
 	for range tries {
 		s := k.empty()
-		k.view(price)
 		for i := range k.jobs {
-			if _, c := k.chosen(i, mustRun); c != allocate.None {
+			if _, c := k.chosen(i, price, mustRun); c != allocate.None {
 				s.set(i, c)
 			}
 		}

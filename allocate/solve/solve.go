@@ -110,9 +110,8 @@ func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 // worths returns, for every job, its best item at the prices.
 func (k *knapsack) worths(d dual) []data.Worth {
 	out := make([]data.Worth, len(k.jobs))
-	k.view(d.price)
 	for i := range k.jobs {
-		if _, c := k.chosen(i, true); c != allocate.None {
+		if _, c := k.chosen(i, d.price, true); c != allocate.None {
 			it := &k.jobs[i].items[c]
 			value, cost := it.value-k.jobs[i].idle, k.worth(it, d.price)
 			out[i] = data.Worth{Value: value, Cost: cost, Surplus: value - cost}
