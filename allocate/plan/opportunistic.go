@@ -122,18 +122,18 @@ func yielding(pr Problem) *data.Cluster {
 
 // permitted reports whether quotas have room for what a running job holds.
 func permitted(tenants []data.Tenant, job data.Job) bool {
-	byName := map[string]data.Tenant{}
+	s := allocate.State{Tenants: byName(tenants)}
+	return !slices.ContainsFunc(s.Quotas(job.Tenant, job.Current.GPUType), func(q allocate.Quota) bool {
+		return q.Most < job.Current.Placement.Workers()
+	})
+}
+
+func byName(tenants []data.Tenant) map[string]data.Tenant {
+	out := map[string]data.Tenant{}
 	for _, t := range tenants {
-		byName[t.Name] = t
+		out[t.Name] = t
 	}
-	for t, ok := byName[job.Tenant]; ok; t, ok = byName[t.Parent] {
-		for _, l := range t.Limits(job.Current.GPUType) {
-			if l.Most < job.Current.Placement.Workers() {
-				return false
-			}
-		}
-	}
-	return true
+	return out
 }
 
 // remaining is what planned jobs leave of the quotas of their tenants, and of those

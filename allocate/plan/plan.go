@@ -115,11 +115,6 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 	} else {
 		out = p.decided(i, at, left, best)
 	}
-	return ofJobs(out, job)
-}
-
-// ofJobs adds what jobs.yaml has of a job.
-func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, currentShares(job), job.Batch.Initial
 	r := job.Resources
 	out.Resources = data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}

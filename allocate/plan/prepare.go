@@ -161,14 +161,11 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	}
 	p.tables.fill()
 	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Request, n), make([]func(*predict.Answer) error, n)
-	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]data.Tenant{}}
 	held := make([]data.PlannedJob, n)
 	for i, o := range p.occupants {
 		held[i] = o.planned(p.Jobs[i])
 	}
-	for _, t := range remaining(p.Tenants, held, p.Jobs) {
-		p.state.Tenants[t.Name] = t
-	}
+	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: byName(remaining(p.Tenants, held, p.Jobs))}
 	standing := make([]data.Config, n)
 	for i, job := range p.Jobs {
 		if c, ok := running(job, p.fit); ok && p.oracles[i] != nil && p.drained(job) == "" {
@@ -193,18 +190,13 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 			failed[i] = err
 		case p.oracles[i] != nil && len(p.state.Jobs[i].Options) == 0:
 			reason := whyInfeasible(p.Jobs[i], p.oracles[i], p.fit)
-			if p.mayStay(p.Jobs[i]) {
+			if p.Jobs[i].Current != nil && p.drained(p.Jobs[i]) == "" {
 				failed[i] = errors.New(reason)
 			}
 			p.infeasible[i] = reason
 		}
 	}
 	return failed
-}
-
-// mayStay reports whether a job runs and none of its nodes is drained.
-func (p *prepared) mayStay(job data.Job) bool {
-	return job.Current != nil && p.drained(job) == ""
 }
 
 // drained is the first drained node that a running job has, empty if none.
