@@ -7,18 +7,15 @@ import (
 	"knee/allocate/solve"
 )
 
-// Pollux maximises the power mean, of exponent −1, of the speed-ups of all
-// jobs over an equal share of the cluster, a job that would be moved
-// discounted by max(age − restarts·δ, 0)/(age + δ) (Qiao et al., OSDI 2021,
-// section 4.2, equations 14 and 16).
+// Pollux maximises the power mean, of exponent −1, of the speed-ups of all jobs over an equal
+// share of the cluster, a job that would be moved discounted by max(age − restarts·δ, 0)/(age
+// + δ) (Qiao et al., OSDI 2021, section 4.2, equations 14 and 16).
 //
-// The paper searches with a genetic algorithm; here the same objective is solved
-// as a knapsack, which finds better values. Not required is that two multi-node
-// jobs do not share a node, or that a job at most doubles its GPUs.
+// Simplified: solved as a knapsack, which finds better values than the paper's genetic
+// algorithm; two multi-node jobs may share a node, and a job may more than double its GPUs.
 type Pollux struct{}
 
-// starved keeps the mean of a cluster with a waiting job above zero, as in
-// the published program.
+// starved keeps the mean above zero if a job waits, as in the published program.
 const starved = 1e-3
 
 // Allocate implements [allocate.Policy].

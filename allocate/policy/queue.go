@@ -111,8 +111,8 @@ func (q *queue) fill(of func(*allocate.JobState) key) {
 	}
 }
 
-// grow raises choices while GPUs are left, each time the one of the largest
-// gain from an option to another of more GPUs of its type.
+// grow raises choices while GPUs are left, each time the one of the largest gain from an
+// option to one of more GPUs of its type.
 func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, then *allocate.Option) float64) {
 	for {
 		job, option, best := -1, -1, 0.0
@@ -142,9 +142,8 @@ func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, 
 // only is the gang of a job with one option.
 var only = []int{0}
 
-// gang lists the options of the size a job asked for, fastest first. A job without
-// such options, or that left its size open, gets the next smaller size it can have,
-// else the smallest.
+// gang lists the options of the size a job asked for, fastest first; of a size that it cannot
+// have or left open, the next smaller size, else the smallest.
 func gang(j *allocate.JobState) []int {
 	if len(j.Options) == 1 {
 		return only
@@ -173,8 +172,7 @@ func ofSize(j *allocate.JobState, gpus int) (out []int) {
 	return out
 }
 
-// tryLike gives a job the fastest option of a size on a type, its present option
-// if that is one.
+// tryLike gives a job its present option if that is of a size and type, else the fastest of these.
 func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
 	j := &q.state.Jobs[i]
 	like := func(n int) bool { return j.Options[n].Use.GPUType == gpuType && j.Options[n].Use.GPUs == gpus }
@@ -194,8 +192,7 @@ func tenant(j *allocate.JobState) string {
 	return "tenant " + j.History.Tenant
 }
 
-// tickets is the weight of the tenant of a job if the state lists it, else that of the
-// job; the weight of an unlisted tenant is the largest of its jobs.
+// tickets is the weight of the tenant of a job if the state lists it, else that of the job.
 func tickets(s allocate.State, j *allocate.JobState) float64 {
 	if t, listed := s.Tenants[j.History.Tenant]; listed && t.Weight > 0 {
 		return t.Weight
