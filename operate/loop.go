@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ func Folder(c *data.Operate) string { return beside(c, c.Folder, "turns") }
 // beside resolves a path of the configuration, relative to its file. absent
 // replaces an empty path.
 func beside(c *data.Operate, path, absent string) string {
-	if path == "" {
-		path = absent
-	}
-	if path == "" || filepath.IsAbs(path) {
+	if path = cmp.Or(path, absent); path == "" || filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.Source.File), path)

@@ -55,8 +55,3 @@ func elements(shape string) (int64, bool) {
 	}
 	return n, true
 }
-
-// Load reads the file at path as [Read] does.
-func Load(path string) ([]Tensor, error) {
-	return data.Load(path, Read)
-}

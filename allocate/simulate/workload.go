@@ -145,12 +145,6 @@ func parseJob(row *data.Row, n int) Job {
 	return j
 }
 
-// LoadWorkload reads the workload at path, as [ReadWorkload] does; see
-// [data.Open] for "-" and compressed files.
-func LoadWorkload(path string) (jobs []Job, warnings []string, err error) {
-	return data.LoadTable(path, ReadWorkload)
-}
-
 // LoadServiceTimes reads the column duration of a CSV file: a sample of the
 // GPU-seconds that jobs need. Fractions are dropped.
 func LoadServiceTimes(path string) (out []int64, err error) {

@@ -157,7 +157,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		case c.Pending():
 			open = append(open, c)
 		case c.Status == Failed && snap.Find(c.ID) == nil: // it could not be held because it had ended
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 		}
 	}
 	free(open, snap)
@@ -223,7 +223,7 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 		j := snap.Find(c.ID)
 		switch {
 		case j == nil:
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 			continue
 		case c.reached(*j):
 			c.Status, c.Reason = Done, ""
@@ -294,7 +294,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 				c.absent++
 				return false
 			}
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 			return true
 		})
 		return len(changes) == 0

@@ -69,8 +69,3 @@ func stepOf(row *data.Row) Step {
 	}
 	return s
 }
-
-// Load reads the file at path as [Read] does; see [data.Open].
-func Load(path string) ([]Step, []string, error) {
-	return data.LoadTable(path, Read)
-}

@@ -13,6 +13,7 @@
 package slurmqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,10 +153,7 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 		}
 		if g.Count > 0 {
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: n, Workers: g.Count})
-			j.GPUType = data.GPUTypeOf(g.Type)
-			if j.GPUType == "" {
-				j.GPUType = q.types[n]
-			}
+			j.GPUType = cmp.Or(data.GPUTypeOf(g.Type), q.types[n])
 		}
 	}
 	if len(j.Nodes) > 0 {
@@ -201,11 +199,8 @@ func fixed(d slurm.Detail, j queue.Job) string {
 
 // logOf is the file of a job's output on the shared file system.
 func logOf(d slurm.Detail) string {
-	out := d.StdOut
-	if out == "" {
-		out = "slurm-%j.out"
-	}
-	out = strings.NewReplacer("%%", "%", "%j", d.ID, "%A", d.ID, "%x", d.Name, "%u", d.User).Replace(out)
+	names := strings.NewReplacer("%%", "%", "%j", d.ID, "%A", d.ID, "%x", d.Name, "%u", d.User)
+	out := names.Replace(cmp.Or(d.StdOut, "slurm-%j.out"))
 	if !filepath.IsAbs(out) {
 		out = filepath.Join(d.WorkDir, out)
 	}
@@ -213,10 +208,7 @@ func logOf(d slurm.Detail) string {
 }
 
 func (q *Queue) Log(_ context.Context, j queue.Job, path string, _ time.Time) (io.ReadCloser, error) {
-	if path == "" {
-		path = j.Log
-	}
-	if path == "" {
+	if path = cmp.Or(path, j.Log); path == "" {
 		return nil, fs.ErrNotExist
 	}
 	return os.Open(path)
