@@ -14,6 +14,12 @@ type Policy interface {
 	Allocate(State) (Assignment, error)
 }
 
+// PolicyFunc is a policy without records.
+type PolicyFunc func(State) (Assignment, error)
+
+// Allocate implements [Policy].
+func (f PolicyFunc) Allocate(s State) (Assignment, error) { return f(s) }
+
 // Explainer is a policy that says why a job got nothing by its last assignment, empty
 // if it does not know.
 type Explainer interface {

@@ -20,14 +20,13 @@ func newQueue(s allocate.State) *queue {
 	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs)), map[int]allocate.Guest{}, 0}
 }
 
-// serving is a policy without records between decisions.
-type serving func(*queue)
-
-// Allocate implements [allocate.Policy].
-func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q := newQueue(s)
-	serve(q)
-	return q.assignment(), nil
+// serving is a policy that serves the jobs of a queue.
+func serving(serve func(*queue)) allocate.PolicyFunc {
+	return func(s allocate.State) (allocate.Assignment, error) {
+		q := newQueue(s)
+		serve(q)
+		return q.assignment(), nil
+	}
 }
 
 func (q *queue) assignment() allocate.Assignment {

@@ -9,7 +9,7 @@ import (
 	"knee/allocate/solve"
 )
 
-// Sia chooses for every job one GPU type and one of the configurations of 1, 2, 4, … workers
+// sia chooses for every job one GPU type and one of the configurations of 1, 2, 4, … workers
 // of a node or whole nodes of it (Subramanya et al., SOSP 2023, section 3): minimise
 // Σ A·x + λ (jobs − Σ x), where A is the goodput of a configuration, relative to the least
 // useful one of the job and discounted by the restart it costs, to the power p = −0.5, and
@@ -17,15 +17,8 @@ import (
 //
 // Simplified: a knapsack, exact while the cluster is small, where the published integer
 // programme rounds A to two decimals; a job may more than double its GPUs.
-type Sia struct{}
-
-const (
-	siaPower = -0.5
-	siaIdle  = 1.1
-)
-
-// Allocate implements [allocate.Policy].
-func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
+func sia(s allocate.State) (allocate.Assignment, error) {
+	const power, idle = -0.5, 1.1
 	fits := place.Fits(s.Cluster)
 	return solve.Best(s, func(i, n int) float64 {
 		j := &s.Jobs[i]
@@ -34,7 +27,7 @@ func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
 			return 0
 		}
 		v := o.Answer.Goodput.Mean / leastUseful(j) * agedRestart(s, j, n)
-		return math.Max(siaIdle-math.Pow(math.Max(v, 1e-4), siaPower), 0)
+		return math.Max(idle-math.Pow(math.Max(v, 1e-4), power), 0)
 	})
 }
 

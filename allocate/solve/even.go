@@ -8,10 +8,7 @@ import (
 
 // Even gives every job the same number of workers, within its options. What some
 // jobs cannot use is divided equally among the others. It ignores values: a baseline.
-type Even struct{}
-
-// Allocate implements [allocate.Policy].
-func (Even) Allocate(s allocate.State) (allocate.Assignment, error) {
+func Even(s allocate.State) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
 	}

@@ -67,18 +67,14 @@ func (j *kjob) minimums() []int {
 }
 
 // start puts job i on the item of highest rank that fits.
-func (s *selection) start(i int, starts []int, r rank) bool {
+func (s *selection) start(i int, starts []int, r rank) {
 	best, top := allocate.None, math.Inf(-1)
 	for _, c := range starts {
 		if v := r(i, c); (best == allocate.None || v > top) && s.fits(i, c) {
 			best, top = c, v
 		}
 	}
-	if best == allocate.None {
-		return false
-	}
 	s.set(i, best)
-	return true
 }
 
 // step changes a job from one item to another; slope is the gain per dominant share.

@@ -14,16 +14,7 @@ import (
 // MarginalGain is the policy of this package; see the package comment. Jobs wait
 // only if their smallest options do not all fit, those with the least value per
 // share first.
-type MarginalGain struct {
-	// Greedy stops after the marginal-gain steps, as the published algorithm.
-	Greedy bool
-}
-
-// Allocate implements [allocate.Policy].
-func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
-	if m.Greedy {
-		return Greedy(s, nil)
-	}
+func MarginalGain(s allocate.State) (allocate.Assignment, error) {
 	x, err := Maximise(s)
 	return x.Assignment, err
 }
@@ -206,20 +197,15 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 // now is the running assignment and starts of other jobs that fit beside it; nil if
 // nothing runs or it exceeds the cluster.
 func (k *knapsack) now() *selection {
+	if !slices.ContainsFunc(k.jobs, func(j kjob) bool { return j.current != allocate.None }) {
+		return nil
+	}
 	s := k.empty()
-	some := false
 	for i, j := range k.jobs {
-		if j.current == allocate.None {
-			continue
-		}
 		if !s.fits(i, j.current) {
 			return nil
 		}
 		s.set(i, j.current)
-		some = true
-	}
-	if !some {
-		return nil
 	}
 	for i, j := range k.jobs {
 		if s.choice[i] == allocate.None {
