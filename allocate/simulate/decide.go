@@ -21,7 +21,7 @@ func (r *replay) decide() error {
 	state := r.state()
 	asked := time.Now()
 	a, err := r.Policy.Allocate(state)
-	r.answered(asked)
+	r.Decided(time.Since(asked))
 	if err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
@@ -41,13 +41,6 @@ func (r *replay) decide() error {
 	return r.lodge(state, a.Guests)
 }
 
-// answered reports how long a policy took.
-func (r *replay) answered(asked time.Time) {
-	if r.Decided != nil {
-		r.Decided(time.Since(asked))
-	}
-}
-
 // Stand is a policy that gets the jobs themselves, and returns option and nodes of
 // each, parallel to jobs. now is in seconds.
 type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
@@ -60,7 +53,7 @@ func (r *replay) stand() error {
 	}
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
-	r.answered(asked)
+	r.Decided(time.Since(asked))
 	if err != nil {
 		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
 	}
@@ -150,7 +143,7 @@ func (r *replay) changeSeconds(j *Job) float64 {
 
 // state is the input of the policy.
 func (r *replay) state() allocate.State {
-	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
+	s := allocate.State{Now: r.now, Cluster: r.present, Jobs: make([]allocate.JobState, len(r.active))}
 	if r.besides != nil {
 		s.Beside = func(i, other int, gpuType string, workers int) float64 {
 			return r.besides.of(r.active[i], r.active[other], gpuType, workers).expected
@@ -220,4 +213,73 @@ func timeLeft(left float64, g data.Estimate) data.Estimate {
 	}
 	t := left / g.Mean
 	return data.Estimate{Mean: t, Lo: t, Hi: t}
+}
+
+// move is what changes for one job.
+type move struct {
+	job *running
+	to  place.Placed
+}
+
+// place places an assignment on nodes and returns the changes. If no option has a
+// shape only the jobs that change are placed, so the time depends on the changes;
+// with shapes all jobs may have to move together.
+func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
+	var start []int
+	var out []move
+	for i, c := range a.Choice {
+		j := r.active[i]
+		if c < 0 {
+			if j.nodes != nil && !j.guest {
+				out = append(out, move{j, place.Placed{Choice: -1}})
+			}
+			continue
+		}
+		o := &s.Jobs[i].Options[c]
+		switch {
+		case len(o.Config.Placement) > 0:
+			return r.placeAll(s, a)
+		case !o.Keeps:
+			start = append(start, i)
+		case o.Config.LocalBatch != j.config.LocalBatch || o.Config.AccumSteps != j.config.AccumSteps:
+			out = append(out, move{j, place.Placed{Choice: c, Option: *o, Nodes: j.nodes}})
+		}
+	}
+	for _, m := range out {
+		if m.to.Choice < 0 {
+			r.placer.Release(m.job.nodes, data.Resources{})
+		}
+	}
+	for _, i := range start {
+		r.placer.Release(r.active[i].nodes, data.Resources{})
+	}
+	option := func(i int) *allocate.Option { return &s.Jobs[i].Options[a.Choice[i]] }
+	slices.SortStableFunc(start, func(x, y int) int { return cmp.Compare(option(y).Use.GPUs, option(x).Use.GPUs) })
+	for _, i := range start {
+		j, to := r.active[i], place.Placed{Choice: a.Choice[i], Option: *option(i)}
+		var ok bool
+		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Current: j.nodes})
+		if !ok { // free cores or memory are on other nodes than free GPUs: it waits
+			to = place.Placed{Choice: -1}
+		}
+		out = append(out, move{j, to})
+	}
+	return out
+}
+
+// placeAll places all jobs anew; those that keep their option stay.
+func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
+	standing := make([]place.Request, len(r.active))
+	for i, j := range r.active {
+		if !j.guest {
+			standing[i].Current = j.nodes
+		}
+	}
+	placed, placer := place.All(s, a, standing, nil)
+	r.placer = placer
+	out := make([]move, len(placed))
+	for i, p := range placed {
+		out[i] = move{r.active[i], p}
+	}
+	return out
 }

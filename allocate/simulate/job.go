@@ -160,7 +160,6 @@ func (o Outcome) JCT() float64 { return o.End - o.Submit }
 // running is the state of a job during a replay.
 type running struct {
 	*Job
-	index   int
 	done    float64 // samples
 	speed   float64 // samples/s, the true one
 	delay   float64 // seconds of start-up or restart left

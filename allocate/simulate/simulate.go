@@ -56,7 +56,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	r := &replay{Settings: s, constant: constant && s.Packed == nil, wake: math.Inf(1), placer: place.New(s.Cluster)}
+	r := &replay{Settings: s, constant: constant && s.Packed == nil, wake: math.Inf(1), placer: place.New(s.Cluster), present: s.Cluster}
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		if err := check(j); err != nil {
 			return nil, err
 		}
-		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
+		r.jobs = append(r.jobs, &running{Job: j, options: slices.Clone(j.Options), byType: map[string]float64{},
 			outcome: Outcome{Job: j.Name, Tenant: j.Tenant, Fate: j.Fate, Submit: j.Submit}})
 	}
 	if s.Packed != nil {
@@ -95,6 +95,9 @@ func (s *Settings) complete() error {
 	}
 	if s.Truth == nil {
 		s.Truth = Predicted
+	}
+	if s.Decided == nil {
+		s.Decided = func(time.Duration) {}
 	}
 	return nil
 }
@@ -126,7 +129,7 @@ type replay struct {
 	outages  []outage
 	down     map[string]int // outages of a node that last
 	constant bool           // speeds do not vary with progress, or with who is beside
-	present  *data.Cluster  // without nodes in an outage; nil before the first
+	present  *data.Cluster  // without nodes in an outage
 	survival survival
 	besides  *besides // nil unless jobs may share GPUs
 	wake     float64  // when the policy asks for its next decision

@@ -154,24 +154,17 @@ func (l *Learner) Completed() {
 // Options implements [simulate.Learner].
 func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
-	seen, held := false, ""
-	if current != nil {
-		held = current.GPUType + " " + place.Sorted(current.Placement).String()
-	}
 	for _, t := range l.types {
 		if l.agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
-			p := l.gpus[t].Packed(k)
-			if p == nil {
-				continue
+			if p := l.gpus[t].Packed(k); p != nil {
+				out = append(out, l.option(t, p))
 			}
-			out = append(out, l.option(t, p))
-			seen = seen || t+" "+p.String() == held
 		}
 	}
-	if current != nil && !seen {
+	if current != nil && !slices.ContainsFunc(out, func(o allocate.Option) bool { return place.Same(o.Config, *current) }) {
 		out = append(out, l.option(current.GPUType, current.Placement))
 	}
 	return out
