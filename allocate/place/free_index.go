@@ -28,9 +28,9 @@ func (n *freeNode) room(workers, ps int, r data.Resources) bool {
 	return !n.drained && workers <= n.gpus && cpus <= n.cpus+allocate.Slack && memory <= n.memory
 }
 
-// bucket is a set of nodes with the same free resources, in falling order: nodes
-// of low index are taken first, from the end. Clusters have many nodes and few
-// different buckets: with 16,000 nodes placement takes microseconds.
+// bucket is a set of nodes with the same free resources, in falling order: nodes of low index
+// are taken first, from the end. Clusters have many nodes and few different buckets: with
+// 16,000 nodes placement takes microseconds.
 type bucket struct {
 	key   bucketKey
 	nodes []int32
@@ -45,8 +45,8 @@ func (b *bucket) find(i int) int {
 	return at
 }
 
-// bucketKey is the free resources of a node. Cores are in millionths, so that
-// rounding errors make no further buckets.
+// bucketKey is the free resources of a node, cores in millionths, so that rounding errors
+// make no further buckets.
 type bucketKey struct {
 	gpuType string
 	gpus    int

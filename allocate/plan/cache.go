@@ -28,8 +28,7 @@ type cached struct {
 	err    error
 }
 
-// answer predicts a shape at the batch that the job may use, once. A nil cache
-// predicts every time.
+// answer predicts a shape at the batch that the job may use, once, or always if c is nil.
 func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
 	m, ok := o.(modelled)
 	if c == nil || !ok || len(shape.Extra) > 0 {

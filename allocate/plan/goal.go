@@ -9,9 +9,9 @@ import (
 )
 
 // aim returns how to add remaining time and cost to an answer for a job: by its
-// predictor, or not at all where answers carry them already. Steps, a target loss
-// and epochs × data set stay unchanged; seconds become the samples that the job's
-// present allocation, or its smallest if it has none, processes in that time.
+// predictor, or not at all where answers carry them already. Seconds left become the
+// samples that the job's present allocation, or its smallest if it has none, processes in
+// that time.
 func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.Answer) error, error) {
 	m, ok := p.oracles[i].(modelled)
 	if !ok {

@@ -17,8 +17,7 @@ import (
 	"knee/predict"
 )
 
-// Load loads a cluster, jobs, and the model of every job. A job whose model cannot be
-// read is Unusable.
+// Load loads a cluster, jobs and their models; a job whose model cannot be read is Unusable.
 func Load(clusterFile, jobsFile string) (Problem, error) {
 	pr := Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &Cache{}}
 	var g errgroup.Group
@@ -42,8 +41,7 @@ func Load(clusterFile, jobsFile string) (Problem, error) {
 	return pr, nil
 }
 
-// AddModels loads the models of jobs of jobsFile and adds the model files to the
-// inputs. Jobs with the same file share the model.
+// AddModels loads the models of jobs of jobsFile and adds their files to the inputs.
 func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 	var with []int
 	for i := range jobs {

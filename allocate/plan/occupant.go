@@ -10,8 +10,7 @@ import (
 	"knee/data"
 )
 
-// occupant is a running job that is not planned: it keeps its nodes, which the cluster
-// of the other jobs lacks.
+// occupant is a running job that is not planned: it keeps nodes, which others then lack.
 type occupant struct {
 	nodes []data.NodeShare
 	why   string // it is not planned

@@ -219,8 +219,8 @@ func (p *prepared) prices(out *data.Plan, best solve.Solution, unit float64) (al
 	return all
 }
 
-// resolved plans again with one GPU of a type more (1) or less (−1) and returns the
-// change of value, nil if that cannot be planned.
+// resolved is the change of value with one GPU of a type more (1) or less (−1), nil if
+// that cannot be planned.
 func (p *prepared) resolved(value float64, gpuType string, by int) *float64 {
 	pr, cluster := p.Problem, *p.Cluster
 	cluster.Nodes = slices.Clone(cluster.Nodes)

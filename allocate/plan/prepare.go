@@ -73,8 +73,7 @@ func pricesOf(c *data.Cluster) map[string]float64 {
 	return price
 }
 
-// prepare checks a problem and builds the state for the policy, of the jobs that can be
-// planned.
+// prepare checks a problem and builds the state of the jobs that can be planned.
 func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	goal, err := objective.New(pr.Objective)
 	if err != nil {
@@ -212,9 +211,9 @@ func (p *prepared) drained(job data.Job) string {
 	return ""
 }
 
-// addJob makes the state of one job from its table x, or from kept, the table of its
-// initial batch, if that is not nil; the reference speed is from x. A job that does not
-// fit gets no options.
+// addJob makes the state of one job from its table x, or from kept, that of its initial
+// batch, if it is not nil; the reference speed is from x. A job that does not fit gets no
+// options.
 func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
 	job := p.Jobs[i]
 	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}

@@ -17,8 +17,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// why explains an allocation: the gain of its last workers, and why it has no more.
-// gain is per worker.
+// why explains an allocation: the gain of its last workers, per worker, and why it has no
+// more.
 func (p *prepared) why(i int, at place.Placed, left left) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
 	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
@@ -64,7 +64,7 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 }
 
 // unlinked says that an option spans nodes and every measurement of the job is of one
-// node, which tells nothing of the network between nodes; it is empty for others.
+// node, which tells nothing of the network between nodes; empty for others.
 func (p *prepared) unlinked(i int, o *allocate.Option) string {
 	m, ok := p.oracles[i].(modelled)
 	if !ok || o.Config.NodeCount() == 1 {
@@ -152,15 +152,13 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// rate formats a speed with three digits, thousands separators and no exponent,
-// such as 10,800 or 0.0123.
+// rate formats a speed with three digits and no exponent, such as 10,800 or 0.0123.
 func rate(v float64) string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
 	return humanize.Commaf(rounded)
 }
 
-// whyInfeasible returns why a job does not fit an empty cluster and what to change, after
-// the name of the job.
+// whyInfeasible returns why a job does not fit an empty cluster and what to change.
 func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	room, slots, types := 0, 0, []string{}
 	for _, t := range in.types {

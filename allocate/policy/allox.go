@@ -84,7 +84,8 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 	return out
 }
 
-// matched is the first job of each machine, that furthest from the end of its queue; −1: none.
+// matched is the first job of each machine, that furthest from the end of its queue; −1:
+// none.
 func matched(g *gangs, jobs []int, machines []machine) (first []int) {
 	if len(jobs) == 0 || len(machines) == 0 {
 		return nil

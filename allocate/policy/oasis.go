@@ -86,7 +86,8 @@ func (o *OASiS) WhyIdle(job string) string {
 	return ""
 }
 
-// open makes or updates the market, frees what ended jobs booked, and returns the present slot.
+// open makes or updates the market, frees what ended jobs booked, and returns the present
+// slot.
 func (o *OASiS) open(all *gangs) (now int) {
 	if o.market == nil {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now

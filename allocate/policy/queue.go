@@ -171,7 +171,8 @@ func ofSize(j *allocate.JobState, gpus int) (out []int) {
 	return out
 }
 
-// tryLike gives a job its present option if that is of a size and type, else the fastest of these.
+// tryLike gives a job its present option if that is of a size and type, else the fastest
+// of these.
 func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
 	j := &q.state.Jobs[i]
 	like := func(n int) bool { return j.Options[n].Use.GPUType == gpuType && j.Options[n].Use.GPUs == gpus }

@@ -67,8 +67,8 @@ func services(s allocate.State) []float64 {
 	return out
 }
 
-// gittins is the index of a job that has attained a service: the chance that it is done within
-// the next quantum over the service that is expected to take (section 3.2).
+// gittins is the index of a job that has attained a service: the chance that it is done
+// within the next quantum over the service that is expected to take (section 3.2).
 func gittins(service []float64, attained, quantum float64) float64 {
 	i, _ := slices.BinarySearch(service, attained)
 	rest := service[i:]

@@ -14,11 +14,10 @@ const branchWork = 150_000
 // branchJobs is the most jobs for which branch and bound is tried.
 const branchJobs = 400
 
-// branch searches for an assignment better than the incumbent by depth-first
-// branch and bound. At the prices of the dual, the undecided jobs can add at most
-// the sum of their largest reduced values plus the price of what is free; this
-// prunes well if the gap is small. It reports whether the search was complete; the
-// result is then optimal.
+// branch searches for an assignment better than the incumbent by depth-first branch and
+// bound. At the prices of the dual, the undecided jobs can add at most the sum of their
+// largest reduced values plus the price of what is free. It reports whether the search
+// was complete; the result is then optimal.
 func (s *selection) branch(d dual, mustRun bool) bool {
 	b := &brancher{k: s.k, price: d.price, mustRun: mustRun, best: s.total(), work: branchWork}
 	switch {
@@ -58,9 +57,8 @@ type ranked struct {
 
 func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
 
-// prepare orders the choices of every job by reduced value, and the jobs by the
-// difference of their two best choices, largest first: where a wrong decision
-// costs least the search decides last.
+// prepare orders the choices of every job by reduced value, and the jobs by the difference of
+// their two best, largest first: the search decides last where a wrong decision costs least.
 func (b *brancher) prepare() {
 	n := len(b.k.jobs)
 	b.order, b.ranked = make([]int, n), make([][]ranked, n)

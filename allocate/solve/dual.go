@@ -7,27 +7,24 @@ import (
 	"knee/allocate"
 )
 
-// dual is a point of the Lagrangian dual of a knapsack: relaxing
-// Σ use ≤ 1 with prices λ ≥ 0 (value per share of each resource) lets
-// every job choose by itself, and
+// dual is a point of the Lagrangian dual of a knapsack: relaxing Σ use ≤ 1 with prices λ ≥ 0
+// (value per share of each resource) lets every job choose by itself, and
 //
 //	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd)
 //
-// is an upper bound of every feasible assignment, whatever λ is (Fisher,
-// The Lagrangian relaxation method for solving integer programming
-// problems, Management Science 1981).
+// is an upper bound of every feasible assignment, whatever λ is (Fisher, The Lagrangian
+// relaxation method for solving integer programming problems, Management Science 1981).
 type dual struct {
 	price []float64
 	bound float64
 }
 
 // approach finds prices near the minimum of L; with mustRun, of assignments that run
-// every job that has items. Prices differ by orders of magnitude, so that plain
-// subgradient steps converge badly: every price is multiplied or divided by a
-// factor, by the sign of its subgradient. The factor grows while the sign stays and
-// shrinks when it changes (Riedmiller and Braun, A direct adaptive method for faster
-// backpropagation learning, ICNN 1993); its logarithm begins at first and ends below
-// least. The first prices divide the spread of the values among the GPU types.
+// every job that has items. Prices differ by orders of magnitude, where plain subgradient
+// steps converge badly: every price is multiplied or divided by a factor, by the sign of
+// its subgradient. The factor grows while the sign stays and shrinks when it changes
+// (Riedmiller and Braun, ICNN 1993); its logarithm begins at first and ends below least.
+// The first prices divide the spread of the values among the GPU types.
 func (k *knapsack) approach(mustRun bool) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
 	const rounding = 1e-12 // of a sum of shares: below it a subgradient has no sign
@@ -123,8 +120,7 @@ func (k *knapsack) worth(it *item, price []float64) float64 {
 	return w
 }
 
-// chosen returns the largest value less price of job i and its choice, the first of
-// equal ones.
+// chosen is the largest value less price of job i and its choice, the first of equal ones.
 func (k *knapsack) chosen(i int, price []float64, mustRun bool) (float64, int) {
 	j := &k.jobs[i]
 	best, at := j.idle, allocate.None
@@ -144,11 +140,10 @@ func (k *knapsack) chosen(i int, price []float64, mustRun bool) (float64, int) {
 	return best, at
 }
 
-// rounded lets every job choose its best item at the prices of the dual. If the
-// choices fit they are nearly the best: only jobs with ties at these prices, about
-// as many as there are scarce resources, can be wrong. If they do not fit, prices of
-// exceeded resources are raised until they do, and greedy steps use what is left. It
-// returns nil if no prices tried give choices that fit.
+// rounded lets every job choose its best item at the prices of the dual. If the choices fit
+// they are nearly the best: only jobs with ties, about as many as there are scarce resources,
+// can be wrong. If not, prices of exceeded resources are raised until they do, and greedy
+// steps use what is left. It returns nil if no prices tried give choices that fit.
 func (k *knapsack) rounded(d dual, mustRun bool) *selection {
 	const tries = 24
 	price := append([]float64(nil), d.price...)

@@ -47,8 +47,7 @@ func (k *knapsack) item(i, c int) *item {
 	return &k.jobs[i].items[c]
 }
 
-// beyond returns what item to takes of its n-th dimension more than from, which may
-// be nil.
+// beyond is what item to takes of its n-th dimension more than from, which may be nil.
 func (k *knapsack) beyond(to, from *item, n int) float64 {
 	switch {
 	case from == nil:
@@ -111,8 +110,7 @@ func (s *selection) allRun() bool {
 	return true
 }
 
-// extra is the dominant share of a change: the largest share that to takes more than
-// from, which may be nil.
+// extra is the largest share that to takes more than from, which may be nil.
 func (s *selection) extra(to, from *item) (most float64) {
 	for n := range s.k.dims[to.branch] {
 		most = max(most, s.k.beyond(to, from, n))
