@@ -20,9 +20,9 @@ func planCSV(p data.Plan) ([]File, error) {
 	return []File{{Name: "plan.csv", Mode: 0o644, Data: b.Bytes()}}, nil
 }
 
-// Rows returns a plan as a table: a header and a row for each job, idle ones
-// included. The columns nodes and was have node=workers+ps pairs separated by
-// semicolons; unknown numbers are empty. Layout columns appear if a job has a layout.
+// Rows returns a plan as a table: a header and a row for each job, idle ones included.
+// Nodes are node=workers+ps pairs separated by semicolons; unknown numbers are empty.
+// Layout columns appear if a job has a layout.
 func Rows(p *data.Plan) [][]string {
 	head := []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes"}
 	for _, of := range [][2]string{{"throughput", ""}, {"goodput", ""}, {"finish", "_s"}, {"cost", "_usd"}} {

@@ -7,19 +7,17 @@ import (
 	"knee/data"
 )
 
-// slurm writes an sbatch script for every job that runs, and submit.sh, which
-// applies the plan: it shrinks jobs in place where Slurm can, stops all other jobs
-// that the plan pauses or changes, waits until the nodes are free, and submits the
-// new sizes and the starts.
+// slurm writes an sbatch script for every job that runs, and submit.sh, which applies the
+// plan: it shrinks jobs in place where Slurm can, stops all other jobs that the plan
+// pauses or changes, waits until the nodes are free, and submits new sizes and starts.
 //
-// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other change
-// is a checkpoint (SIGTERM to the tasks), a cancellation and a new submission, also of
-// a pending job, whose script has its size. A job shrinks in place if its nodes hold
-// equal numbers and it keeps the node of its script: on SIGUSR1 from submit.sh the
-// script stops the tasks by SIGTERM, waits until submit.sh has removed the nodes, and
-// continues as the new script. The nodes must be able to read the folder of the
-// export. Without accounting Slurm refuses a second shrink; the job is then stopped
-// and submitted like the others.
+// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other change is a
+// checkpoint (SIGTERM to the tasks), a cancellation and a new submission, also of a
+// pending job. A job shrinks in place if its nodes hold equal numbers and it keeps the
+// node of its script: on SIGUSR1 from submit.sh the script stops the tasks by SIGTERM,
+// waits until submit.sh has removed the nodes, and continues as the new script. The nodes
+// must be able to read the folder of the export. Without accounting Slurm refuses a
+// second shrink; the job is then stopped and submitted like the others.
 func slurm(ts []task) ([]File, error) {
 	var files []File
 	for _, t := range ts {
@@ -49,8 +47,8 @@ func slurmProblem(t task) error {
 	return t.expressible("Slurm", true, true)
 }
 
-// Components are those of a Slurm job: the nodes by equal numbers of workers, then by
-// equal numbers of parameter servers.
+// Components are the nodes by equal numbers of workers, then by equal numbers of
+// parameter servers.
 func (t task) Components() []group { return t.groups(true) }
 
 // Resizable reports whether the job can give nodes back while it runs: it has GPU

@@ -41,8 +41,7 @@ func (r *replay) decide() error {
 	return r.lodge(state, a.Guests)
 }
 
-// Stand is a policy that gets the jobs themselves, and returns option and nodes of
-// each, parallel to jobs. now is in seconds.
+// Stand is a policy that gets the jobs themselves, and returns option and nodes of each.
 type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
@@ -106,8 +105,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	return r.speed(j)
 }
 
-// inPlace reports whether a job only grows or shrinks: its other processes stay on
-// their nodes. Any other change is a move.
+// inPlace reports whether a job only grows or shrinks; any other change is a move.
 func inPlace(j *running, c data.Config, nodes []data.NodeShare) bool {
 	from := j.config
 	if from.GPUType != c.GPUType || from.ModeOrDefault() != c.ModeOrDefault() {
@@ -131,9 +129,8 @@ func (r *replay) changed(cost float64) {
 	r.changeCost += cost
 }
 
-// changeSeconds is the cost of a change that policies are given, in seconds: the
-// mean of those so far and one in place, since only placement decides whether a
-// job must move.
+// changeSeconds is the cost of a change that policies are given, in seconds: the mean of
+// those so far and one in place, since only placement decides whether a job must move.
 func (r *replay) changeSeconds(j *Job) float64 {
 	if r.StopFree {
 		return (r.changeCost + r.RescaleSeconds) / (r.changes + 1)
@@ -155,8 +152,7 @@ func (r *replay) state() allocate.State {
 	return s
 }
 
-// jobState is the input of the policy about a job: what it runs on, and predicted
-// speeds and remaining times, valued by the objective jct.
+// jobState is the input of the policy about a job, its options valued by the objective jct.
 func (r *replay) jobState(j *running) allocate.JobState {
 	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
 	if j.guest { // they belong to its host
@@ -221,9 +217,9 @@ type move struct {
 	to  place.Placed
 }
 
-// place places an assignment on nodes and returns the changes. If no option has a
-// shape only the jobs that change are placed, so the time depends on the changes;
-// with shapes all jobs may have to move together.
+// place places an assignment on nodes and returns the changes. If no option has a shape only
+// the jobs that change are placed, in time that depends on the changes; with shapes all jobs
+// may have to move together.
 func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 	var start []int
 	var out []move

@@ -14,8 +14,7 @@ import (
 	"knee/fit/interference"
 )
 
-// Settings says how a workload is replayed. The zero value of a field is its
-// default, where one is named.
+// Settings says how a workload is replayed.
 type Settings struct {
 	Cluster        *data.Cluster
 	Policy         allocate.Policy
@@ -49,8 +48,8 @@ type Result struct {
 	Summary Summary
 }
 
-// Run replays a workload. Errors: of the policy, a truth that is not finite or is
-// negative, or jobs that the policy never runs.
+// Run replays a workload. It fails with the policy, on a truth that is not finite or is
+// negative, and on jobs that the policy never runs.
 func Run(jobs []Job, s Settings) (*Result, error) {
 	constant := s.Truth == nil // predictions do not vary with progress
 	if err := s.complete(); err != nil {
@@ -237,8 +236,8 @@ func (r *replay) retire() bool {
 	return len(r.active) < before
 }
 
-// ended reports whether a job is done at a time. Work within rounding of done is done,
-// as its end would be an event at the same time.
+// ended reports whether a job is done at a time, or but for rounding: its end would be an
+// event at the same time.
 func (j *running) ended(now float64) bool {
 	if j.Course != nil {
 		return j.outcome.End > 0

@@ -14,11 +14,11 @@ type size struct {
 
 func (k Key) size() size { return size{k.Nodes > 1, k.Workers} }
 
-// residual is what the form leaves of the logarithms of step times, by size:
-// the mean over the batches observed, normal with the mean square of what the form
-// leaves as variance, given a mean with the variance within sizes over those batches.
-// Neighbouring sizes tell each other nothing: with a Gaussian process over the logarithm
-// of workers, jobs of drawn workloads (BenchmarkLearn of package pollux) end no sooner.
+// residual is what the form leaves of the logarithms of step times, by size: the mean
+// over the batches observed, normal with the mean square of what the form leaves as
+// variance, given a mean with the variance within sizes over those batches. Neighbouring
+// sizes tell each other nothing: with a Gaussian process over the logarithm of workers,
+// jobs of drawn workloads (BenchmarkLearn of package pollux) end no sooner.
 type residual map[size]float64
 
 func newResidual(c form.Curve, obs []Observation) residual {

@@ -14,18 +14,16 @@ const terms = 7
 
 // A normal prior over the coordinates of the form: the logarithms of times relative to
 // the mean compute time observed, that of the time per sample times the largest local
-// batch, and a logit of gamma. It holds for most jobs: half of the compute time at the
-// initial batch does not depend on the batch, and the largest batch that fits into
-// memory saturates the device; synchronising takes a fraction of a step within a node,
-// about a step between nodes, and grows by percents per worker. A standard deviation is
-// a factor of e^1.5. Times are observed up to a relative error of noise, which stands
-// for what the form cannot follow more than for timers.
+// batch, and a logit of gamma. Half of the compute time at the initial batch does not
+// depend on the batch, and the largest batch that fits into memory saturates the device;
+// synchronising takes a fraction of a step within a node, about a step between nodes, and
+// grows by percents per worker. A standard deviation is a factor of e^1.5. Times are
+// observed up to a relative error of noise, which stands for what the form cannot follow.
 //
-// A beta_c that is too small costs nothing, as a larger batch is tried without a
-// restart; an alpha_n that is too small costs one. alpha_n = 1 and beta_c = e^1.5 over
-// the largest batch were chosen among powers of √e, seeing the mean JCT of
-// workloads 1, 2 and 6 published with Pollux; the others are those of the
-// family pollux of package fit.
+// A beta_c that is too small costs nothing, as a larger batch is tried without a restart;
+// an alpha_n that is too small costs one. alpha_n = 1 and beta_c = e^1.5 over the largest
+// batch were chosen among powers of √e, seeing the mean JCT of workloads 1, 2 and 6
+// published with Pollux; the others are those of the family pollux of package fit.
 var priorMean = [terms]float64{-0.7, 1.5, 0, -4, -1.5, -4, -1.5}
 
 const priorSD, noise = 1.5, 0.05

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// grid interpolates measured points along equal workers per node: linear in
-// the batch, then in workers per node, then in nodes. Beyond the measured
-// workers per node and nodes the last value holds; it never divides work
-// finer than was measured. Points are by nodes, then workers, then rising batch.
+// grid interpolates measured points along equal workers per node: linear in the batch,
+// then in workers per node, then in nodes. Beyond the measured ones the last value holds;
+// it never divides work finer than was measured. Points are by nodes, then workers, then
+// rising batch.
 type grid [][][]point
 
 func newGrid(points []point) (g grid) {
@@ -40,8 +40,8 @@ func (g grid) at(nodes, workers, batch float64) (row, bool) {
 	}), true
 }
 
-// blend interpolates between the elements whose keys, which rise, x lies between; beyond
-// the ends it holds the last.
+// blend interpolates between the elements whose rising keys x lies between; beyond the
+// ends it holds the last.
 func blend[E any](s []E, x float64, key func(E) float64, at func(E) row) row {
 	k, found := slices.BinarySearchFunc(s, x, func(e E, x float64) int { return cmp.Compare(key(e), x) })
 	if k == len(s) {

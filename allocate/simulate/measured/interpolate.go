@@ -32,8 +32,7 @@ func (t *Table) interpolate(nodes, workers int, batch float64) (row, bool) {
 	return t.grid.at(float64(nodes), float64(workers), batch)
 }
 
-// simplex is a tetrahedron of four measured points, with the inverse of its
-// edges for barycentric coordinates.
+// simplex is a tetrahedron of measured points, with the inverse of its edges.
 type simplex struct {
 	v       [4]point
 	inverse [9]float64 // by row
@@ -83,8 +82,7 @@ func (p *Profiles) loadQueries(file string) error {
 	})
 }
 
-// loadSimplices reads which points span the simplices of the published
-// interpolation, as indices into the points of the table.
+// loadSimplices reads which points span the published interpolation, by index.
 func (t *Table) loadSimplices(file string) error {
 	names := []string{"v0", "v1", "v2", "v3"}
 	return eachRow(file, names, func(r *data.Row) {
