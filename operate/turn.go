@@ -17,7 +17,6 @@ import (
 // mostFits is the default of Loop.Fits. One fit takes some tenths of a second.
 const mostFits = 20
 
-// turn reads the queue, plans and applies.
 func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	snap, err := l.Scheduler.Read(ctx)
 	if err != nil {

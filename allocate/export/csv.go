@@ -11,7 +11,6 @@ import (
 	"knee/data"
 )
 
-// planCSV writes the table of [Rows].
 func planCSV(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(Rows(&p)); err != nil {
@@ -68,7 +67,6 @@ func placement(shares []data.NodeShare, between string) string {
 	return strings.Join(out, between)
 }
 
-// planJSON writes the plan itself, indented.
 func planJSON(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
 	err := data.WritePlan(&b, &p)

@@ -40,7 +40,6 @@ type quota struct {
 	Namespaces []string
 }
 
-// queuesOf are the queues of the jobs that run.
 func queuesOf(ts []task) []quota {
 	running := slices.DeleteFunc(slices.Clone(ts), task.Paused)
 	names, jobs := grouped.By(running, func(t task) string { return t.Queue })

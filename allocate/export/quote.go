@@ -48,7 +48,6 @@ func shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// shellWords is a command line of quoted words.
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

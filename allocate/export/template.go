@@ -38,14 +38,12 @@ var templates = sync.OnceValue(func() *template.Template {
 // change of nodes, before it ends.
 const elasticRestarts = 100
 
-// rendered is a template with its values.
 func rendered(name string, values any) ([]byte, error) {
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, name, values)
 	return b.Bytes(), err
 }
 
-// script is a file that can be run.
 func script(name, template string, values any) (File, error) {
 	text, err := rendered(template, values)
 	return File{Name: name, Mode: 0o755, Data: text}, err

@@ -113,7 +113,6 @@ func (s Subject) remaining(a predict.Answer) float64 {
 	return unknown * s.Speed(s.Reference) / v
 }
 
-// objectives is the registry.
 func objectives() map[string]Objective {
 	return map[string]Objective{"jct": jct, "saved-time": savedTime, "goodput": powerMean, "fairness": nash, "cost": cost, "deadline": deadline}
 }

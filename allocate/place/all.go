@@ -43,7 +43,6 @@ func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 	return p.out, p.placer
 }
 
-// value is the sum of the values of what all jobs got.
 func (p *placing) value() (sum float64) {
 	for i := range p.out {
 		sum += p.valueOf(i)
@@ -289,14 +288,12 @@ func (p *placing) better(i int, now Placed, value float64, free map[string]int) 
 	return out
 }
 
-// give sets what job i has.
 func (p *placing) give(i int, at Placed) {
 	p.tally.Add(i, p.use(i), -1)
 	p.out[i] = at
 	p.tally.Add(i, p.use(i), 1)
 }
 
-// use is what job i uses, nil if nothing.
 func (p *placing) use(i int) *allocate.Use {
 	if i == allocate.None || p.out[i].Choice == allocate.None {
 		return nil

@@ -38,7 +38,6 @@ func (p *placing) repair(a allocate.Assignment, fell []int) {
 	}
 }
 
-// valueOf is the value of what job i has.
 func (p *placing) valueOf(i int) float64 {
 	if p.out[i].Choice == allocate.None {
 		return p.state.Jobs[i].Idle

@@ -21,7 +21,6 @@ type freeNode struct {
 	bucket  *bucket // nil if it is drained or held for a job
 }
 
-// room reports whether workers and servers fit on the node.
 func (n *freeNode) room(workers, ps int, r data.Resources) bool {
 	cpus := float64(workers)*r.Worker.CPUs + float64(ps)*r.PS.CPUs
 	memory := float64(workers)*float64(r.Worker.Memory) + float64(ps)*float64(r.PS.Memory)
@@ -65,7 +64,6 @@ func (n *freeNode) key() bucketKey {
 	return bucketKey{n.gpuType, n.gpus, whole(n.cpus, 1e6), whole(n.memory, 1), n.spread > 0}
 }
 
-// attach puts node i into its bucket.
 func (p *Placer) attach(i int) {
 	n := &p.nodes[i]
 	if n.drained {
@@ -89,7 +87,6 @@ func (p *Placer) attach(i int) {
 	n.bucket = b
 }
 
-// detach takes node i out of its bucket.
 func (p *Placer) detach(i int) {
 	n := &p.nodes[i]
 	b := n.bucket

@@ -96,7 +96,6 @@ func (p *Placer) hold(parts []part) []part {
 	return parts
 }
 
-// unhold undoes hold.
 func (p *Placer) unhold(parts []part) {
 	for _, s := range parts {
 		p.attach(s.node)
@@ -257,7 +256,6 @@ func (p *Placer) loose(r Request) []part {
 	return parts
 }
 
-// slots is how many workers of r node i has room for.
 func (p *Placer) slots(i int, r Request) int {
 	n := &p.nodes[i]
 	if n.drained || n.gpuType != r.Config.GPUType {

@@ -27,7 +27,6 @@ func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.
 	return full.Finisher()
 }
 
-// goalOf is the goal of a job, zero if it has none.
 func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
 	r := job.Remaining
 	switch {
@@ -58,7 +57,6 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 	return predict.Goal{}, nil
 }
 
-// currentConfig is the running allocation of a job as a configuration.
 func currentConfig(job data.Job) data.Config {
 	cur := job.Current
 	c := data.Config{

@@ -82,7 +82,6 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 	}
 }
 
-// inputOf records an input file of the plan.
 func inputOf(path string) (data.Input, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

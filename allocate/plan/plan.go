@@ -154,7 +154,6 @@ func (p *prepared) restart(i int, at place.Placed) float64 {
 	return p.Jobs[i].RestartSeconds
 }
 
-// action compares what a job gets with what it has.
 func (p *prepared) action(i int, at place.Placed) data.Action {
 	cur := p.Jobs[i].Current
 	switch {

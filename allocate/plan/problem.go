@@ -150,7 +150,6 @@ func checkNeeds(pr Problem, job data.Job) error {
 	return nil
 }
 
-// inputError is an error of a field of a job.
 func inputError(job data.Job, field, found, want string) error {
 	src := job.Source
 	src.Column = field

@@ -111,7 +111,6 @@ func (l left) quota(i int, more *allocate.Use) string {
 	return l.tally.Tenant(exceeded)
 }
 
-// whyIdle explains why a job gets nothing.
 func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 	if m, ok := p.infeasible[i]; ok {
 		return m
@@ -198,7 +197,6 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 		english.Plural(room, "worker", ""), on)
 }
 
-// anyOf lists GPU types.
 func anyOf(list []string) string {
 	if len(list) == 0 {
 		return "any GPU type"

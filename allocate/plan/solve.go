@@ -45,7 +45,6 @@ func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan
 	return p.run(policy)
 }
 
-// keepsAll reports whether a plan leaves every job that runs as it is.
 func keepsAll(made *data.Plan, jobs []data.Job) bool {
 	for i, j := range made.Jobs {
 		if jobs[i].Current != nil && j.Action != data.Keep {
@@ -138,7 +137,6 @@ func (p *prepared) challenge(best solve.Solution) (placed []place.Placed, contes
 	return placed, now != nil
 }
 
-// changes reports whether a plan starts, stops or changes a job.
 func (p *prepared) changes(placed []place.Placed) bool {
 	for i := range placed {
 		if placed[i].Choice == allocate.None && p.state.Jobs[i].Current != allocate.None || placed[i].Choice != allocate.None && !placed[i].Option.Keeps {

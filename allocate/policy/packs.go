@@ -54,7 +54,6 @@ func (q *queue) pack(waiting []int, worth func(guest, host float64) float64) {
 	}
 }
 
-// hosting reports whether a job has a guest.
 func (q *queue) hosting(host int) bool {
 	for _, g := range q.guests {
 		if g.Host == host {

@@ -48,7 +48,6 @@ func (q *queue) first(i int, options []int) bool {
 	return slices.ContainsFunc(options, func(n int) bool { return q.try(i, n) })
 }
 
-// use is what job i was given, nil for nothing.
 func (q *queue) use(i int) *allocate.Use {
 	if q.choice[i] == allocate.None {
 		return nil
@@ -83,7 +82,6 @@ func (q *queue) fits(i, n int) bool {
 	return ok
 }
 
-// idle reports whether no job was served.
 func (q *queue) idle() bool {
 	return !slices.ContainsFunc(q.choice, func(c int) bool { return c >= 0 })
 }

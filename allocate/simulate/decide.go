@@ -68,7 +68,6 @@ func (r *replay) stand() error {
 // advances.
 const shortestWake = 1
 
-// apply changes what a job runs on.
 func (r *replay) apply(j *running, p place.Placed) error {
 	if p.Choice < 0 {
 		ran := j.nodes != nil
@@ -138,7 +137,6 @@ func (r *replay) changeSeconds(j *Job) float64 {
 	return cmp.Or(j.RestartSeconds, r.RestartSeconds)
 }
 
-// state is the input of the policy.
 func (r *replay) state() allocate.State {
 	s := allocate.State{Now: r.now, Cluster: r.present, Jobs: make([]allocate.JobState, len(r.active))}
 	if r.besides != nil {

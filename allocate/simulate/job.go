@@ -177,7 +177,6 @@ func (r *running) finishIn() float64 {
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
 }
 
-// cancelAt is when its owner cancels the job.
 func (r *running) cancelAt() float64 {
 	if r.CancelAfter <= 0 {
 		return math.Inf(1)

@@ -65,7 +65,6 @@ func Record(history []Usage, u Usage) []Usage {
 	return append(history, u)
 }
 
-// used reports the present use to [Settings.Used].
 func (r *replay) used() {
 	if r.Used == nil {
 		return
@@ -109,7 +108,6 @@ func ReadUsage(r io.Reader, name string) ([]Used, error) {
 	return readRuns(r, name, usageColumns, begin, (*Used).parse)
 }
 
-// parse adds one row.
 func (u *Used) parse(row *data.Row) {
 	x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: int(row.Required("gpus_used", data.Count(0))), Running: int(row.Required("running", data.Count(0))), Waiting: int(row.Required("waiting", data.Count(0)))}
 	gpus := int(row.Required("gpus_total", data.Count(0)))

@@ -44,7 +44,6 @@ type Change struct {
 	absent int       // reads of the queue without the job
 }
 
-// set gives a change its status and reason.
 func (c *Change) set(s Status, format string, args ...any) {
 	c.Status, c.Reason = s, fmt.Sprintf(format, args...)
 }
@@ -128,10 +127,9 @@ func covers(want, has []data.NodeShare) bool {
 	})
 }
 
-// free refuses changes, the last of the plan first, until the rest fit the free
-// GPUs of the nodes and the limits of the scheduler. Occupied is what all jobs of
-// the queue hold, less what the changes free. What only makes room for refused
-// changes is postponed.
+// free refuses changes, the last of the plan first, until the rest fit the free GPUs of
+// the nodes and the limits of the scheduler. What only makes room for refused changes is
+// postponed.
 func free(changes []*Change, snap *queue.Snapshot) {
 	nodes := map[string]data.Node{}
 	for _, n := range snap.Cluster.Nodes {
@@ -196,7 +194,6 @@ func postponeIdle(changes []*Change, snap *queue.Snapshot, nodes map[string]data
 	return false
 }
 
-// workersOn is the workers that some nodes hold on one of them.
 func workersOn(nodes []data.NodeShare, name string) (n int) {
 	for _, s := range nodes {
 		if s.Node == name {

@@ -31,9 +31,8 @@ type Runner struct {
 // enough for a loaded controller.
 const poll = 2 * time.Second
 
-// Run applies a plan; dry, it only lists the changes. Each change has its own
-// status; the error is of the whole run: the queue could not be read, Before
-// failed, or ctx is done.
+// Run applies a plan; dry, it only lists the changes. Each change has its own status; the
+// error is of the whole run.
 func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, error) {
 	snap, err := r.Scheduler.Read(ctx)
 	if err != nil {
@@ -88,8 +87,7 @@ func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 	}
 }
 
-// fits reports whether the nodes of these changes are free if no other change is
-// made.
+// fits reports whether the nodes of these changes are free if no other change is made.
 func fits(changes []*Change, snap *queue.Snapshot) bool {
 	var trial []*Change
 	for _, c := range changes {
@@ -208,8 +206,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	return r.rollBack(ctx, append(back, late...))
 }
 
-// rollBack gives jobs their former nodes if those are free, else their place in
-// the queue.
+// rollBack gives jobs their former nodes if those are free, else their place in the queue.
 func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -277,9 +274,8 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 	return nil
 }
 
-// wait reads the queue until shows holds for every change, within the deadline,
-// and returns the changes for which it does not. A job that two reads lack has
-// ended.
+// wait reads the queue until shows holds for every change, within the deadline, and
+// returns the changes for which it does not. A job that two reads lack has ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
 	if len(changes) == 0 {
 		return nil, nil
@@ -310,8 +306,7 @@ func (r *Runner) look(ctx context.Context) (snap *queue.Snapshot, err error) {
 	return snap, err
 }
 
-// read reads the queue until done is true of an answer or the deadline has passed. The
-// error is that of the last read.
+// read reads the queue until done is true of an answer or the deadline has passed.
 func (r *Runner) read(ctx context.Context, done func(*queue.Snapshot) bool) error {
 	for left := r.Deadline; ; left -= poll {
 		snap, err := r.Scheduler.Read(ctx)

@@ -11,8 +11,7 @@ import (
 // median. A log may hold millions.
 const recorded = 1000
 
-// Recorder collects the steps of workers from the lines they print. The zero
-// value is ready for use.
+// Recorder collects the steps of workers from the lines they print.
 type Recorder struct {
 	steps map[int][]Step
 	ranks []int // in order of appearance

@@ -18,8 +18,7 @@ type Step struct {
 	HasArrived bool
 }
 
-// columns of a file of step times, in any order. Required: worker, and
-// step_time_s or step with arrived_s.
+// columns of a file of step times. Required: worker, and step_time_s or step with arrived_s.
 var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_s"}
 
 // Read reads the step times of the workers of one job: a CSV file with a
@@ -32,8 +31,7 @@ var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_
 //	arrived_s    when its gradient arrived, in seconds on one clock; with
 //	             step it can stand in for step_time_s
 //
-// Unknown columns are ignored and named in the warnings. Errors are
-// [data.InputError] with file, line and column.
+// Unknown columns are ignored and named in the warnings.
 func Read(r io.Reader, file string) ([]Step, []string, error) {
 	t, err := data.NewTable(r, file)
 	if err != nil {
@@ -56,7 +54,6 @@ func Read(r io.Reader, file string) ([]Step, []string, error) {
 	return out, t.Unknown(columns), nil
 }
 
-// stepOf reads one row.
 func stepOf(row *data.Row) Step {
 	s := Step{Worker: row.Text("worker"), Step: int(row.Number("step", -1, data.Count(0))), Time: row.Number("step_time_s", 0, data.PositiveSeconds()),
 		Sync:    row.Number("sync_time_s", 0, data.Seconds()),

@@ -12,10 +12,9 @@ const hostname = "kubernetes.io/hostname"
 // affinityPath is the path in a pod template of the nodes its pods may be on.
 var affinityPath = []string{"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
 
-// bound returns the node selector terms of a pod template with one more
-// requirement in each: the node is one of nodes. The requirement that an earlier
-// call made for the nodes in was is removed; those of the job's owner stay.
-// Without nodes none is added. The result is nil if no term is left.
+// bound returns the node selector terms of a pod template with one more requirement in
+// each: the node is one of nodes. That of an earlier call for the nodes in was is
+// removed; those of the job's owner stay. The result is nil if no term is left.
 func bound(template map[string]any, was, nodes []string) []any {
 	terms, _ := at(template, affinityPath).([]any)
 	var out []any

@@ -71,8 +71,8 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	return out, nil
 }
 
-// requested returns the pods of each role that the owner requested before knee
-// changed the job, nil if knee has not changed it.
+// requested is the pods of each role that the owner requested, nil if knee has not
+// changed the job.
 func requested(w workload) []int {
 	var out []int
 	for part := range strings.SplitSeq(w.Annotations[askedFor], ",") {
@@ -179,8 +179,7 @@ func (w workload) resume(notes, spec map[string]any, roles []role, to []data.Nod
 	}
 }
 
-// patch changes a job and logs the change. It fails if the job has changed since
-// it was read.
+// patch changes a job and logs the change. It fails if the job has changed since it was read.
 func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec map[string]any) error {
 	fields := map[string]any{"metadata": map[string]any{"annotations": notes, "resourceVersion": w.ResourceVersion, "uid": w.UID}, "spec": spec}
 	text, err := json.Marshal(fields)

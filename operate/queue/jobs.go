@@ -110,8 +110,7 @@ func (v View) fixed(j Job) string {
 	return ""
 }
 
-// File returns jobs.yaml of the rows of a snapshot, with the given tenants and
-// the quotas of the scheduler.
+// File returns jobs.yaml of rows, with the given tenants and the quotas of the scheduler.
 func File(rows []Row, given []data.Tenant, snap *Snapshot) *data.JobsFile {
 	f := &data.JobsFile{Tenants: tenants(rows, given, snap)}
 	for _, r := range rows {
@@ -169,9 +168,8 @@ func (v View) fill(out *data.Job, row Row) {
 	}
 }
 
-// uniqueNames gives each job a unique name in jobs.yaml: that of the scheduler,
-// with namespace or id if several jobs have it, and the id alone if the name
-// cannot be written.
+// uniqueNames gives each job a unique name: that of the scheduler, with namespace or id
+// if several have it, and the id alone if the name cannot be written.
 func uniqueNames(jobs []Job) []string {
 	forms := []func(Job) string{
 		func(j Job) string { return j.Name },

@@ -100,7 +100,6 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	return s, nil
 }
 
-// job converts a job of Slurm.
 func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	j := queue.Job{ID: d.ID, Kind: "job", Name: d.Name, User: d.User, Account: d.Account, Partition: d.Partition, Queue: d.QOS,
 		Reason: d.Reason, Submitted: d.Submit, Started: d.Start, Priority: d.Priority, Restarts: d.Restarts, Requeue: d.Requeue,
@@ -162,8 +161,7 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 	return nil
 }
 
-// gpusOf adds up the GPUs of a list such as "gres:gpu:a100:2" or
-// "gpu:a100:2(IDX:0-1)".
+// gpusOf adds up the GPUs of a list such as "gres:gpu:a100:2" or "gpu:a100:2(IDX:0-1)".
 func gpusOf(text string) (slurm.GRES, error) {
 	out := slurm.GRES{}
 	list, err := slurm.ParseGRES(strings.NewReplacer("gres:", "", "gres/", "").Replace(text))
@@ -339,7 +337,6 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	return q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+remove(d.Comment, held))
 }
 
-// detail reads one job.
 func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 	all, err := q.commands.Details(ctx)
 	if err != nil {
@@ -353,7 +350,6 @@ func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 	return slurm.Detail{}, fmt.Errorf("job %s is not in the queue any more", id)
 }
 
-// control runs scontrol and logs it.
 func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error {
 	c := queue.Command{Job: j.ID, Name: j.Name, Command: append([]string{"scontrol"}, args...)}
 	return queue.Audited(q.audit, c, func() (string, error) {

@@ -65,7 +65,6 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	return j, nil
 }
 
-// total is the total batch.
 func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 
 // split chooses the batch for the present placement and looks up its true

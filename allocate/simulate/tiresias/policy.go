@@ -116,7 +116,6 @@ func (p *published) settle(now float64) (wake float64) {
 	return wake
 }
 
-// by orders jobs by a key.
 func by(key func(*job) float64) func(a, b *job) int {
 	return func(a, b *job) int { return cmp.Compare(key(a), key(b)) }
 }

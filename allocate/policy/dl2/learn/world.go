@@ -26,7 +26,6 @@ type kind struct {
 	types int                          // of GPUs, each half as fast as the one before
 }
 
-// kinds are those to learn from.
 func kinds() []kind {
 	amdahl := func(rng *rand.Rand) func(float64) float64 {
 		serial := math.Exp(-1 - 3*rng.Float64())
@@ -42,7 +41,6 @@ func lognormal(median, sd float64) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 { return median * math.Exp(sd*rng.NormFloat64()) }
 }
 
-// draw makes a world.
 func (k kind) draw(rng *rand.Rand) world {
 	nodes, count := 3+rng.IntN(6), 24
 	most := min(32, 4*(nodes/k.types)) // GPUs of a type
