@@ -157,7 +157,9 @@ func (p *Placer) exact(r Request) []part {
 	for _, w := range shape {
 		i := p.here(r, w)
 		if i < 0 {
-			i = p.tightest(r, w)
+			i = p.tightest(r.Config.GPUType, w, func(b *bucket) bool {
+				return !p.avoids(r, b.key.spread) && p.nodes[b.first()].room(w, 0, r.Resources)
+			})
 		}
 		if i < 0 {
 			p.unhold(parts)
@@ -184,16 +186,14 @@ func (p *Placer) here(r Request, w int) int {
 	return best
 }
 
-// tightest is the first of the nodes with fewest free slots and room for w workers, else −1.
-func (p *Placer) tightest(r Request, w int) int {
-	rows := p.free[r.Config.GPUType]
-	for g := w; g < len(rows); g++ {
+// tightest is the first of the nodes of a GPU type with fewest free slots, at least
+// least, whose bucket is good; else −1.
+func (p *Placer) tightest(gpuType string, least int, good func(*bucket) bool) int {
+	rows := p.free[gpuType]
+	for g := least; g < len(rows); g++ {
 		best := -1
 		for _, b := range rows[g] {
-			if p.avoids(r, b.key.spread) {
-				continue
-			}
-			if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(w, 0, r.Resources) {
+			if i := b.first(); (best < 0 || i < best) && good(b) {
 				best = i
 			}
 		}

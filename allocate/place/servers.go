@@ -1,6 +1,9 @@
 package place
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // servers places the parameter servers of a job: where they run, if their number is
 // unchanged and all can stay; else one at a time on the node of its workers with the
@@ -83,25 +86,12 @@ func (p *Placer) fewest(r Request, parts []part) int {
 // elsewhere is a node with room for one server that is not held, else −1. Nodes with
 // fewest free worker slots come first, where few workers could use the cores and memory.
 func (p *Placer) elsewhere(r Request) int {
-	most := 0
-	for _, rows := range p.free {
-		most = max(most, len(rows))
-	}
-	for g := range most {
-		best := -1
-		for _, rows := range p.free {
-			if g >= len(rows) {
-				continue
-			}
-			for _, b := range rows[g] {
-				if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(0, 1, r.Resources) {
-					best = i
-				}
-			}
-		}
-		if best >= 0 {
-			return best
+	best := -1
+	for t := range p.free {
+		i := p.tightest(t, 0, func(b *bucket) bool { return p.nodes[b.first()].room(0, 1, r.Resources) })
+		if i >= 0 && (best < 0 || cmp.Or(p.nodes[i].gpus-p.nodes[best].gpus, i-best) < 0) {
+			best = i
 		}
 	}
-	return -1
+	return best
 }

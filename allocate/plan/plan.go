@@ -127,15 +127,12 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 
 // decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
-	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
-		out.Reason = p.whyIdle(i, at, left)
-		return out
+		return data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best), Reason: p.whyIdle(i, at, left)}
 	}
 	o := at.Option
-	out.GPUType, out.Mode, out.Workers, out.PS = o.Config.GPUType, o.Config.ModeOrDefault(), o.Config.Workers, o.Config.PS
-	out.Placement, out.LocalBatch, out.AccumSteps, out.Extra = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps, o.Config.Extra
-	out.Layout = o.Config.Layout
+	out := entryOf(p.action(i, at), o.Config, at.Nodes)
+	out.Worth = p.worth(i, best)
 	out.Throughput, out.Goodput, out.Fits = o.Answer.Throughput, o.Answer.Goodput, o.Answer.Fits()
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
 	if r := p.restart(i, at); r > 0 && out.Finish.Mean > 0 {

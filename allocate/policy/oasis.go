@@ -148,25 +148,20 @@ func oasisJob(all *gangs, i int) *oasis.Job {
 	out := &oasis.Job{Work: all.left(i)}
 	at := map[[2]int]int{}
 	fastest := 0.0
-	var quotas [][]allocate.Quota // by type
-	for _, t := range all.types {
-		quotas = append(quotas, all.state.Quotas(s.History.Tenant, t))
-	}
 	for _, o := range s.Options {
-		for k, t := range all.types {
-			v := o.Answer.Goodput.Mean * oasisSlot
-			if t != o.Use.GPUType || v <= 0 || float64(o.Use.GPUs) > all.room[k] || slices.ContainsFunc(quotas[k], func(q allocate.Quota) bool { return q.Most < o.Use.GPUs }) {
-				continue
-			}
-			fastest = math.Max(fastest, v)
-			size := [2]int{k, o.Use.GPUs}
-			n, known := at[size]
-			if !known {
-				at[size] = len(out.Options)
-				out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: float64(o.Use.GPUs), Speed: v})
-			} else if out.Options[n].Speed < v {
-				out.Options[n].Speed = v
-			}
+		k, v := slices.Index(all.types, o.Use.GPUType), o.Answer.Goodput.Mean*oasisSlot
+		if k < 0 || v <= 0 || float64(o.Use.GPUs) > all.room[k] ||
+			slices.ContainsFunc(all.state.Quotas(s.History.Tenant, o.Use.GPUType), func(q allocate.Quota) bool { return q.Most < o.Use.GPUs }) {
+			continue
+		}
+		fastest = math.Max(fastest, v)
+		size := [2]int{k, o.Use.GPUs}
+		n, known := at[size]
+		if !known {
+			at[size] = len(out.Options)
+			out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: float64(o.Use.GPUs), Speed: v})
+		} else if out.Options[n].Speed < v {
+			out.Options[n].Speed = v
 		}
 	}
 	age := (all.state.Now - s.Submitted) / oasisSlot

@@ -8,7 +8,6 @@ import (
 	"knee/allocate"
 	"knee/allocate/simulate"
 	"knee/data"
-	"knee/predict"
 )
 
 // world is a made-up workload on a made-up cluster.
@@ -56,8 +55,7 @@ func (k kind) draw(rng *rand.Rand) world {
 		for t := range k.types {
 			for n := 1; n <= most; n *= 2 {
 				c := data.Config{GPUType: fmt.Sprintf("g%d", t), Workers: n}
-				j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}),
-					Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: speed(float64(n)) / float64(int(1)<<t)}}})
+				j.Options = append(j.Options, simulate.Known(c, speed(float64(n))/float64(int(1)<<t)))
 			}
 		}
 		work += hours
