@@ -20,11 +20,6 @@ type PolicyFunc func(State) (Assignment, error)
 // Allocate implements [Policy].
 func (f PolicyFunc) Allocate(s State) (Assignment, error) { return f(s) }
 
-// Explainer is a policy that says why a job got nothing at last, empty if it does not know.
-type Explainer interface {
-	WhyIdle(job string) string
-}
-
 // State is the input of a policy.
 type State struct {
 	Now     float64       // seconds since the start of the workload; 0 for a single plan

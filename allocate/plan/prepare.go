@@ -30,9 +30,9 @@ type prepared struct {
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
-	policy     string // that chooses in place of marginal gain; empty: none
-	explainer  allocate.Explainer
-	offered    []*table // of the options of a job; nil if it cannot be planned
+	policy     string                  // that chooses in place of marginal gain; empty: none
+	explain    func(job string) string // why the policy gave a job nothing, empty if it does not know; nil: it never does
+	offered    []*table                // of the options of a job; nil if it cannot be planned
 }
 
 // year is in seconds; a goal that takes longer than longest is never reached.

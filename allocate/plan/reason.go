@@ -124,8 +124,8 @@ func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 	if tenant := left.quota(i, least); tenant != "" {
 		return fmt.Sprintf("the quota of tenant %s has no room for the %s", tenant, needs)
 	}
-	if p.explainer != nil {
-		if why := p.explainer.WhyIdle(p.Jobs[i].Name); why != "" {
+	if p.explain != nil {
+		if why := p.explain(p.Jobs[i].Name); why != "" {
 			return fmt.Sprintf("policy %s %s", p.policy, why)
 		}
 	}

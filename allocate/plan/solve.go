@@ -64,7 +64,9 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 		return p.plan(best, p.settled(best)), nil
 	}
 	p.policy = p.Policy
-	p.explainer, _ = policy.(allocate.Explainer)
+	if e, ok := policy.(interface{ WhyIdle(job string) string }); ok {
+		p.explain = e.WhyIdle
+	}
 	a, err := policy.Allocate(p.cautious())
 	if err == nil {
 		err = a.Check(p.state)

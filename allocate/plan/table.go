@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"knee/allocate"
 	"knee/allocate/objective"
@@ -272,4 +273,31 @@ func Options(job data.Job, p *predict.Predictor, cluster *data.Cluster) ([]alloc
 		return nil, fmt.Errorf("options of job %q: %w", job.Name, err)
 	}
 	return x.options(job, data.Config{}, nil), nil
+}
+
+// Cache keeps predictions for later plans with other jobs or nodes. It is safe for
+// concurrent use.
+type Cache struct {
+	known sync.Map // cacheKey to func() (predict.Answer, error)
+}
+
+type cacheKey struct {
+	modelKey
+	adapt       bool
+	initial     float64
+	gpuType     string
+	mode        data.Mode
+	placement   string
+	ps, logical int
+}
+
+// answer predicts a shape at the batch that the job may use, once, or always if c is nil.
+func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
+	m, ok := o.(modelled)
+	if c == nil || !ok || len(shape.Extra) > 0 {
+		return answer(job, o, shape)
+	}
+	key := cacheKey{m.key(), job.Batch.Adapt, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS, job.LogicalWorkers}
+	known, _ := c.known.LoadOrStore(key, sync.OnceValues(func() (predict.Answer, error) { return answer(job, o, shape) }))
+	return known.(func() (predict.Answer, error))()
 }

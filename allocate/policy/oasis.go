@@ -69,7 +69,7 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// WhyIdle implements [allocate.Explainer].
+// WhyIdle says why a job got nothing, for plans.
 func (o *OASiS) WhyIdle(job string) string {
 	b := o.booked[job]
 	if b == nil {
