@@ -144,10 +144,7 @@ func undominated(items []item, current int) []item {
 		}
 		return a.option - b.option
 	}
-	flipEqualShares(items)
-	if !slices.IsSortedFunc(items, order) {
-		slices.SortFunc(items, order)
-	}
+	slices.SortFunc(items, order)
 	kept := items[:0]
 	start, top := 0, math.Inf(-1) // of the items kept of this branch: the first, the largest value
 	for n := range items {
@@ -161,20 +158,6 @@ func undominated(items []item, current int) []item {
 		}
 	}
 	return kept
-}
-
-// flipEqualShares reverses every run of items with the same share and rising value: a
-// number of workers with a rising number of parameter servers. Tables are in order of
-// size, so most are then sorted, which saves a third of the time of large plans.
-func flipEqualShares(items []item) {
-	for from := 0; from < len(items); {
-		to := from + 1
-		for to < len(items) && items[to].share == items[from].share && items[to].branch == items[from].branch && items[to].value > items[to-1].value {
-			to++
-		}
-		slices.Reverse(items[from:to])
-		from = to
-	}
 }
 
 // dominated reports whether an item of kept takes no more of anything and has at least
