@@ -69,16 +69,11 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 		k := slices.Index(g.types, j.Options[c].Use.GPUType)
 		n := float64(j.Options[c].Use.GPUs)
 		left[k] -= n
-		for range int(math.Max(1, n/mean)) {
-			out = append(out, machine{k, math.Max(optionTime(j, c), 1)})
-		}
+		out = append(out, slices.Repeat([]machine{{k, math.Max(optionTime(j, c), 1)}}, int(math.Max(1, n/mean)))...)
 	}
 	for k, r := range left {
-		for range int(r / mean) {
-			out = append(out, machine{k, 0})
-		}
-		if r > 0 && r < mean {
-			out = append(out, machine{k, 0})
+		if r > 0 {
+			out = append(out, slices.Repeat([]machine{{k, 0}}, int(math.Max(1, r/mean)))...)
 		}
 	}
 	return out

@@ -129,22 +129,15 @@ func (k *knapsack) eachUse(f func(gpus, d int, share float64, use *float64)) {
 // undominated drops items for which another item of the branch takes no more of anything and
 // has at least the value; of equal ones the current item stays. It reorders items.
 func undominated(items []item, current int) []item {
-	order := func(a, b item) int {
-		switch {
-		case a.branch != b.branch:
-			return a.branch - b.branch
-		case a.share != b.share:
-			return cmp.Compare(a.share, b.share)
-		case a.value != b.value:
-			return cmp.Compare(b.value, a.value)
-		case a.option == current:
-			return -1
-		case b.option == current:
-			return 1
+	rank := func(option int) int {
+		if option == current {
+			return -1 // before all others
 		}
-		return a.option - b.option
+		return option
 	}
-	slices.SortFunc(items, order)
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(a.branch-b.branch, cmp.Compare(a.share, b.share), cmp.Compare(b.value, a.value), rank(a.option)-rank(b.option))
+	})
 	kept := items[:0]
 	start, top := 0, math.Inf(-1) // of the items kept of this branch: the first, the largest value
 	for n := range items {
