@@ -27,7 +27,7 @@ type Loop struct {
 	Audit   *Audit
 	Metrics *Metrics // nil: none
 	Now     func() time.Time
-	Sleep   func(context.Context, time.Duration) error // nil: real time
+	Sleep   apply.Sleep
 
 	last time.Time // start of the last turn that read the queue
 }
@@ -89,10 +89,6 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 		return err
 	}
 	defer held.Close()
-	sleep := l.Sleep
-	if sleep == nil {
-		sleep = apply.Sleep
-	}
 	for {
 		began := l.Now()
 		out, err := l.Turn(ctx)
@@ -108,7 +104,7 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 		if once || out == nil {
 			return err
 		}
-		if err := sleep(ctx, l.Config.Interval); err != nil {
+		if err := l.Sleep.For(ctx, l.Config.Interval); err != nil {
 			return err
 		}
 	}

@@ -22,9 +22,7 @@ type Runner struct {
 	// Before is called with every change before the first is made, so that what it
 	// records survives a crash. An error ends the run. May be nil.
 	Before func(Change) error
-	// Sleep waits between reads; nil: real time. Times are never compared, so
-	// setting the clock has no effect.
-	Sleep func(context.Context, time.Duration) error
+	Sleep  Sleep // between reads; times are never compared, so setting the clock has no effect
 }
 
 // poll is the time between two reads of the queue: short enough for people, long
@@ -313,21 +311,20 @@ func (r *Runner) read(ctx context.Context, done func(*queue.Snapshot) bool) erro
 		if ctx.Err() != nil || err == nil && done(snap) || left < poll {
 			return errors.Join(err, ctx.Err())
 		}
-		if err := r.sleep(ctx); err != nil {
+		if err := r.Sleep.For(ctx, poll); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *Runner) sleep(ctx context.Context) error {
-	if r.Sleep != nil {
-		return r.Sleep(ctx, poll)
-	}
-	return Sleep(ctx, poll)
-}
+// Sleep waits, in real time if it is nil. It fails if ctx ends before.
+type Sleep func(context.Context, time.Duration) error
 
-// Sleep waits in real time. It fails if ctx ends before.
-func Sleep(ctx context.Context, d time.Duration) error {
+// For waits so long.
+func (s Sleep) For(ctx context.Context, d time.Duration) error {
+	if s != nil {
+		return s(ctx, d)
+	}
 	select {
 	case <-time.After(d):
 		return nil
