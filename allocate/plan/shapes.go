@@ -116,7 +116,7 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	for w := bottom; w <= min(top, dense); w++ {
 		counts[w] = true
 	}
-	for w := h.Widest(); w > 0 && w <= top; w += stride(w, h.Widest()) {
+	for w := h.Widest(); w > 0 && w <= top; w += h.Widest() * max(1, w/(8*h.Widest())) {
 		counts[w] = true
 	}
 	for w := 1; w <= top; w *= 2 {
@@ -144,9 +144,6 @@ func whole(job data.Job, counts []int) []int {
 		return divided && !divides
 	})
 }
-
-// stride is the step from w workers to the next size, in whole nodes.
-func stride(w, node int) int { return node * max(1, w/(8*node)) }
 
 // serverCounts are the numbers of parameter servers to try beside w workers.
 func serverCounts(job data.Job, m data.Mode, w int) []int {

@@ -33,7 +33,7 @@ func (p DL2) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 	}
 	if p.Pick == nil {
-		p.Pick = highest
+		p.Pick = func(_ float64, _ [][]float64, scores []float64) int { return floats.MaxIdx(scores) }
 	}
 	g := newGrowth(s, p.Net)
 	for st := g.choose(p.Pick); st != nil; st = g.choose(p.Pick) {
@@ -99,8 +99,6 @@ func (g *growth) choose(pick func(float64, [][]float64, []float64) int) *step {
 	}
 	return nil
 }
-
-func highest(_ float64, _ [][]float64, scores []float64) int { return floats.MaxIdx(scores) }
 
 // next computes the steps of a job: to the next size of its GPU type, or to the smallest of
 // each type if it has nothing; of a size to the running option, else the fastest.

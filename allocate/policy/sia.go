@@ -34,13 +34,11 @@ func sia(s allocate.State) (allocate.Assignment, error) {
 // siaOffers reports whether an option is a configuration. A job that can have none, such as a
 // rigid one of three workers, is taken as it is.
 func siaOffers(fits map[string]place.Fit, j *allocate.JobState, o *allocate.Option) bool {
-	is := func(o *allocate.Option) bool { return siaSize(o.Use.GPUs, fits[o.Use.GPUType].Widest()) }
+	is := func(o *allocate.Option) bool { // a power of two within a node, or whole nodes
+		n, node := o.Use.GPUs, fits[o.Use.GPUType].Widest()
+		return node > 0 && (n%node == 0 || n < node && n&(n-1) == 0)
+	}
 	return is(o) || !slices.ContainsFunc(j.Options, func(o allocate.Option) bool { return is(&o) })
-}
-
-// siaSize reports whether workers are a power of two within a node, or whole nodes.
-func siaSize(workers, node int) bool {
-	return node > 0 && (workers%node == 0 || workers < node && workers&(workers-1) == 0)
 }
 
 func leastUseful(j *allocate.JobState) float64 {

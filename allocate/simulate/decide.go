@@ -174,7 +174,10 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	for n := range j.options {
 		o := &j.options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(left, o.Answer.Goodput)
+		o.Answer.TimeToTarget = data.Estimate{}
+		if v := o.Answer.Goodput.Mean; v > 0 {
+			o.Answer.TimeToTarget = data.Estimate{Mean: left / v, Lo: left / v, Hi: left / v}
+		}
 		if nodes != nil && current < 0 && place.Same(o.Config, j.config) {
 			o.Keeps, current = true, n
 		}
@@ -198,15 +201,6 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	objective.SetValues(jct, subject, j.options)
 	s.Idle = jct.Idle(subject)
 	return s
-}
-
-// timeLeft is how long left samples take at a predicted goodput.
-func timeLeft(left float64, g data.Estimate) data.Estimate {
-	if g.Mean <= 0 {
-		return data.Estimate{}
-	}
-	t := left / g.Mean
-	return data.Estimate{Mean: t, Lo: t, Hi: t}
 }
 
 // move is what changes for one job.
