@@ -110,8 +110,7 @@ type placing struct {
 
 // newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) *placing {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
-	p.tally = p.state.Tally()
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), tally: s.Tally()}
 	var who []int
 	var rs []Request
 	for i, c := range a.Choice {

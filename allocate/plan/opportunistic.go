@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -28,9 +29,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	rest := pr
 	rest.leftover, rest.price = true, pricesOf(pr.Cluster)
 	rest.Jobs = slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return !j.Opportunistic })
-	if rest.FairSlots == 0 {
-		rest.FairSlots = pr.Cluster.Slots()
-	}
+	rest.FairSlots = cmp.Or(pr.FairSlots, pr.Cluster.Slots())
 	left := *pr.Cluster
 	left.Nodes = slices.Clone(left.Nodes)
 	for i, j := range made.Jobs {

@@ -218,14 +218,14 @@ func (p *prepared) prices(out *data.Plan, best solve.Solution, unit float64) (al
 // resolved is the change of value with one GPU of a type more (1) or less (−1), nil if
 // that cannot be planned.
 func (p *prepared) resolved(value float64, gpuType string, by int) *float64 {
-	pr, cluster := p.Problem, *p.Cluster
-	cluster.Nodes = slices.Clone(cluster.Nodes)
-	at := slices.IndexFunc(cluster.Nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
+	nodes := slices.Clone(p.Cluster.Nodes)
+	at := slices.IndexFunc(nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
 	if at < 0 {
 		return nil
 	}
-	cluster.Nodes[at].GPUs += by
-	pr.Cluster, pr.Resolve, pr.FairSlots = &cluster, false, cmp.Or(pr.FairSlots, p.Cluster.Slots())
+	nodes[at].GPUs += by
+	pr := p.withCluster(nodes)
+	pr.Resolve = false
 	again, err := solveWith(pr, p.oracles, nil)
 	if err != nil {
 		return nil

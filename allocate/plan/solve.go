@@ -34,7 +34,7 @@ func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan
 		// A plan that changes no running job is the plan for any hysteresis.
 		free := pr
 		free.Hysteresis = 0
-		if made, err := solveWith(free, oracles, nil); err == nil && keepsAll(made, pr.Jobs) {
+		if made, err := solveWith(free, oracles, nil); err == nil && TotalsOf(pr, made).Changed == 0 {
 			return made, nil
 		}
 	}
@@ -43,15 +43,6 @@ func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan
 		return nil, err
 	}
 	return p.run(policy)
-}
-
-func keepsAll(made *data.Plan, jobs []data.Job) bool {
-	for i, j := range made.Jobs {
-		if jobs[i].Current != nil && j.Action != data.Keep {
-			return false
-		}
-	}
-	return true
 }
 
 // run lets the policy choose, places the choice and writes the plan.

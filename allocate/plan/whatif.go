@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -78,9 +79,7 @@ func (pr Problem) WithoutJob(name string) (Problem, error) {
 
 // withCluster replaces the nodes and keeps the fair shares.
 func (pr Problem) withCluster(nodes []data.Node) Problem {
-	if pr.FairSlots == 0 {
-		pr.FairSlots = pr.Cluster.Slots()
-	}
+	pr.FairSlots = cmp.Or(pr.FairSlots, pr.Cluster.Slots())
 	c := *pr.Cluster
 	c.Nodes = nodes
 	pr.Cluster = &c
