@@ -8,17 +8,14 @@ import (
 	"knee/data"
 )
 
-// Slack is the relative rounding error allowed when sums of demands (counts, cores
-// and bytes) are compared with a capacity.
+// Slack is the relative rounding error allowed where sums of demands meet a capacity.
 const Slack = 1e-9
 
-// Capacity is what the jobs of a state may use together, as a vector of limits: for
-// each GPU type the worker slots, and the cores and bytes for their workers; over all
-// nodes the cores and bytes for workers and parameter servers together; for each quota
-// of a tenant the worker slots. Unlimited resources have no dimension.
-//
-// It ignores node boundaries: an upper bound computed with it also holds for placed
-// plans.
+// Capacity is what the jobs of a state may use together, as a vector of limits: for each GPU
+// type the worker slots, and the cores and bytes for their workers; over all nodes the cores
+// and bytes for workers and parameter servers together; for each quota of a tenant the
+// worker slots. Unlimited resources have no dimension. It ignores node boundaries, so an
+// upper bound computed with it also holds for placed plans.
 type Capacity struct {
 	Limit    []float64 // by dimension
 	Branches []Branch  // those of the GPU types of the cluster come first
@@ -29,8 +26,7 @@ type Capacity struct {
 	tenants []string // of the dimensions, empty if not a quota
 }
 
-// Branch has the dimensions that options of a GPU type use, for jobs that have the same
-// quotas.
+// Branch has the dimensions that options of a GPU type use, for jobs of the same quotas.
 type Branch struct {
 	Dims []int // GPUs of the type first, quotas last
 	Own  int   // how many of them are of the nodes of the type: GPUs, cores and bytes
@@ -39,15 +35,13 @@ type Branch struct {
 	gpuType, tenant string // the tenant is that of the first quota, empty without one
 }
 
-// MaxQuotas is the most quotas of a job on a GPU type, those of all types included, for
-// which [Capacity.Shares] has room.
+// MaxQuotas is the most quotas of a job on a GPU type for which [Shares] has room.
 const MaxQuotas = 6
 
 // Shares are the shares that an option uses, parallel to the dimensions of its branch.
 type Shares [5 + MaxQuotas]float64
 
-// amounts are what a demand takes: GPUs of its type, cores and bytes on nodes of that
-// type, cores and bytes of all nodes.
+// amounts are GPUs, cores and bytes on nodes of the type, cores and bytes of all nodes.
 func (u *Use) amounts() [5]float64 {
 	return [5]float64{float64(u.GPUs), u.CPUs, float64(u.Memory), u.CPUs + u.PSCPUs, float64(u.Memory) + float64(u.PSMemory)}
 }
@@ -102,8 +96,8 @@ func (c *Capacity) add(gpuType string, dims ...int) int {
 	return len(c.Branches) - 1
 }
 
-// Branch returns the branch of a GPU type for the jobs of a tenant, without quotas if
-// that is empty. A type that no node has is added, with a limit of zero.
+// Branch returns the branch of a GPU type for the jobs of a tenant, without quotas if that is
+// empty. A type that no node has is added, with a limit of zero.
 func (c *Capacity) Branch(gpuType, tenant string) int {
 	var quotas []Quota
 	first := ""
@@ -140,8 +134,7 @@ type Quota struct {
 	data.Limit
 }
 
-// Quotas returns the limits on the worker slots of a GPU type for a tenant and those
-// above it.
+// Quotas are the limits on the worker slots of a GPU type for a tenant and those above it.
 func (s *State) Quotas(tenant, gpuType string) (out []Quota) {
 	for range s.Tenants {
 		t, known := s.Tenants[tenant]
@@ -164,8 +157,8 @@ func (c *Capacity) Add(v []float64, branch int, u *Use, sign float64) {
 	}
 }
 
-// Shares are those of the limits that a demand takes, and the largest. A demand for a
-// resource whose limit is zero is an infinite share.
+// Shares are the shares of limits that a demand takes, and the largest; infinite where the
+// limit is zero.
 func (c *Capacity) Shares(branch int, u *Use) (v Shares, most float64) {
 	b, amounts := &c.Branches[branch], u.amounts()
 	for n, d := range b.Dims {
@@ -185,27 +178,18 @@ type Tally struct {
 
 // Tally starts without use.
 func (s *State) Tally() *Tally {
-	t := &Tally{Capacity: s.Capacity()}
-	for i := range s.Jobs {
-		j, last := &s.Jobs[i], ""
-		for n := range j.Options {
-			if gpuType := j.Options[n].Use.GPUType; n == 0 || gpuType != last {
-				t.Branch(gpuType, j.History.Tenant)
-				last = gpuType
-			}
-		}
-	}
-	t.Used = make([]float64, len(t.Limit))
-	return t
+	c := s.Capacity()
+	return &Tally{c, make([]float64, len(c.Limit))}
 }
 
-// Add adds sign times the use u of job i, nil for nothing, and returns a dimension of it
-// that is then exceeded, the quota of its tenant first, −1 if there is none.
+// Add adds sign times the use u of job i, nil for nothing, and returns a dimension that is
+// then exceeded, a quota first, −1 if there is none.
 func (t *Tally) Add(i int, u *Use, sign float64) (exceeded int) {
 	if exceeded = -1; u == nil {
 		return exceeded
 	}
 	branch := t.Branch(u.GPUType, t.state.Jobs[i].History.Tenant)
+	t.Used = append(t.Used, make([]float64, len(t.Limit)-len(t.Used))...) // for the quotas of a new branch
 	t.Capacity.Add(t.Used, branch, u, sign)
 	for _, d := range t.Branches[branch].Dims {
 		if t.Used[d] > t.Limit[d]*(1+Slack)+Slack {
@@ -215,7 +199,7 @@ func (t *Tally) Add(i int, u *Use, sign float64) (exceeded int) {
 	return exceeded
 }
 
-// Tenant is the tenant whose quota a dimension is, empty if it is none.
+// Tenant is the tenant of a quota, empty for another dimension.
 func (c *Capacity) Tenant(dim int) string {
 	if dim < 0 {
 		return ""

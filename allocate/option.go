@@ -40,11 +40,11 @@ func UseOf(c data.Config, r data.Resources) Use {
 }
 
 // Narrowest is the index of the option of fewest GPUs, the fastest of those.
-func Narrowest(options []Option, speed func(*Option) float64) int {
+func Narrowest(options []Option) int {
 	best := 0
 	for n := range options {
 		a, b := &options[n], &options[best]
-		if a.Use.GPUs < b.Use.GPUs || a.Use.GPUs == b.Use.GPUs && speed(a) > speed(b) {
+		if a.Use.GPUs < b.Use.GPUs || a.Use.GPUs == b.Use.GPUs && Goodput(a) > Goodput(b) {
 			best = n
 		}
 	}

@@ -14,11 +14,11 @@ type Policy interface {
 	Allocate(State) (Assignment, error)
 }
 
-// Explainer is a policy that says why a job got nothing by its last assignment, empty
-// if it does not know.
-type Explainer interface {
-	WhyIdle(job string) string
-}
+// PolicyFunc is a policy without records.
+type PolicyFunc func(State) (Assignment, error)
+
+// Allocate implements [Policy].
+func (f PolicyFunc) Allocate(s State) (Assignment, error) { return f(s) }
 
 // State is the input of a policy.
 type State struct {
@@ -67,8 +67,7 @@ type Assignment struct {
 // Guest is what a guest runs: its option, on the GPUs of the job that is its host.
 type Guest struct{ Host, Option int }
 
-// Check returns an error if a choice does not exist, or the assignment exceeds a
-// resource or quota.
+// Check returns an error if a choice does not exist, or a resource or quota is exceeded.
 func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
 		return fmt.Errorf("assignment has %s, want one for each of %s", english.Plural(len(a.Choice), "choice", ""), english.Plural(len(s.Jobs), "job", ""))

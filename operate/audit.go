@@ -27,8 +27,7 @@ func OpenAudit(dir string, now func() time.Time) (*Audit, error) {
 	return &Audit{file: f, now: now}, nil
 }
 
-// Command logs a command, or its answer. A command that could not be logged
-// must not be run.
+// Command logs a command, or its answer. One that could not be logged must not be run.
 func (a *Audit) Command(c queue.Command) error {
 	a.write(struct {
 		At   time.Time `json:"at"`

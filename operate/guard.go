@@ -26,8 +26,7 @@ type guard struct {
 	now    time.Time
 }
 
-// allowed reports whether a job is on the allow-list. Without a list every job
-// is; [CheckAllow] refuses such a configuration.
+// allowed reports whether a job is on the allow-list; without a list every job is.
 func (g guard) allowed(j queue.Job) bool {
 	return len(g.config.Allow) == 0 || slices.ContainsFunc(g.config.Allow, func(m data.Match) bool { return queue.Matches(m, j) })
 }
@@ -52,9 +51,8 @@ func (g guard) movable(j queue.Job) string {
 	return ""
 }
 
-// Movable returns a function that gives the reason why a job may not be
-// changed, empty if it may: by the allow-list and rules of the configuration, and
-// by the job's last change. The error is of reading state.json.
+// Movable returns a function that says why a job may not be changed, empty if it may: by
+// the allow-list and rules of the configuration, and by the job's last change.
 func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	st, err := readState(Folder(c))
 	return guard{c, st, now}.movable, err
@@ -90,8 +88,7 @@ func (g guard) closed(pauseFile string) string {
 	return ""
 }
 
-// reserve marks as drained the nodes of reservations that are active or begin
-// within the horizon.
+// reserve drains the nodes of reservations that are active or begin within the horizon.
 func reserve(snap *queue.Snapshot, now time.Time, horizon time.Duration) {
 	for _, r := range snap.Reservations {
 		if !r.End.After(now) || r.Start.After(now.Add(horizon)) {

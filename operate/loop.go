@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,20 +20,18 @@ import (
 type Loop struct {
 	Config    *data.Operate
 	Scheduler queue.Scheduler
-	// Plan makes a plan from the files cluster.yaml and jobs.yaml. Models have
-	// absolute paths there.
+	// Plan makes a plan from cluster.yaml and jobs.yaml, where models have absolute paths.
 	Plan    func(ctx context.Context, cluster, jobs string) (*data.Plan, error)
 	Confirm bool // apply the changes; false: only list them
 	Fits    int  // most models fitted in a turn; 0: 20, negative: none
 	Audit   *Audit
 	Metrics *Metrics // nil: none
 	Now     func() time.Time
-	Sleep   func(context.Context, time.Duration) error // nil: real time
+	Sleep   apply.Sleep
 
 	last time.Time // start of the last turn that read the queue
 }
 
-// Outcome is the outcome of a turn.
 type Outcome struct {
 	Turn     int             `json:"turn"`
 	At       time.Time       `json:"at"`
@@ -53,24 +52,19 @@ type Outcome struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// Folder is the folder of all turns: folder of the configuration, or turns
-// beside its file.
+// Folder is the folder of all turns, by default turns beside the configuration.
 func Folder(c *data.Operate) string { return beside(c, c.Folder, "turns") }
 
-// beside resolves a path of the configuration, relative to its file. absent
-// replaces an empty path.
+// beside is a path relative to the file of the configuration; absent replaces an empty one.
 func beside(c *data.Operate, path, absent string) string {
-	if path == "" {
-		path = absent
-	}
-	if path == "" || filepath.IsAbs(path) {
+	if path = cmp.Or(path, absent); path == "" || filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.Source.File), path)
 }
 
-// Rules returns the rules of a configuration, with model paths made absolute and
-// log paths resolved relative to the configuration's file.
+// Rules returns the rules of a configuration with the paths of their models and logs
+// resolved.
 func Rules(c *data.Operate) ([]data.JobRule, error) {
 	var out []data.JobRule
 	for _, r := range c.Rules {
@@ -95,10 +89,6 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 		return err
 	}
 	defer held.Close()
-	sleep := l.Sleep
-	if sleep == nil {
-		sleep = apply.Sleep
-	}
 	for {
 		began := l.Now()
 		out, err := l.Turn(ctx)
@@ -114,14 +104,13 @@ func (l *Loop) Run(ctx context.Context, once bool, told func(*Outcome)) error {
 		if once || out == nil {
 			return err
 		}
-		if err := sleep(ctx, l.Config.Interval); err != nil {
+		if err := l.Sleep.For(ctx, l.Config.Interval); err != nil {
 			return err
 		}
 	}
 }
 
-// Turn makes one turn. The outcome is nil if the folder of the turn could not be
-// made.
+// Turn makes one turn. The outcome is nil if its folder could not be made.
 func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 	n, folder, err := nextTurn(Folder(l.Config))
 	if err != nil {
@@ -136,8 +125,7 @@ func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 	return out, errors.Join(err, writeJSON(filepath.Join(folder, "outcome.json"), out), l.Audit.err)
 }
 
-// nextTurn returns the number and folder of the next turn, from 000001, and
-// makes the folder.
+// nextTurn makes the folder of the next turn, from 000001.
 func nextTurn(dir string) (int, string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, "", err

@@ -53,7 +53,6 @@ func (s *state) since(id string, now time.Time) (time.Duration, bool) {
 	return max(now.Sub(at), 0), ok
 }
 
-// note saves that a job is about to be changed.
 func (s *state) note(id string, now time.Time) error {
 	s.Changed[id] = now.UTC()
 	return s.write()
@@ -107,8 +106,7 @@ func writeJSON(path string, v any) error {
 	})
 }
 
-// lock makes a folder and lets one process at a time operate from it, until the
-// result is closed.
+// lock makes a folder and lets one process operate from it, until the result is closed.
 func lock(dir string) (io.Closer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err

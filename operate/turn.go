@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"knee/allocate/plan"
+	"knee/allocate/policy"
 	"knee/data"
 	"knee/operate/learn"
 	"knee/operate/queue"
@@ -17,7 +19,6 @@ import (
 // mostFits is the default of Loop.Fits. One fit takes some tenths of a second.
 const mostFits = 20
 
-// turn reads the queue, plans and applies.
 func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	snap, err := l.Scheduler.Read(ctx)
 	if err != nil {
@@ -146,4 +147,17 @@ func (l *Loop) plan(ctx context.Context, cluster *data.Cluster, rows []queue.Row
 		}
 	}
 	return p, data.WriteFile(filepath.Join(out.Folder, "plan.json"), func(w io.Writer) error { return data.WritePlan(w, p) })
+}
+
+// Planner returns a [Loop.Plan] with the settings of a configuration.
+func Planner(c *data.Operate, now func() time.Time) func(ctx context.Context, cluster, jobs string) (*data.Plan, error) {
+	return func(_ context.Context, cluster, jobs string) (*data.Plan, error) {
+		pr, err := plan.Load(cluster, jobs)
+		if err != nil {
+			return nil, err
+		}
+		pr.Objective, pr.Policy, pr.Sizes, pr.Risk, pr.Hysteresis = c.Objective, c.Policy, c.Sizes, c.Risk, c.Hysteresis
+		pr.Seed, pr.Now, pr.EqualNodes = 1, now(), c.Scheduler == "slurm"
+		return policy.Solve(pr)
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"knee/data"
 )
 
-// planCSV writes the table of [Rows].
 func planCSV(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
 	if err := csv.NewWriter(&b).WriteAll(Rows(&p)); err != nil {
@@ -20,9 +19,9 @@ func planCSV(p data.Plan) ([]File, error) {
 	return []File{{Name: "plan.csv", Mode: 0o644, Data: b.Bytes()}}, nil
 }
 
-// Rows returns a plan as a table: a header and a row for each job, idle ones
-// included. The columns nodes and was have node=workers+ps pairs separated by
-// semicolons; unknown numbers are empty. Layout columns appear if a job has a layout.
+// Rows returns a plan as a table: a header and a row for each job, idle ones included.
+// Nodes are node=workers+ps pairs separated by semicolons; unknown numbers are empty.
+// Layout columns appear if a job has a layout.
 func Rows(p *data.Plan) [][]string {
 	head := []string{"job", "action", "workers", "ps", "gpu_type", "mode", "local_batch", "accum_steps", "nodes"}
 	for _, of := range [][2]string{{"throughput", ""}, {"goodput", ""}, {"finish", "_s"}, {"cost", "_usd"}} {
@@ -68,7 +67,6 @@ func placement(shares []data.NodeShare, between string) string {
 	return strings.Join(out, between)
 }
 
-// planJSON writes the plan itself, indented.
 func planJSON(p data.Plan) ([]File, error) {
 	var b bytes.Buffer
 	err := data.WritePlan(&b, &p)

@@ -7,7 +7,7 @@ import (
 )
 
 // kubernetes is a target that writes a manifest for each job and apply.sh. The template
-// of the manifest is named after the target; field names and nesting follow the API.
+// of the manifest is named after the target.
 type kubernetes struct {
 	kind, resource string // in messages, and for kubectl
 	command        bool   // a job must have a command

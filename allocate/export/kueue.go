@@ -7,10 +7,10 @@ import (
 	"knee/internal/grouped"
 )
 
-// kueue writes JobSets, suspended and with the name of a queue, and
-// knee.queues.yaml (kueue.x-k8s.io/v1beta1): for every GPU type a resource flavor,
-// a cluster queue whose quota is the plan's use of that type, and a local queue in
-// each namespace. Kueue then admits exactly the jobs of the plan.
+// kueue writes JobSets, suspended and with the name of a queue, and knee.queues.yaml
+// (kueue.x-k8s.io/v1beta1): for every GPU type a resource flavor, a cluster queue whose
+// quota is the plan's use of that type, and a local queue in each namespace. Kueue then
+// admits exactly the jobs of the plan.
 func kueue(ts []task) ([]File, error) {
 	for i := range ts {
 		ts[i].Queue = "knee"
@@ -40,7 +40,6 @@ type quota struct {
 	Namespaces []string
 }
 
-// queuesOf are the queues of the jobs that run.
 func queuesOf(ts []task) []quota {
 	running := slices.DeleteFunc(slices.Clone(ts), task.Paused)
 	names, jobs := grouped.By(running, func(t task) string { return t.Queue })

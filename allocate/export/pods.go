@@ -49,8 +49,8 @@ func (t task) On(g group, container string, processes int, args []string) pods {
 	return p
 }
 
-// Ranked are pods of one process of a group. A shell adds the index of the pod within
-// its group to the first rank, and runs the command of the job. Ranks are as in a Slurm
+// Ranked are pods of one process of a group. A shell adds the index of the pod within its
+// group to the first rank, and runs the command of the job. Ranks are as in a Slurm
 // export.
 func (t task) Ranked(g group, index, master string) pods {
 	role, start := "worker", "export RANK=$((KNEE_FIRST_RANK + "+index+")) LOCAL_RANK=0"
@@ -168,12 +168,11 @@ func (t task) Launcher() []string {
 	return append(out, t.Command()...)
 }
 
-// Elastic reports whether a PyTorchJob can have fewer and more workers: it has a range,
-// and its command is torchrun.
+// Elastic reports whether a PyTorchJob can have fewer and more workers.
 func (t task) Elastic() bool { return t.Range.Max > t.Range.Min && t.torchrun() }
 
-// torchrun reports whether the command is torchrun, by one of its names, which starts
-// the workers of a node itself.
+// torchrun reports whether the command is torchrun, which starts the workers of a node
+// itself.
 func (t task) torchrun() bool {
 	c := append(slices.Clone(t.Template.Command), "", "", "")
 	return path.Base(c[0]) == "torchrun" ||

@@ -14,14 +14,12 @@ var (
 	notLabel = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// maxLabel leaves room in the 63 characters of a DNS-1123 label for the suffix of
-// the Kubeflow operators, "-worker-" and an index.
+// maxLabel leaves room in the 63 characters of a DNS-1123 label for the suffix of the
+// Kubeflow operators, "-worker-" and an index.
 const maxLabel = 50
 
-// label turns a job name into a DNS-1123 label: lower-case letters, digits
-// and dashes, starting with a letter and ending with a letter or digit. A name that
-// is cut, or has no valid character, gets a checksum, so that different names stay
-// different.
+// label turns a job name into a DNS-1123 label. A name that is cut, or has no valid
+// character, gets a checksum, so that different names stay different.
 func label(name string) string {
 	s := strings.Trim(notLabel.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	switch {
@@ -50,7 +48,6 @@ func shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// shellWords is a command line of quoted words.
 func shellWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

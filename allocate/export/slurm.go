@@ -3,23 +3,24 @@ package export
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
+	"time"
 
 	"knee/data"
 )
 
-// slurm writes an sbatch script for every job that runs, and submit.sh, which
-// applies the plan: it shrinks jobs in place where Slurm can, stops all other jobs
-// that the plan pauses or changes, waits until the nodes are free, and submits the
-// new sizes and the starts.
+// slurm writes an sbatch script for every job that runs, and submit.sh, which applies the
+// plan: it shrinks jobs in place where Slurm can, stops all other jobs that the plan
+// pauses or changes, waits until the nodes are free, and submits new sizes and starts.
 //
-// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other change
-// is a checkpoint (SIGTERM to the tasks), a cancellation and a new submission, also of
-// a pending job, whose script has its size. A job shrinks in place if its nodes hold
-// equal numbers and it keeps the node of its script: on SIGUSR1 from submit.sh the
-// script stops the tasks by SIGTERM, waits until submit.sh has removed the nodes, and
-// continues as the new script. The nodes must be able to read the folder of the
-// export. Without accounting Slurm refuses a second shrink; the job is then stopped
-// and submitted like the others.
+// A running Slurm job cannot grow, and shrinks by whole nodes only. Any other change is a
+// checkpoint (SIGTERM to the tasks), a cancellation and a new submission, also of a
+// pending job. A job shrinks in place if its nodes hold equal numbers and it keeps the
+// node of its script: on SIGUSR1 from submit.sh the script stops the tasks by SIGTERM,
+// waits until submit.sh has removed the nodes, and continues as the new script. The nodes
+// must be able to read the folder of the export. Without accounting Slurm refuses a
+// second shrink; the job is then stopped and submitted like the others.
 func slurm(ts []task) ([]File, error) {
 	var files []File
 	for _, t := range ts {
@@ -49,8 +50,8 @@ func slurmProblem(t task) error {
 	return t.expressible("Slurm", true, true)
 }
 
-// Components are those of a Slurm job: the nodes by equal numbers of workers, then by
-// equal numbers of parameter servers.
+// Components are the nodes by equal numbers of workers, then by equal numbers of
+// parameter servers.
 func (t task) Components() []group { return t.groups(true) }
 
 // Resizable reports whether the job can give nodes back while it runs: it has GPU
@@ -88,3 +89,34 @@ func (t task) MiB(g group) int64 {
 	_, memory := t.needs(g.Server)
 	return (memory*int64(g.Count) + 1<<20 - 1) >> 20
 }
+
+// slurmTime matches the times of sbatch: d-h:m:s, d-h:m, d-h; h:m:s; m:s, m.
+var slurmTime = regexp.MustCompile(`^(?:(\d{1,4})-(\d{1,3})(?::(\d{1,3})(?::(\d{1,3}))?)?|(\d{1,4}):(\d{1,3}):(\d{1,3})|(\d{1,6})(?::(\d{1,3}))?)$`)
+
+// slurmUnits are the units of its groups.
+var slurmUnits = []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second, time.Hour, time.Minute, time.Second, time.Minute, time.Second}
+
+// Limit is the time limit of the job in seconds, 0 for none. Times are those of
+// Slurm, or durations such as 36h.
+func (t task) Limit() (int, error) {
+	s := t.Template.TimeLimit
+	if s == "" {
+		return 0, nil
+	}
+	var limit time.Duration
+	if m := slurmTime.FindStringSubmatch(s); m != nil {
+		for i, unit := range slurmUnits {
+			n, _ := strconv.Atoi(m[i+1]) // digits, or nothing
+			limit += time.Duration(n) * unit
+		}
+	} else if d, err := data.ParseDuration(s); err == nil {
+		limit = d
+	}
+	if limit < time.Second {
+		return 0, t.refuse("template.time_limit %q: want a time such as 36h, 2d12h, or one of Slurm: 90 (minutes), 12:00:00, 1-12:00:00", s)
+	}
+	return int(limit.Seconds()), nil
+}
+
+// clock writes seconds as sbatch reads them.
+func clock(s int) string { return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60) }

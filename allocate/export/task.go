@@ -66,8 +66,8 @@ func (t task) refuse(format string, args ...any) *Refusal {
 	return &Refusal{Job: t.Name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// expressible refuses a job without a command if the target needs one, a job with
-// parameter servers if the target cannot start them, and a wrong time limit.
+// expressible refuses a job without a command if the target needs one, one with parameter
+// servers if the target cannot start them, and a wrong time limit.
 func (t task) expressible(target string, command, servers bool) error {
 	switch {
 	case t.PS > 0 && !servers:

@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/dustin/go-humanize/english"
+	"go.yaml.in/yaml/v3"
 
 	"knee/internal/manifest"
 )
@@ -37,14 +38,12 @@ var templates = sync.OnceValue(func() *template.Template {
 // change of nodes, before it ends.
 const elasticRestarts = 100
 
-// rendered is a template with its values.
 func rendered(name string, values any) ([]byte, error) {
 	var b bytes.Buffer
 	err := templates().ExecuteTemplate(&b, name, values)
 	return b.Bytes(), err
 }
 
-// script is a file that can be run.
 func script(name, template string, values any) (File, error) {
 	text, err := rendered(template, values)
 	return File{Name: name, Mode: 0o755, Data: text}, err
@@ -57,4 +56,26 @@ func variables(of [][2]string) string {
 		out = append(out, fmt.Sprintf("{name: %s, value: %s}", manifest.Quote(kv[0]), manifest.Quote(literal(kv[1]))))
 	}
 	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// yamlFile is a file of manifests from a template, with the user's pod template merged
+// into every pod.
+func yamlFile(name, template string, values any, pod map[string]any) (File, error) {
+	text, err := rendered(template, values)
+	if err != nil {
+		return File{}, err
+	}
+	documents, err := manifest.Read(text, pod)
+	if err != nil {
+		return File{}, err
+	}
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	for _, d := range documents {
+		if err := e.Encode(d); err != nil {
+			return File{}, err
+		}
+	}
+	return File{Name: name, Mode: 0o644, Data: out.Bytes()}, e.Close()
 }

@@ -10,13 +10,12 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// torchrun writes one script per job for clusters without a scheduler: run on each
-// node of the job, it starts the node's workers with torchrun, one process per GPU.
-// The node is the first argument, else the short host name. The scripts do not stop
-// earlier processes; paused.txt names the jobs that get nothing. Jobs that share a node
-// get GPUs of their own by CUDA_VISIBLE_DEVICES; beside a job that keeps running, whose
-// GPUs no plan records, that must be set. The port follows from the name of the job.
-// Variables that are set already count.
+// torchrun writes one script per job for clusters without a scheduler: run on each node
+// of the job, it starts the node's workers with torchrun, one process per GPU. The node
+// is the first argument, else the short host name. The scripts do not stop earlier
+// processes; paused.txt names the jobs that get nothing. Jobs that share a node get GPUs
+// of their own by CUDA_VISIBLE_DEVICES; beside a job that keeps running, whose GPUs no
+// plan records, that must be set. The port follows from the name of the job.
 //
 // A job with a range of workers and equal numbers on all nodes is elastic, with
 // --nnodes=min:max. To grow it, run the script on more nodes; to shrink it, stop it on
@@ -84,8 +83,7 @@ type ownScript struct {
 	Port    uint32
 }
 
-// NodeRange is "fewest:most" nodes of an elastic job with the same workers on each,
-// empty if it cannot be elastic.
+// NodeRange is "fewest:most" nodes of an elastic job, empty if it cannot be elastic.
 func (t task) NodeRange() string {
 	n := t.PerNode()
 	if n == 0 || t.Range.Max <= t.Range.Min {

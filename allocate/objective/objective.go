@@ -11,8 +11,7 @@ import (
 	"knee/predict"
 )
 
-// Objective gives the value of an allocation. It is separable, as a knapsack
-// needs: the value of a plan rises with the sum of the values of its jobs.
+// Objective gives the value of an allocation; the value of a plan rises with their sum.
 type Objective struct {
 	Value    func(s Subject, o Outcome) float64 // of an option; larger is better
 	Idle     func(s Subject) float64            // if the job gets nothing
@@ -20,8 +19,7 @@ type Objective struct {
 	report   func(sum, weights float64) float64 // see Report; nil: the sum
 }
 
-// Report turns the sum of the values of all jobs into the number that a plan
-// shows. It does not fall when sum rises.
+// Report turns the sum of values into the number that a plan shows, which rises with it.
 func (o Objective) Report(sum float64, subjects []Subject) float64 {
 	if o.report == nil {
 		return sum
@@ -48,9 +46,8 @@ type Outcome struct {
 	Restart float64 // seconds without progress; 0 if the job already runs on it
 }
 
-// horizon is how long, in seconds, an allocation is expected to last: a restart of r
-// seconds leaves horizon/(horizon + r) of the speed. It was chosen by replaying
-// published workloads.
+// horizon is how long, in seconds, an allocation is expected to last: a restart of r seconds
+// leaves horizon/(horizon + r) of the speed. Chosen by replaying published workloads.
 const horizon = 600.0
 
 // kept is the share of progress that is left after the restart.
@@ -65,9 +62,9 @@ func (s Subject) Weight() float64 {
 }
 
 // Speed is the goodput, in samples/s, that an answer is planned with. A finish time is
-// proportional to its inverse, the seconds per sample, so the expectation of those
-// counts, not that of the speed: a long tail of slow cases weighs as much as it takes
-// time. Risk moves them from the expectation (0) to the upper end of the 90 % interval (1).
+// proportional to seconds per sample, so their expectation counts: a long tail of slow cases
+// weighs as much as it takes time. Risk moves it from the expectation (0) to the upper end of
+// the 90 % interval (1).
 func (s Subject) Speed(a predict.Answer) float64 {
 	g := a.Goodput
 	if !(g.Mean > 0) {
@@ -100,9 +97,8 @@ func (s Subject) relative(o Outcome) float64 {
 	return s.Speed(o.Answer) / ref
 }
 
-// remaining is the time left, in seconds, at the predicted speed and the subject's
-// risk. It is +Inf without progress. Unknown work is an hour at the speed of the
-// reference, so that jobs without a goal are equal.
+// remaining is the time left, in seconds, at the speed planned with, +Inf without progress.
+// Unknown work is an hour at the speed of the reference.
 func (s Subject) remaining(a predict.Answer) float64 {
 	const unknown = 3600
 	v := s.Speed(a)
@@ -117,7 +113,6 @@ func (s Subject) remaining(a predict.Answer) float64 {
 	return unknown * s.Speed(s.Reference) / v
 }
 
-// objectives is the registry.
 func objectives() map[string]Objective {
 	return map[string]Objective{"jct": jct, "saved-time": savedTime, "goodput": powerMean, "fairness": nash, "cost": cost, "deadline": deadline}
 }
@@ -143,8 +138,8 @@ func SetValues(o Objective, s Subject, options []allocate.Option) {
 	}
 }
 
-// ValueOf is the value of one option. A change of a running job costs its restart;
-// a waiting job starts on any option at the same cost, which does not count.
+// ValueOf is the value of one option. A change of a running job costs its restart; a start
+// costs the same on any option, which does not count.
 func ValueOf(o Objective, s Subject, x *allocate.Option) float64 {
 	out := Outcome{Answer: x.Answer}
 	if s.Job.Current != nil && !x.Keeps {

@@ -18,17 +18,16 @@ type Placed struct {
 	Reason string // why it did not get its assigned option; empty if it did
 }
 
-// Respeed predicts a configuration that is not in the option table. It reports false
-// if it cannot.
+// Respeed predicts a configuration that is not in the option table, false if it cannot.
 type Respeed func(job int, c data.Config) (allocate.Option, bool)
 
 // All places an assignment on the nodes of a cluster; standing has a request for each
-// job, without configuration: first jobs that stay as they
-// are, then jobs that only give nodes back, then the others, largest first. A job
-// whose shape is not free falls back to the better of an uneven placement and its
-// best other option; Placed.Reason says so. If jobs fell back, all are placed once
-// more with those first in their turn, and the better result is kept. With a nil
-// respeed an uneven placement has the speed of the wanted one.
+// job, without configuration. First come jobs that stay as they are, then jobs that only
+// give nodes back, then the others, largest first. A job whose shape is not free falls
+// back to the better of an uneven placement and its best other option; Placed.Reason says
+// so. If jobs fell back, all are placed once more with those first in their turn, and the
+// better result is kept. With a nil respeed an uneven placement has the speed of the
+// wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) ([]Placed, *Placer) {
 	p, fell := all(s, a, standing, respeed, nil)
 	if len(fell) > 0 {
@@ -44,7 +43,6 @@ func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 	return p.out, p.placer
 }
 
-// value is the sum of the values of what all jobs got.
 func (p *placing) value() (sum float64) {
 	for i := range p.out {
 		sum += p.valueOf(i)
@@ -52,8 +50,8 @@ func (p *placing) value() (sum float64) {
 	return sum
 }
 
-// all places an assignment, the jobs of before first in their turn, and returns the
-// jobs that fell back.
+// all places an assignment, the jobs of before first in their turn, and returns who fell
+// back.
 func all(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed, before []int) (*placing, []int) {
 	p := newPlacing(s, a, standing, respeed)
 	early := make([]int, len(s.Jobs))
@@ -93,8 +91,7 @@ func all(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 	return p, fell
 }
 
-// Incumbent leaves the running jobs of an assignment on their nodes and offers the
-// free nodes to the others.
+// Incumbent leaves running jobs on their nodes and offers the free nodes to the others.
 func Incumbent(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) []Placed {
 	p := newPlacing(s, a, standing, respeed)
 	p.refill()
@@ -113,8 +110,7 @@ type placing struct {
 
 // newPlacing starts with the jobs that keep their option on their nodes.
 func newPlacing(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) *placing {
-	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs))}
-	p.tally = p.state.Tally()
+	p := &placing{state: s, standing: standing, respeed: respeed, placer: New(s.Cluster), out: make([]Placed, len(s.Jobs)), short: make([]bool, len(s.Jobs)), tally: s.Tally()}
 	var who []int
 	var rs []Request
 	for i, c := range a.Choice {
@@ -137,8 +133,8 @@ func (p *placing) request(i int, c data.Config) Request {
 	return r
 }
 
-// turn is the turn of job i: jobs that stay on unknown nodes, then jobs that only
-// give nodes back, which schedulers can do without a stop, then the others.
+// turn is that of job i: jobs that stay on unknown nodes, then jobs that only give nodes
+// back, which schedulers can do without a stop, then the others.
 func (p *placing) turn(i int, o *allocate.Option) int {
 	switch {
 	case o.Keeps:
@@ -149,8 +145,7 @@ func (p *placing) turn(i int, o *allocate.Option) int {
 	return 2
 }
 
-// givesBack reports whether an option leaves job i unchanged on some of its nodes and
-// frees the others completely.
+// givesBack reports whether an option only frees some nodes of job i completely.
 func (p *placing) givesBack(i int, o *allocate.Option) bool {
 	now := p.standing[i].Current
 	if len(o.Config.Placement) == 0 || len(o.Config.Placement) >= len(now) {
@@ -242,8 +237,8 @@ func (p *placing) refill() {
 	}
 }
 
-// raise moves job i to its best option that fits beside all others, if it is better
-// than what the job has. free is the free worker slots by GPU type.
+// raise moves job i to its best option that fits beside all others, if it is better than what
+// it has. free is the free worker slots by GPU type.
 func (p *placing) raise(i int, free map[string]int) bool {
 	j, now := &p.state.Jobs[i], p.out[i]
 	value := j.Idle
@@ -268,8 +263,7 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	return false
 }
 
-// better lists the options of a higher value than the present one for which enough
-// slots are free, best first.
+// better lists the options above a value for which enough slots are free, best first.
 func (p *placing) better(i int, now Placed, value float64, free map[string]int) []int {
 	j := &p.state.Jobs[i]
 	var out []int
@@ -293,14 +287,12 @@ func (p *placing) better(i int, now Placed, value float64, free map[string]int) 
 	return out
 }
 
-// give sets what job i has.
 func (p *placing) give(i int, at Placed) {
 	p.tally.Add(i, p.use(i), -1)
 	p.out[i] = at
 	p.tally.Add(i, p.use(i), 1)
 }
 
-// use is what job i uses, nil if nothing.
 func (p *placing) use(i int) *allocate.Use {
 	if i == allocate.None || p.out[i].Choice == allocate.None {
 		return nil
@@ -308,8 +300,7 @@ func (p *placing) use(i int) *allocate.Use {
 	return &p.out[i].Option.Use
 }
 
-// permits reports whether quotas permit job i the use u and, if b is a job, job b
-// another.
+// permits reports whether quotas permit job i the use u and, if b is a job, job b another.
 func (p *placing) permits(i int, u *allocate.Use, b int, other *allocate.Use) bool {
 	p.tally.Add(i, p.use(i), -1)
 	p.tally.Add(b, p.use(b), -1)

@@ -8,24 +8,22 @@ import (
 	"knee/allocate"
 )
 
-// Limits of repair, as counts, so that the result is the same on every machine. With
-// more than repairPairs pairs of a job that fell back and another job, repair gains
-// little and is left out. Of each job repairTries ejections are tried.
+// Limits of repair, as counts, so that the result is the same on every machine. With more
+// than repairPairs pairs of a job that fell back and another, repair gains little and is
+// left out.
 const (
 	repairPairs = 2_500
 	repairTries = 400
 )
 
-// ejection is a choice for another job that may free nodes; its present one is
-// placed in another shape.
+// ejection is a choice for another job that may free nodes; its present one in another shape.
 type ejection struct {
 	job, choice int
 	loss        float64
 }
 
-// repair gives jobs that fell back their choice if another job can free the nodes at
-// a smaller loss. The solver ignores node boundaries, at the cost of the jobs placed
-// last.
+// repair gives jobs that fell back their choice if another job can free the nodes at a
+// smaller loss: the solver ignores node boundaries, at the cost of the jobs placed last.
 func (p *placing) repair(a allocate.Assignment, fell []int) {
 	if len(fell)*len(p.out) > repairPairs {
 		return
@@ -40,7 +38,6 @@ func (p *placing) repair(a allocate.Assignment, fell []int) {
 	}
 }
 
-// valueOf is the value of what job i has.
 func (p *placing) valueOf(i int) float64 {
 	if p.out[i].Choice == allocate.None {
 		return p.state.Jobs[i].Idle
@@ -48,9 +45,9 @@ func (p *placing) valueOf(i int) float64 {
 	return p.out[i].Option.Value
 }
 
-// ejections lists choices of other jobs, not larger on the same GPU type, that lose
-// less than a gain, cheapest first; what a choice loses in another shape is not known
-// yet. Jobs that stay are left out.
+// ejections lists choices of other jobs, not larger on the same GPU type, that lose less
+// than a gain, cheapest first; the loss in another shape is not known yet. Jobs that stay
+// are left out.
 func (p *placing) ejections(i int, gain float64) []ejection {
 	var out []ejection
 	least := 1e-9 * (1 + math.Abs(gain))
@@ -71,8 +68,8 @@ func (p *placing) ejections(i int, gain float64) []ejection {
 	return out
 }
 
-// swap places job i on its choice and another job on that of the ejection w, or
-// changes nothing if they do not fit or lose value.
+// swap places job i on its choice and another job on that of an ejection, or changes
+// nothing if they do not fit or lose value.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
 	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]

@@ -8,8 +8,7 @@ import (
 	"knee/data"
 )
 
-// Fit is how many workers of one need each node of one GPU type could hold if the cluster
-// were empty, most first.
+// Fit is how many workers of one need each node of a GPU type holds when empty, most first.
 type Fit []int
 
 // FitOf returns the fit of the nodes of a GPU type that are not drained.
@@ -63,8 +62,8 @@ func (f Fit) Packed(w int) (p data.Placement) {
 	return p
 }
 
-// Even divides w workers as equally as possible over the fewest nodes that can hold
-// them, which needs the least traffic between nodes (Optimus, section 4.2, Theorem 1).
+// Even divides w workers as equally as possible over the fewest nodes that can hold them,
+// which needs the least traffic between nodes (Optimus, section 4.2, Theorem 1).
 func (f Fit) Even(w int) (data.Placement, bool) {
 	var room int
 	for n, s := range f {
@@ -111,9 +110,8 @@ func slotsFor(gpus int, cpus, memory float64, need data.Need) int {
 	return int(math.Max(n, 0))
 }
 
-// spreadOver divides w workers over nodes as equally as room, the most workers of each
-// node, allows. The counts are parallel to room, which must suffice in all. Of
-// equal nodes the first gets the odd worker.
+// spreadOver divides w workers over nodes as equally as room, the most of each node,
+// allows; it must suffice in all. Of equal nodes the first gets the odd worker.
 func spreadOver(w int, room []int) data.Placement {
 	order := make([]int, len(room))
 	for i := range order {

@@ -21,16 +21,15 @@ type freeNode struct {
 	bucket  *bucket // nil if it is drained or held for a job
 }
 
-// room reports whether workers and servers fit on the node.
 func (n *freeNode) room(workers, ps int, r data.Resources) bool {
 	cpus := float64(workers)*r.Worker.CPUs + float64(ps)*r.PS.CPUs
 	memory := float64(workers)*float64(r.Worker.Memory) + float64(ps)*float64(r.PS.Memory)
 	return !n.drained && workers <= n.gpus && cpus <= n.cpus+allocate.Slack && memory <= n.memory
 }
 
-// bucket is a set of nodes with the same free resources, in falling order: nodes
-// of low index are taken first, from the end. Clusters have many nodes and few
-// different buckets: with 16,000 nodes placement takes microseconds.
+// bucket is a set of nodes with the same free resources, in falling order: nodes of low index
+// are taken first, from the end. Clusters have many nodes and few different buckets: with
+// 16,000 nodes placement takes microseconds.
 type bucket struct {
 	key   bucketKey
 	nodes []int32
@@ -45,8 +44,8 @@ func (b *bucket) find(i int) int {
 	return at
 }
 
-// bucketKey is the free resources of a node. Cores are in millionths, so that
-// rounding errors make no further buckets.
+// bucketKey is the free resources of a node, cores in millionths, so that rounding errors
+// make no further buckets.
 type bucketKey struct {
 	gpuType string
 	gpus    int
@@ -65,7 +64,6 @@ func (n *freeNode) key() bucketKey {
 	return bucketKey{n.gpuType, n.gpus, whole(n.cpus, 1e6), whole(n.memory, 1), n.spread > 0}
 }
 
-// attach puts node i into its bucket.
 func (p *Placer) attach(i int) {
 	n := &p.nodes[i]
 	if n.drained {
@@ -89,7 +87,6 @@ func (p *Placer) attach(i int) {
 	n.bucket = b
 }
 
-// detach takes node i out of its bucket.
 func (p *Placer) detach(i int) {
 	n := &p.nodes[i]
 	b := n.bucket

@@ -9,8 +9,7 @@ import (
 	"knee/data"
 )
 
-// Placer places jobs on nodes, one after another. Place the largest jobs first: small
-// ones fit into what is left.
+// Placer places jobs on nodes, one after another: best the largest first.
 type Placer struct {
 	nodes   []freeNode
 	index   map[string]int // node name to position in nodes
@@ -37,17 +36,17 @@ type Request struct {
 	Config    data.Config // GPUType, Workers and PS; Placement is the wanted shape
 	Resources data.Resources
 	Current   []data.NodeShare // where it runs, nil if nowhere or not known; these nodes are preferred
-	// Apart keeps a job of several nodes off nodes that hold part of another
-	// such job, so that the two do not share a network link.
+	// Apart keeps a job of several nodes off nodes of another such job: no shared network
+	// link.
 	Apart bool
 }
 
 // part is what a job gets on one node while it is being placed.
 type part struct{ node, workers, ps int }
 
-// Keep leaves jobs on the nodes of their workers. All workers are placed before the
-// first parameter server, so that no server takes the cores of a worker. The result
-// is parallel to rs, nil for a job that cannot stay.
+// Keep leaves jobs on the nodes of their workers; the result is parallel to rs, nil for a
+// job that cannot stay. All workers are placed before the first parameter server, so that
+// no server takes the cores of a worker.
 func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	parts := make([][]part, len(rs))
 	for n, r := range rs {
@@ -97,18 +96,17 @@ func (p *Placer) hold(parts []part) []part {
 	return parts
 }
 
-// unhold undoes hold.
 func (p *Placer) unhold(parts []part) {
 	for _, s := range parts {
 		p.attach(s.node)
 	}
 }
 
-// Place finds nodes for a job: the shape it wants if that is free, else an uneven
-// one on as few nodes as possible. Nodes the job runs on come first, then those with
-// the fewest free slots, so that empty nodes stay empty. Parameter servers go in
-// equal parts to the nodes of the workers, then to any node with free cores and
-// memory. It reports false, and takes nothing, if the job does not fit.
+// Place finds nodes for a job: the shape it wants if that is free, else an uneven one on
+// as few nodes as possible. Nodes the job runs on come first, then those with the fewest
+// free slots, so that empty nodes stay empty. Parameter servers go in equal parts to the
+// nodes of the workers, then to any node with free cores and memory. If the job does not
+// fit it takes nothing.
 func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	if r.Config.Workers < 1 {
 		return nil, false
@@ -119,15 +117,13 @@ func (p *Placer) Place(r Request) ([]data.NodeShare, bool) {
 	return p.commit(r, p.loose(r))
 }
 
-// placeShape is Place without uneven shapes: it reports false if the wanted shape
-// is not free.
+// placeShape is Place without uneven shapes.
 func (p *Placer) placeShape(r Request) ([]data.NodeShare, bool) {
 	return p.commit(r, p.exact(r))
 }
 
-// commit adds the parameter servers to the workers on held nodes, books both and
-// puts the nodes back. It reports false if there are no workers or the servers do
-// not fit.
+// commit adds the parameter servers to the workers on held nodes, books both and puts the
+// nodes back. It reports false if there are no workers or the servers do not fit.
 func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	if parts == nil {
 		return nil, false
@@ -147,8 +143,8 @@ func (p *Placer) commit(r Request, parts []part) ([]data.NodeShare, bool) {
 	return shares, true
 }
 
-// exact finds and holds a node for every count of the wanted shape, largest first:
-// one the job runs on, else the tightest. It returns nil if one is missing.
+// exact finds and holds a node for every count of the wanted shape, largest first: one
+// the job runs on, else the tightest; nil if one is missing.
 func (p *Placer) exact(r Request) []part {
 	shape := r.Config.Placement
 	if len(shape) == 0 {
@@ -161,7 +157,9 @@ func (p *Placer) exact(r Request) []part {
 	for _, w := range shape {
 		i := p.here(r, w)
 		if i < 0 {
-			i = p.tightest(r, w)
+			i = p.tightest(r.Config.GPUType, w, func(b *bucket) bool {
+				return !p.avoids(r, b.key.spread) && p.nodes[b.first()].room(w, 0, r.Resources)
+			})
 		}
 		if i < 0 {
 			p.unhold(parts)
@@ -188,17 +186,14 @@ func (p *Placer) here(r Request, w int) int {
 	return best
 }
 
-// tightest is the first of the nodes with fewest free slots and room for w workers,
-// else −1.
-func (p *Placer) tightest(r Request, w int) int {
-	rows := p.free[r.Config.GPUType]
-	for g := w; g < len(rows); g++ {
+// tightest is the first of the nodes of a GPU type with fewest free slots, at least
+// least, whose bucket is good; else −1.
+func (p *Placer) tightest(gpuType string, least int, good func(*bucket) bool) int {
+	rows := p.free[gpuType]
+	for g := least; g < len(rows); g++ {
 		best := -1
 		for _, b := range rows[g] {
-			if p.avoids(r, b.key.spread) {
-				continue
-			}
-			if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(w, 0, r.Resources) {
+			if i := b.first(); (best < 0 || i < best) && good(b) {
 				best = i
 			}
 		}
@@ -214,8 +209,8 @@ func (p *Placer) avoids(r Request, spread bool) bool {
 	return r.Apart && spread && len(r.Config.Placement) != 1
 }
 
-// loose places the workers on as few nodes as possible, those with most room, and
-// holds them. It returns nil if they do not fit.
+// loose places the workers on as few nodes as possible, those with most room, and holds
+// them; nil if they do not fit.
 func (p *Placer) loose(r Request) []part {
 	type level struct {
 		b    *bucket
@@ -261,7 +256,6 @@ func (p *Placer) loose(r Request) []part {
 	return parts
 }
 
-// slots is how many workers of r node i has room for.
 func (p *Placer) slots(i int, r Request) int {
 	n := &p.nodes[i]
 	if n.drained || n.gpuType != r.Config.GPUType {
@@ -326,8 +320,8 @@ func (p *Placer) Free() map[string]int {
 	return out
 }
 
-// Fragmentation is the fraction of the free worker slots that is on partly used nodes,
-// where jobs of whole nodes cannot run; 0 to 1.
+// Fragmentation is the share of the free worker slots on partly used nodes, where jobs of
+// whole nodes cannot run.
 func (p *Placer) Fragmentation() float64 {
 	var free, broken float64
 	for _, n := range p.nodes {

@@ -1,11 +1,14 @@
 package place
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // servers places the parameter servers of a job: where they run, if their number is
 // unchanged and all can stay; else one at a time on the node of its workers with the
-// fewest servers, or on other nodes if those are full. The result, also of a failure,
-// has one part per node, all held.
+// fewest servers, or on others if those are full. The result, also of a failure, has one
+// part per node, all held.
 func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 	left := r.Config.PS
 	if left == 0 {
@@ -37,8 +40,8 @@ func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 	return parts, true
 }
 
-// serversStay leaves the parameter servers where they are, or reports false if one
-// cannot stay or their number changes.
+// serversStay leaves the servers where they are, false if one cannot stay or their number
+// changes.
 func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
 	sum := 0
 	for _, s := range r.Current {
@@ -65,8 +68,8 @@ func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
 	return all, true
 }
 
-// fewest is the part with the fewest servers and room for one more, of equal ones
-// that of the lowest node, else −1.
+// fewest is the part with the fewest servers and room for one more, of equal ones that of the
+// lowest node, else −1.
 func (p *Placer) fewest(r Request, parts []part) int {
 	best := -1
 	for i, s := range parts {
@@ -81,28 +84,14 @@ func (p *Placer) fewest(r Request, parts []part) int {
 }
 
 // elsewhere is a node with room for one server that is not held, else −1. Nodes with
-// fewest free worker slots come first, where few workers could use the cores and
-// memory.
+// fewest free worker slots come first, where few workers could use the cores and memory.
 func (p *Placer) elsewhere(r Request) int {
-	most := 0
-	for _, rows := range p.free {
-		most = max(most, len(rows))
-	}
-	for g := range most {
-		best := -1
-		for _, rows := range p.free {
-			if g >= len(rows) {
-				continue
-			}
-			for _, b := range rows[g] {
-				if i := b.first(); (best < 0 || i < best) && p.nodes[i].room(0, 1, r.Resources) {
-					best = i
-				}
-			}
-		}
-		if best >= 0 {
-			return best
+	best := -1
+	for t := range p.free {
+		i := p.tightest(t, 0, func(b *bucket) bool { return p.nodes[b.first()].room(0, 1, r.Resources) })
+		if i >= 0 && (best < 0 || cmp.Or(p.nodes[i].gpus-p.nodes[best].gpus, i-best) < 0) {
+			best = i
 		}
 	}
-	return -1
+	return best
 }

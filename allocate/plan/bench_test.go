@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"knee/allocate"
 	"knee/allocate/plan"
 	"knee/allocate/solve"
 	"knee/data"
@@ -41,7 +42,7 @@ func TestMeasuredJobs(t *testing.T) {
 	}
 	held := pr
 	held.KeepBatch = true
-	even, err := plan.Solve(held, solve.Even{})
+	even, err := plan.Solve(held, allocate.PolicyFunc(solve.Even))
 	if err != nil {
 		t.Fatal(err)
 	}

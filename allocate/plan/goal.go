@@ -9,9 +9,9 @@ import (
 )
 
 // aim returns how to add remaining time and cost to an answer for a job: by its
-// predictor, or not at all where answers carry them already. Steps, a target loss
-// and epochs × data set stay unchanged; seconds become the samples that the job's
-// present allocation, or its smallest if it has none, processes in that time.
+// predictor, or not at all where answers carry them already. Seconds left become the
+// samples that the job's present allocation, or its smallest if it has none, processes in
+// that time.
 func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.Answer) error, error) {
 	m, ok := p.oracles[i].(modelled)
 	if !ok {
@@ -27,7 +27,6 @@ func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.
 	return full.Finisher()
 }
 
-// goalOf is the goal of a job, zero if it has none.
 func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
 	r := job.Remaining
 	switch {
@@ -58,7 +57,6 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 	return predict.Goal{}, nil
 }
 
-// currentConfig is the running allocation of a job as a configuration.
 func currentConfig(job data.Job) data.Config {
 	cur := job.Current
 	c := data.Config{

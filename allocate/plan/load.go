@@ -1,39 +1,35 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"knee/data"
 	"knee/fit"
+	"knee/internal/grouped"
 	"knee/internal/parallel"
 	"knee/predict"
 )
 
-// Load loads a cluster, jobs, and the model of every job. A job whose model cannot be
-// read is Unusable.
+// Load loads a cluster, jobs and their models; a job whose model cannot be read is Unusable.
 func Load(clusterFile, jobsFile string) (Problem, error) {
 	pr := Problem{Predictors: map[string]*predict.Predictor{}, Unusable: map[string]string{}, Cache: &Cache{}}
-	err := parallel.Each(2, 1, func() func(int) error {
-		return func(i int) error {
-			var err error
-			if i == 0 {
-				pr.Cluster, err = data.Load(clusterFile, data.ReadCluster)
-				return err
-			}
-			f, err := data.Load(jobsFile, data.ReadJobs)
-			if err == nil {
-				pr.Jobs, pr.Tenants = f.Jobs, f.Tenants
-			}
-			return err
-		}
+	var g errgroup.Group
+	g.Go(func() (err error) {
+		pr.Cluster, err = data.Load(clusterFile, data.ReadCluster)
+		return err
 	})
-	if err != nil {
+	f, err := data.Load(jobsFile, data.ReadJobs)
+	if err := cmp.Or(g.Wait(), err); err != nil {
 		return pr, err
 	}
+	pr.Jobs, pr.Tenants = f.Jobs, f.Tenants
 	for _, path := range []string{clusterFile, jobsFile} {
 		in, err := inputOf(path)
 		if err != nil {
@@ -45,62 +41,47 @@ func Load(clusterFile, jobsFile string) (Problem, error) {
 	return pr, nil
 }
 
-// AddModels loads the models of jobs of jobsFile and adds the model files to the
-// inputs. Jobs with the same file share the model.
+// AddModels loads the models of jobs of jobsFile and adds their files to the inputs.
 func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
-	type loaded struct {
-		path  string
-		model *fit.Model
-		input data.Input
-		err   error
-	}
-	at := map[string]*loaded{}
-	var models []*loaded
-	of := make([]*loaded, len(jobs))
+	var with []int
 	for i := range jobs {
-		path := jobs[i].Model
-		if path == "" {
-			continue
+		if jobs[i].Model != "" {
+			with = append(with, i)
 		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(jobsFile), path)
-		}
-		if at[path] == nil {
-			at[path] = &loaded{path: path}
-			models = append(models, at[path])
-		}
-		of[i] = at[path]
 	}
-	_ = parallel.Each(len(models), 1, func() func(int) error {
-		return func(i int) error {
-			m := models[i]
-			if m.model, m.err = fit.ReadModel(m.path); m.err == nil {
-				m.input, m.err = inputOf(m.path)
+	paths, users := grouped.By(with, func(i int) string {
+		if filepath.IsAbs(jobs[i].Model) {
+			return jobs[i].Model
+		}
+		return filepath.Join(filepath.Dir(jobsFile), jobs[i].Model)
+	})
+	models, inputs, errs := make([]*fit.Model, len(paths)), make([]data.Input, len(paths)), make([]error, len(paths))
+	_ = parallel.Each(len(paths), 1, func() func(int) error {
+		return func(n int) error {
+			if models[n], errs[n] = fit.ReadModel(paths[n]); errs[n] == nil {
+				inputs[n], errs[n] = inputOf(paths[n])
 			}
 			return nil
 		}
 	})
-	for _, m := range models {
-		if m.err == nil {
-			pr.Inputs = append(pr.Inputs, m.input)
+	for n, path := range paths {
+		if errs[n] == nil {
+			pr.Inputs = append(pr.Inputs, inputs[n])
 		}
-	}
-	for i, m := range of {
-		job := &jobs[i]
-		switch {
-		case m == nil:
-			continue
-		case m.err != nil:
-			pr.Unusable[job.Name] = fmt.Sprintf("its model cannot be used: %v", m.err)
-			continue
-		case !job.RestartGiven:
-			job.RestartSeconds = m.model.StartSeconds()
+		for _, i := range users[path] {
+			job := &jobs[i]
+			if errs[n] != nil {
+				pr.Unusable[job.Name] = fmt.Sprintf("its model cannot be used: %v", errs[n])
+				continue
+			}
+			if !job.RestartGiven {
+				job.RestartSeconds = models[n].StartSeconds()
+			}
+			pr.Predictors[job.Name] = &predict.Predictor{Model: models[n], Accumulate: job.Batch.Adapt || models[n].Batch().Adapt}
 		}
-		pr.Predictors[job.Name] = &predict.Predictor{Model: m.model, Accumulate: job.Batch.Adapt || m.model.Batch().Adapt}
 	}
 }
 
-// inputOf records an input file of the plan.
 func inputOf(path string) (data.Input, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

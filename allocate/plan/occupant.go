@@ -10,8 +10,7 @@ import (
 	"knee/data"
 )
 
-// occupant is a running job that is not planned: it keeps its nodes, which the cluster
-// of the other jobs lacks.
+// occupant is a running job that is not planned: it keeps nodes, which others then lack.
 type occupant struct {
 	nodes []data.NodeShare
 	why   string // it is not planned
@@ -86,7 +85,13 @@ func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 }
 
 func (o occupant) planned(job data.Job) data.PlannedJob {
-	c := currentConfig(job)
-	return data.PlannedJob{Action: data.Keep, GPUType: c.GPUType, Mode: c.ModeOrDefault(), Workers: c.Workers, PS: c.PS,
-		Placement: o.nodes, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout, Reason: "not planned, stays as it is: " + o.why}
+	out := entryOf(data.Keep, currentConfig(job), o.nodes)
+	out.Reason = "not planned, stays as it is: " + o.why
+	return out
+}
+
+// entryOf is the entry of a job that runs.
+func entryOf(action data.Action, c data.Config, nodes []data.NodeShare) data.PlannedJob {
+	return data.PlannedJob{Action: action, GPUType: c.GPUType, Mode: c.ModeOrDefault(), Workers: c.Workers, PS: c.PS, Placement: nodes,
+		LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Extra: c.Extra, Layout: c.Layout}
 }

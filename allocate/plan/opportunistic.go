@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -8,9 +9,9 @@ import (
 	"knee/data"
 )
 
-// opportunistic plans the other jobs with the policy, then opportunistic jobs, by
+// opportunistic plans the other jobs with the policy, then opportunistic ones, by
 // marginal gain, on the GPUs that stay idle (AntMan, Xiao et al., OSDI 2020, section
-// 4.1). Sharing a GPU with another job is not planned.
+// 4.1).
 func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, allocate.Policy) (*data.Plan, error)) (*data.Plan, error) {
 	claim := slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return j.Opportunistic })
 	if len(claim) == len(pr.Jobs) || len(claim) == 0 {
@@ -28,9 +29,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	rest := pr
 	rest.leftover, rest.price = true, pricesOf(pr.Cluster)
 	rest.Jobs = slices.DeleteFunc(slices.Clone(pr.Jobs), func(j data.Job) bool { return !j.Opportunistic })
-	if rest.FairSlots == 0 {
-		rest.FairSlots = pr.Cluster.Slots()
-	}
+	rest.FairSlots = cmp.Or(pr.FairSlots, pr.Cluster.Slots())
 	left := *pr.Cluster
 	left.Nodes = slices.Clone(left.Nodes)
 	for i, j := range made.Jobs {
@@ -95,8 +94,8 @@ type displacement struct {
 	why  string
 }
 
-// yielding is the cluster with the nodes of opportunistic jobs after the others of
-// their GPU type: of equal nodes they are taken last.
+// yielding is the cluster with the nodes of opportunistic jobs after the others of their
+// GPU type: of equal nodes they are taken last.
 func yielding(pr Problem) *data.Cluster {
 	busy := map[string]bool{} // nodes where one runs
 	for _, j := range pr.Jobs {
@@ -122,22 +121,21 @@ func yielding(pr Problem) *data.Cluster {
 
 // permitted reports whether quotas have room for what a running job holds.
 func permitted(tenants []data.Tenant, job data.Job) bool {
-	byName := map[string]data.Tenant{}
-	for _, t := range tenants {
-		byName[t.Name] = t
-	}
-	for t, ok := byName[job.Tenant]; ok; t, ok = byName[t.Parent] {
-		for _, l := range t.Limits(job.Current.GPUType) {
-			if l.Most < job.Current.Placement.Workers() {
-				return false
-			}
-		}
-	}
-	return true
+	s := allocate.State{Tenants: byName(tenants)}
+	return !slices.ContainsFunc(s.Quotas(job.Tenant, job.Current.GPUType), func(q allocate.Quota) bool {
+		return q.Most < job.Current.Placement.Workers()
+	})
 }
 
-// remaining is what planned jobs leave of the quotas of their tenants, and of those
-// above them.
+func byName(tenants []data.Tenant) map[string]data.Tenant {
+	out := map[string]data.Tenant{}
+	for _, t := range tenants {
+		out[t.Name] = t
+	}
+	return out
+}
+
+// remaining is what planned jobs leave of the quotas of their tenants and those above.
 func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job) []data.Tenant {
 	out := slices.Clone(tenants)
 	byName := map[string]*data.Tenant{}
@@ -155,8 +153,7 @@ func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job
 	return out
 }
 
-// roomFor reports whether a cluster has all of some nodes, and whether they hold
-// workers with what these need.
+// roomFor reports whether a cluster has all of some nodes, and whether they hold the workers.
 func roomFor(c *data.Cluster, nodes []data.NodeShare, need data.Resources) (has, holds bool) {
 	has, holds = true, true
 	for _, s := range nodes {

@@ -115,11 +115,6 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 	} else {
 		out = p.decided(i, at, left, best)
 	}
-	return ofJobs(out, job)
-}
-
-// ofJobs adds what jobs.yaml has of a job.
-func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, currentShares(job), job.Batch.Initial
 	r := job.Resources
 	out.Resources = data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
@@ -132,15 +127,12 @@ func ofJobs(out data.PlannedJob, job data.Job) data.PlannedJob {
 
 // decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
-	out := data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best)}
 	if at.Choice == allocate.None {
-		out.Reason = p.whyIdle(i, at, left)
-		return out
+		return data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best), Reason: p.whyIdle(i, at, left)}
 	}
 	o := at.Option
-	out.GPUType, out.Mode, out.Workers, out.PS = o.Config.GPUType, o.Config.ModeOrDefault(), o.Config.Workers, o.Config.PS
-	out.Placement, out.LocalBatch, out.AccumSteps, out.Extra = at.Nodes, o.Config.LocalBatch, o.Config.AccumSteps, o.Config.Extra
-	out.Layout = o.Config.Layout
+	out := entryOf(p.action(i, at), o.Config, at.Nodes)
+	out.Worth = p.worth(i, best)
 	out.Throughput, out.Goodput, out.Fits = o.Answer.Throughput, o.Answer.Goodput, o.Answer.Fits()
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
 	if r := p.restart(i, at); r > 0 && out.Finish.Mean > 0 {
@@ -159,7 +151,6 @@ func (p *prepared) restart(i int, at place.Placed) float64 {
 	return p.Jobs[i].RestartSeconds
 }
 
-// action compares what a job gets with what it has.
 func (p *prepared) action(i int, at place.Placed) data.Action {
 	cur := p.Jobs[i].Current
 	switch {
@@ -224,17 +215,17 @@ func (p *prepared) prices(out *data.Plan, best solve.Solution, unit float64) (al
 	return all
 }
 
-// resolved plans again with one GPU of a type more (1) or less (−1) and returns the
-// change of value, nil if that cannot be planned.
+// resolved is the change of value with one GPU of a type more (1) or less (−1), nil if
+// that cannot be planned.
 func (p *prepared) resolved(value float64, gpuType string, by int) *float64 {
-	pr, cluster := p.Problem, *p.Cluster
-	cluster.Nodes = slices.Clone(cluster.Nodes)
-	at := slices.IndexFunc(cluster.Nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
+	nodes := slices.Clone(p.Cluster.Nodes)
+	at := slices.IndexFunc(nodes, func(n data.Node) bool { return n.GPUType == gpuType && !n.Drained && n.GPUs+by > 0 })
 	if at < 0 {
 		return nil
 	}
-	cluster.Nodes[at].GPUs += by
-	pr.Cluster, pr.Resolve, pr.FairSlots = &cluster, false, cmp.Or(pr.FairSlots, p.Cluster.Slots())
+	nodes[at].GPUs += by
+	pr := p.withCluster(nodes)
+	pr.Resolve = false
 	again, err := solveWith(pr, p.oracles, nil)
 	if err != nil {
 		return nil

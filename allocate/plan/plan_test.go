@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"knee/allocate"
 	"knee/allocate/objective"
 	"knee/allocate/solve"
 	"knee/data"
@@ -102,7 +103,7 @@ func TestPlanOfAnEmptyClusterStartsEveryone(t *testing.T) {
 	if plan.Utilization.GPUsUsed != 16 || plan.Gap < 0 || plan.Gap > 0.05 {
 		t.Errorf("uses %d of 16 GPUs, gap %g", plan.Utilization.GPUsUsed, plan.Gap)
 	}
-	even, err := solveWith(pr, oracles, solve.Even{})
+	even, err := solveWith(pr, oracles, allocate.PolicyFunc(solve.Even))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,9 @@ type prepared struct {
 	lost       map[int]string // by job: the missing node it ran on
 	fit        *clusterFit
 	tables     tables
-	policy     string // that chooses in place of marginal gain; empty: none
-	explainer  allocate.Explainer
-	offered    []*table // of the options of a job; nil if it cannot be planned
+	policy     string                  // that chooses in place of marginal gain; empty: none
+	explain    func(job string) string // why the policy gave a job nothing, empty if it does not know; nil: it never does
+	offered    []*table                // of the options of a job; nil if it cannot be planned
 }
 
 // year is in seconds; a goal that takes longer than longest is never reached.
@@ -73,8 +73,7 @@ func pricesOf(c *data.Cluster) map[string]float64 {
 	return price
 }
 
-// prepare checks a problem and builds the state for the policy, of the jobs that can be
-// planned.
+// prepare checks a problem and builds the state of the jobs that can be planned.
 func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 	goal, err := objective.New(pr.Objective)
 	if err != nil {
@@ -161,14 +160,11 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	}
 	p.tables.fill()
 	p.subjects, p.standing, p.aims = make([]objective.Subject, n), make([]place.Request, n), make([]func(*predict.Answer) error, n)
-	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: map[string]data.Tenant{}}
 	held := make([]data.PlannedJob, n)
 	for i, o := range p.occupants {
 		held[i] = o.planned(p.Jobs[i])
 	}
-	for _, t := range remaining(p.Tenants, held, p.Jobs) {
-		p.state.Tenants[t.Name] = t
-	}
+	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: byName(remaining(p.Tenants, held, p.Jobs))}
 	standing := make([]data.Config, n)
 	for i, job := range p.Jobs {
 		if c, ok := running(job, p.fit); ok && p.oracles[i] != nil && p.drained(job) == "" {
@@ -193,18 +189,13 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 			failed[i] = err
 		case p.oracles[i] != nil && len(p.state.Jobs[i].Options) == 0:
 			reason := whyInfeasible(p.Jobs[i], p.oracles[i], p.fit)
-			if p.mayStay(p.Jobs[i]) {
+			if p.Jobs[i].Current != nil && p.drained(p.Jobs[i]) == "" {
 				failed[i] = errors.New(reason)
 			}
 			p.infeasible[i] = reason
 		}
 	}
 	return failed
-}
-
-// mayStay reports whether a job runs and none of its nodes is drained.
-func (p *prepared) mayStay(job data.Job) bool {
-	return job.Current != nil && p.drained(job) == ""
 }
 
 // drained is the first drained node that a running job has, empty if none.
@@ -220,9 +211,9 @@ func (p *prepared) drained(job data.Job) string {
 	return ""
 }
 
-// addJob makes the state of one job from its table x, or from kept, the table of its
-// initial batch, if that is not nil; the reference speed is from x. A job that does not
-// fit gets no options.
+// addJob makes the state of one job from its table x, or from kept, that of its initial
+// batch, if it is not nil; the reference speed is from x. A job that does not fit gets no
+// options.
 func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
 	job := p.Jobs[i]
 	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}

@@ -107,8 +107,8 @@ type holdings struct {
 }
 
 // add refuses a job that runs on another GPU type than its node has, or, with the jobs
-// before it, on more slots; or on more than any node of the type has if its nodes are
-// not named. A scheduler's word counts: of a live job a GPU may have failed.
+// before it, on more slots; or on more than any node of the type has if its nodes are not
+// named. A scheduler's word counts: of a live job a GPU may have failed.
 func (h holdings) add(j data.Job) error {
 	if j.Current == nil || j.ID != "" {
 		return nil
@@ -150,7 +150,6 @@ func checkNeeds(pr Problem, job data.Job) error {
 	return nil
 }
 
-// inputError is an error of a field of a job.
 func inputError(job data.Job, field, found, want string) error {
 	src := job.Source
 	src.Column = field

@@ -17,8 +17,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// why explains an allocation: the gain of its last workers, and why it has no more.
-// gain is per worker.
+// why explains an allocation: the gain of its last workers, per worker, and why it has no
+// more.
 func (p *prepared) why(i int, at place.Placed, left left) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
 	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
@@ -64,7 +64,7 @@ func (p *prepared) why(i int, at place.Placed, left left) (text string, gain dat
 }
 
 // unlinked says that an option spans nodes and every measurement of the job is of one
-// node, which tells nothing of the network between nodes; it is empty for others.
+// node, which tells nothing of the network between nodes; empty for others.
 func (p *prepared) unlinked(i int, o *allocate.Option) string {
 	m, ok := p.oracles[i].(modelled)
 	if !ok || o.Config.NodeCount() == 1 {
@@ -111,7 +111,6 @@ func (l left) quota(i int, more *allocate.Use) string {
 	return l.tally.Tenant(exceeded)
 }
 
-// whyIdle explains why a job gets nothing.
 func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 	if m, ok := p.infeasible[i]; ok {
 		return m
@@ -120,13 +119,13 @@ func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 		return at.Reason
 	}
 	options := p.state.Jobs[i].Options
-	least := &options[allocate.Narrowest(options, allocate.Goodput)].Use
+	least := &options[allocate.Narrowest(options)].Use
 	needs := fmt.Sprintf("%d × %s it needs at least", least.GPUs, least.GPUType)
 	if tenant := left.quota(i, least); tenant != "" {
 		return fmt.Sprintf("the quota of tenant %s has no room for the %s", tenant, needs)
 	}
-	if p.explainer != nil {
-		if why := p.explainer.WhyIdle(p.Jobs[i].Name); why != "" {
+	if p.explain != nil {
+		if why := p.explain(p.Jobs[i].Name); why != "" {
 			return fmt.Sprintf("policy %s %s", p.policy, why)
 		}
 	}
@@ -152,15 +151,13 @@ func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// rate formats a speed with three digits, thousands separators and no exponent,
-// such as 10,800 or 0.0123.
+// rate formats a speed with three digits and no exponent, such as 10,800 or 0.0123.
 func rate(v float64) string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
 	return humanize.Commaf(rounded)
 }
 
-// whyInfeasible returns why a job does not fit an empty cluster and what to change, after
-// the name of the job.
+// whyInfeasible returns why a job does not fit an empty cluster and what to change.
 func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	room, slots, types := 0, 0, []string{}
 	for _, t := range in.types {
@@ -200,7 +197,6 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 		english.Plural(room, "worker", ""), on)
 }
 
-// anyOf lists GPU types.
 func anyOf(list []string) string {
 	if len(list) == 0 {
 		return "any GPU type"

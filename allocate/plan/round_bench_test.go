@@ -138,7 +138,7 @@ func competitors(tb testing.TB) []competitor {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		return replan(tb, solve.MarginalGain{}, func(s objective.Subject, options []allocate.Option) float64 {
+		return replan(tb, allocate.PolicyFunc(solve.MarginalGain), func(s objective.Subject, options []allocate.Option) float64 {
 			objective.SetValues(o, s, options)
 			return o.Idle(s)
 		})
@@ -147,8 +147,8 @@ func competitors(tb testing.TB) []competitor {
 		{"saved-time", plain, with("saved-time")},
 		{"jct", plain, with("jct")},
 		{"optimus", plain, optimus},
-		{"even", plain, replan(tb, solve.Even{}, func(objective.Subject, []allocate.Option) float64 { return 0 })},
-		{"sia", func(pr Problem) *prepared { pr.Sizes = "nodes"; return prepared0(tb, pr) }, replan(tb, solve.MarginalGain{}, siaValues)},
+		{"even", plain, replan(tb, allocate.PolicyFunc(solve.Even), func(objective.Subject, []allocate.Option) float64 { return 0 })},
+		{"sia", func(pr Problem) *prepared { pr.Sizes = "nodes"; return prepared0(tb, pr) }, replan(tb, allocate.PolicyFunc(solve.MarginalGain), siaValues)},
 	}
 }
 

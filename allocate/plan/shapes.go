@@ -38,8 +38,7 @@ func (r *clusterFit) of(gpuType string, need data.Need) place.Fit {
 	return f
 }
 
-// maxServers is the most counts of parameter servers tried for one number of
-// workers.
+// maxServers is the most counts of parameter servers tried for one number of workers.
 const maxServers = 12
 
 // running returns the allocation of a running job and whether the job may keep it.
@@ -58,8 +57,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	return c, ok
 }
 
-// shapes lists the configurations to predict, without batch, in order of GPU type,
-// mode, workers, ps.
+// shapes lists the configurations to predict, without batch, by GPU type, mode, workers, ps.
 func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
 	for _, t := range in.types {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
@@ -101,9 +99,9 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 	return slices.DeleteFunc(slices.Clone(known), func(m data.Mode) bool { return !slices.Contains(job.Modes, m) })
 }
 
-// workerCounts are the numbers of workers to predict: every one up to two full nodes
-// (at least 16), then whole nodes in steps of about an eighth, powers of two, the ends
-// of the range, and the present number.
+// workerCounts are the numbers of workers to predict: every one up to two full nodes (at
+// least 16), then whole nodes in steps of about an eighth, powers of two, the ends of the
+// range, and the present number.
 func workerCounts(job data.Job, h place.Fit) []int {
 	top := h.Total()
 	if job.Workers.Max > 0 {
@@ -118,7 +116,7 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	for w := bottom; w <= min(top, dense); w++ {
 		counts[w] = true
 	}
-	for w := h.Widest(); w > 0 && w <= top; w += stride(w, h.Widest()) {
+	for w := h.Widest(); w > 0 && w <= top; w += h.Widest() * max(1, w/(8*h.Widest())) {
 		counts[w] = true
 	}
 	for w := 1; w <= top; w *= 2 {
@@ -128,10 +126,10 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	return slices.Sorted(maps.Keys(counts))
 }
 
-// whole keeps the sizes that divide a fixed batch into whole samples, and those below
-// the first such size: with a wider range a job can still run on as few workers. Of a
-// job with logical workers it keeps the sizes that divide them (EasyScale, Li et al.,
-// SC 2023: training does not depend on the number of GPUs).
+// whole keeps the sizes that divide a fixed batch into whole samples, and those below the
+// first such size, on which a job can still run. Of a job with logical workers it keeps
+// the sizes that divide them (EasyScale, Li et al., SC 2023: training does not depend on
+// the number of GPUs).
 func whole(job data.Job, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
 		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
@@ -146,9 +144,6 @@ func whole(job data.Job, counts []int) []int {
 		return divided && !divides
 	})
 }
-
-// stride is the step from w workers to the next size, in whole nodes.
-func stride(w, node int) int { return node * max(1, w/(8*node)) }
 
 // serverCounts are the numbers of parameter servers to try beside w workers.
 func serverCounts(job data.Job, m data.Mode, w int) []int {
@@ -170,13 +165,12 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 	return out
 }
 
-// SizeSets lists the sets of sizes that a problem can be restricted to. The running
-// size is always offered.
+// SizeSets lists the sets of sizes that a problem can be restricted to. The running size
+// is always offered.
 //
 //	all    all sizes that are predicted
 //	pow2   powers of two
-//	nodes  powers of two on one node, then whole nodes, as in Sia
-//	       (Jayaram Subramanya et al., SOSP 2023, section 3.2)
+//	nodes  powers of two on one node, then whole nodes (Sia, SOSP 2023, section 3.2)
 func SizeSets() []string { return []string{"all", "pow2", "nodes"} }
 
 // offered keeps the sizes of the set.

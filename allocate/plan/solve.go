@@ -15,14 +15,14 @@ import (
 
 // Solve makes a plan with a policy; nil is [solve.MarginalGain].
 //
-// With any policy the plan is valued under the objective of the problem and bounded by
-// [solve.Maximise]. The error is an [Infeasible] if no job can be planned, a
-// [data.InputError] if one is described wrongly or lacks what the policy needs. A
-// single job that cannot be planned gets nothing, or keeps what it has if it runs; the
-// plan says why.
+// The plan is valued under the objective of the problem and bounded by [solve.Maximise]
+// with any policy. The error is an [Infeasible] if no job can be planned, a
+// [data.InputError] if one is described wrongly or lacks what the policy needs. A single
+// job that cannot be planned gets nothing, or keeps what it has if it runs; the plan says
+// why.
 //
-// Opportunistic jobs are planned after the others, on the GPUs that those leave; value
-// and bound are of the others.
+// Opportunistic jobs are planned on the GPUs that the others leave; value and bound are
+// of these.
 func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 	return opportunistic(pr, policy, func(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 		return solveWith(pr, oraclesOf(pr), policy)
@@ -34,7 +34,7 @@ func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan
 		// A plan that changes no running job is the plan for any hysteresis.
 		free := pr
 		free.Hysteresis = 0
-		if made, err := solveWith(free, oracles, nil); err == nil && keepsAll(made, pr.Jobs) {
+		if made, err := solveWith(free, oracles, nil); err == nil && TotalsOf(pr, made).Changed == 0 {
 			return made, nil
 		}
 	}
@@ -43,16 +43,6 @@ func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan
 		return nil, err
 	}
 	return p.run(policy)
-}
-
-// keepsAll reports whether a plan leaves every job that runs as it is.
-func keepsAll(made *data.Plan, jobs []data.Job) bool {
-	for i, j := range made.Jobs {
-		if jobs[i].Current != nil && j.Action != data.Keep {
-			return false
-		}
-	}
-	return true
 }
 
 // run lets the policy choose, places the choice and writes the plan.
@@ -65,7 +55,9 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 		return p.plan(best, p.settled(best)), nil
 	}
 	p.policy = p.Policy
-	p.explainer, _ = policy.(allocate.Explainer)
+	if e, ok := policy.(interface{ WhyIdle(job string) string }); ok {
+		p.explain = e.WhyIdle
+	}
 	a, err := policy.Allocate(p.cautious())
 	if err == nil {
 		err = a.Check(p.state)
@@ -77,8 +69,8 @@ func (p *prepared) run(policy allocate.Policy) (*data.Plan, error) {
 	return p.plan(best, placed), nil
 }
 
-// cautious is the state for policies: the speeds that the plan is valued with, without
-// an interval, so that risk is not applied twice.
+// cautious is the state for policies: the speeds that the plan is valued with, without an
+// interval, so that risk is not applied twice.
 func (p *prepared) cautious() allocate.State {
 	s := p.state
 	s.Jobs = slices.Clone(s.Jobs)
@@ -107,9 +99,9 @@ const (
 )
 
 // settled places the best assignment, or keeps the incumbent. The solver ignores
-// placement, so the plan is then solved again as if it ran, and replaced by a plan that
-// is better in spite of restarts or starts more jobs, until none is: planning after a
-// plan was applied gives the same plan.
+// placement, so the plan is then solved again as if it ran, and replaced by one that is
+// better in spite of restarts or starts more jobs, until none is: planning after a plan
+// was applied gives the same plan.
 func (p *prepared) settled(best solve.Solution) []place.Placed {
 	placed, _ := p.challenge(best)
 	for round := 0; round < settleRounds && len(p.Jobs) <= settleJobs; round++ {
@@ -127,8 +119,8 @@ func (p *prepared) settled(best solve.Solution) []place.Placed {
 	return placed
 }
 
-// challenge places an assignment and returns it or the incumbent, if there is one
-// (contested), whichever is better.
+// challenge places an assignment and returns the better of it and the incumbent
+// (contested: there is one).
 func (p *prepared) challenge(best solve.Solution) (placed []place.Placed, contested bool) {
 	placed, _ = place.All(p.state, best.Assignment, p.standing, p.respeed)
 	now := p.incumbent()
@@ -138,7 +130,6 @@ func (p *prepared) challenge(best solve.Solution) (placed []place.Placed, contes
 	return placed, now != nil
 }
 
-// changes reports whether a plan starts, stops or changes a job.
 func (p *prepared) changes(placed []place.Placed) bool {
 	for i := range placed {
 		if placed[i].Choice == allocate.None && p.state.Jobs[i].Current != allocate.None || placed[i].Choice != allocate.None && !placed[i].Option.Keeps {
@@ -148,8 +139,8 @@ func (p *prepared) changes(placed []place.Placed) bool {
 	return false
 }
 
-// better reports whether a plan replaces another: it runs every job and the other
-// does not, or its value is higher by more than rounding.
+// better reports whether a plan replaces another: only it runs every job, or its value is
+// higher.
 func (p *prepared) better(a, than []place.Placed) bool {
 	if x, y := p.runsAll(a), p.runsAll(than); x != y {
 		return x
@@ -181,8 +172,8 @@ func (p *prepared) total(placed []place.Placed) float64 {
 	return sum
 }
 
-// incumbent is the running jobs on their nodes and other jobs that fit; nil if nothing
-// runs or quotas or nodes became fewer.
+// incumbent is the running jobs on their nodes and others that fit; nil if nothing runs
+// or it exceeds a limit.
 func (p *prepared) incumbent() []place.Placed {
 	some := false
 	a := allocate.Assignment{Choice: make([]int, len(p.state.Jobs))}
@@ -254,9 +245,9 @@ func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	return out
 }
 
-// valueOf is the value of an option that may be in an uneven shape: at most that of
-// the job's options with as many workers and servers of the type. A prediction that it
-// is better than these is wrong, and could exceed the bound.
+// valueOf is the value of an option that may be in an uneven shape: at most that of the
+// job's options with as many workers and servers of the type. A prediction that it is
+// better is wrong, and could exceed the bound.
 func (p *prepared) valueOf(i int, o *allocate.Option) float64 {
 	most, c := math.Inf(-1), o.Config
 	for _, x := range p.state.Jobs[i].Options {

@@ -9,8 +9,7 @@ import (
 	"knee/data"
 )
 
-// Staircase is the value to one job of further workers of one GPU type, in steps
-// along the upper concave envelope.
+// Staircase is the value to one job of further workers of one GPU type.
 type Staircase struct {
 	Job     string
 	GPUType string
@@ -29,12 +28,11 @@ type Step struct {
 	to       *allocate.Option
 }
 
-// Staircases returns the staircase of every job that a plan runs, on the GPU type it
-// got, in the order of the plan. Steps are the edges of the upper concave envelope of
-// value over number of workers (the marginal gains of Optimus, Peng et al., EuroSys
-// 2018, section 4.1): one envelope up to the workers of the plan, one from there on.
-//
-// pr must be the problem of the plan. It fails as [Solve] does.
+// Staircases returns the staircase of every job that a plan runs, on the GPU type it got,
+// in the order of the plan. Steps are the edges of the upper concave envelope of value
+// over workers (the marginal gains of Optimus, Peng et al., EuroSys 2018, section 4.1):
+// one envelope up to the workers of the plan, one from there on. pr must be the problem
+// of the plan.
 func Staircases(pr Problem, plan *data.Plan) ([]Staircase, error) {
 	pr.Strict = false
 	p, err := prepare(pr, oraclesOf(pr))
@@ -65,8 +63,7 @@ func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
 	return out, nil
 }
 
-// edges are the steps of a job on one GPU type: down, from its smallest option to what
-// it got, and up, from there on.
+// edges are the steps of a job on one GPU type: down, to what it got, and up, from there on.
 func edges(options []allocate.Option, gpuType string, workers int) (least int, down, up []Step) {
 	var best []*allocate.Option // the best of every number of workers, ascending
 	for n := range options {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 
 	"knee/allocate"
 	"knee/allocate/objective"
@@ -49,8 +50,7 @@ func aimless(o oracle) oracle {
 	return modelled{&predict.Predictor{Model: m.Model, Batch: m.Batch, Accumulate: m.Accumulate}}
 }
 
-// table has the predictions of one model for the shapes of one kind of job. What
-// differs between jobs of the kind, such as remaining work, is added to a copy.
+// table has the predictions of one model for the shapes of one kind of job.
 type table struct {
 	job     data.Job // the first of its kind
 	oracle  oracle   // aimless
@@ -103,7 +103,7 @@ func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
 }
 
 // mostPredictions is the number of shapes, a second or two of work, above which only
-// the coarse ones are predicted: of many jobs, few sizes of each suffice.
+// coarse ones are predicted: of many jobs, few sizes of each suffice.
 const mostPredictions = 20_000
 
 // fill predicts the shapes of all tables on all processors.
@@ -133,9 +133,9 @@ func (t *tables) fill() {
 	})
 }
 
-// coarse reports, for every shape, whether its number of workers is a power of two,
-// three halves of one, or the first or last of its GPU type and mode. Between
-// such sizes a concave power of the workers lies at most 0.6 % above the chord.
+// coarse reports, for every shape, whether its number of workers is a power of two, three
+// halves of one, or the first or last of its GPU type and mode. Between such sizes a
+// concave power of the workers lies at most 0.6 % above the chord.
 func (x *table) coarse() []bool {
 	out := make([]bool, len(x.shapes))
 	round := func(w int) bool { return w&(w-1) == 0 }
@@ -153,8 +153,8 @@ func (x *table) coarse() []bool {
 	return out
 }
 
-// smallest is the smallest allocation that can be predicted, the first of equal ones:
-// the reference of the job's speed.
+// smallest is the smallest allocation that can be predicted: the reference of the job's
+// speed.
 func (x *table) smallest() (predict.Answer, error) {
 	best := -1
 	var failed error
@@ -174,8 +174,8 @@ func (x *table) smallest() (predict.Answer, error) {
 	return x.answers[best], nil
 }
 
-// fairSpeed is the best speed of a job, samples/s, with at most share workers, or with
-// its smallest allocation. It does not depend on what runs.
+// fairSpeed is the best speed of a job, samples/s, with at most share workers, or its
+// smallest allocation.
 func (x *table) fairSpeed(s objective.Subject, share int) (best float64) {
 	for n, a := range x.answers {
 		if x.errs[n] == nil && x.shapes[n].Workers <= max(share, s.Reference.Config.Workers) {
@@ -219,8 +219,8 @@ func (x *table) release() {
 	x.shapes, x.answers, x.errs = nil, nil, nil
 }
 
-// answer predicts a shape at the batch that the job may use there. It fails if that may
-// run out of memory.
+// answer predicts a shape at the batch that the job may use there, unless that may run
+// out of memory.
 func answer(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 	a, err := answerAt(job, o, c)
 	if why := a.Unfit(); err == nil && why != "" {
@@ -260,9 +260,8 @@ func answerAt(job data.Job, o oracle, c data.Config) (predict.Answer, error) {
 }
 
 // Options returns every allocation that a job could get alone in the cluster, with
-// predicted speed and without value: each GPU type and mode that the job allows, the
-// model knows and the cluster has, with sizes in the job's range, on few nodes. There
-// are none if nothing fits. It fails if the model can predict none of them.
+// predicted speed and without value. There are none if nothing fits. It fails if the
+// model can predict none of them.
 func Options(job data.Job, p *predict.Predictor, cluster *data.Cluster) ([]allocate.Option, error) {
 	all := tables{at: map[tableKey]*table{}}
 	x := all.add(0, job, modelled{p}, newClusterFit(cluster))
@@ -274,4 +273,31 @@ func Options(job data.Job, p *predict.Predictor, cluster *data.Cluster) ([]alloc
 		return nil, fmt.Errorf("options of job %q: %w", job.Name, err)
 	}
 	return x.options(job, data.Config{}, nil), nil
+}
+
+// Cache keeps predictions for later plans with other jobs or nodes. It is safe for
+// concurrent use.
+type Cache struct {
+	known sync.Map // cacheKey to func() (predict.Answer, error)
+}
+
+type cacheKey struct {
+	modelKey
+	adapt       bool
+	initial     float64
+	gpuType     string
+	mode        data.Mode
+	placement   string
+	ps, logical int
+}
+
+// answer predicts a shape at the batch that the job may use, once, or always if c is nil.
+func (c *Cache) answer(job data.Job, o oracle, shape data.Config) (predict.Answer, error) {
+	m, ok := o.(modelled)
+	if c == nil || !ok || len(shape.Extra) > 0 {
+		return answer(job, o, shape)
+	}
+	key := cacheKey{m.key(), job.Batch.Adapt, job.Batch.Initial, shape.GPUType, shape.Mode, shape.Placement.String(), shape.PS, job.LogicalWorkers}
+	known, _ := c.known.LoadOrStore(key, sync.OnceValues(func() (predict.Answer, error) { return answer(job, o, shape) }))
+	return known.(func() (predict.Answer, error))()
 }

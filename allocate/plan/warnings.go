@@ -72,7 +72,6 @@ func (w warnings) grouped() []string {
 	return out
 }
 
-// warn adds the warnings of one job.
 func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	job := p.Jobs[i]
 	if m, ok := p.infeasible[i]; ok {

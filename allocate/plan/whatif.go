@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -12,8 +13,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// WithNodes is the problem with n more nodes like the first of a GPU type, named after
-// the type.
+// WithNodes is the problem with n more nodes like the first of a GPU type.
 func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 	at := slices.IndexFunc(pr.Cluster.Nodes, func(x data.Node) bool { return x.GPUType == gpuType })
 	if at < 0 {
@@ -39,8 +39,7 @@ func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 // maxMoreNodes bounds the nodes that can be added at once.
 const maxMoreNodes = 65536
 
-// WithoutNodes is the problem without some nodes. Jobs on them are planned anew;
-// those without a model wait.
+// WithoutNodes is the problem without some nodes; jobs on them are planned anew.
 func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 	nodes := slices.Clone(pr.Cluster.Nodes)
 	for _, name := range names {
@@ -53,8 +52,8 @@ func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 	return pr.withCluster(nodes), nil
 }
 
-// WithoutLast is the problem without the last n nodes in use of a GPU type, or without
-// all of them if n is negative.
+// WithoutLast is the problem without the last n nodes in use of a GPU type, or all if n
+// is negative.
 func (pr Problem) WithoutLast(gpuType string, n int) (Problem, error) {
 	var names []string
 	for _, x := range slices.Backward(pr.Cluster.Nodes) {
@@ -80,9 +79,7 @@ func (pr Problem) WithoutJob(name string) (Problem, error) {
 
 // withCluster replaces the nodes and keeps the fair shares.
 func (pr Problem) withCluster(nodes []data.Node) Problem {
-	if pr.FairSlots == 0 {
-		pr.FairSlots = pr.Cluster.Slots()
-	}
+	pr.FairSlots = cmp.Or(pr.FairSlots, pr.Cluster.Slots())
 	c := *pr.Cluster
 	c.Nodes = nodes
 	pr.Cluster = &c
@@ -161,8 +158,8 @@ type CurvePoint struct {
 	PerNode float64 `json:"value_per_node"` // gain per node over the previous, smaller point
 }
 
-// Curve plans with solve for clusters of other sizes: for every GPU type a quarter to
-// twice its nodes, and one node fewer and one more.
+// Curve plans for clusters of other sizes: for every GPU type a quarter to twice its
+// nodes, and one node fewer and one more.
 func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, error) {
 	if pr.Cluster == nil {
 		return nil, errors.New("allocate: there is no cluster")

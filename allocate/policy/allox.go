@@ -7,24 +7,21 @@ import (
 	"knee/internal/hungarian"
 )
 
-// alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched is the most jobs
-// that are matched, in time cubic in the jobs.
+// alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched bounds the cubic matching.
 const (
 	alloxAlpha  = 0.3
 	mostMatched = 120
 )
 
-// allox minimises the mean completion time over machines of different speed
-// (Le et al., EuroSys 2020, section 4.1): every waiting job is matched with a
-// machine and a position k from the end of its queue, at cost k · processing
-// time + time until the machine is free, and the first job in the queue of each
-// free machine starts. Running jobs keep running. Only the share [alloxAlpha] of
-// the jobs, those that wait longest, and at least as many as there are free
-// machines, takes part, so that no job starves (section 4.3).
+// allox minimises the mean completion time over machines of different speed (Le et al.,
+// EuroSys 2020, section 4.1): every waiting job is matched with a machine and a position k
+// from the end of its queue, at cost k · processing time + time until the machine is free,
+// and the first job in the queue of each free machine starts. Running jobs keep running.
+// Only the share [alloxAlpha] of the jobs, those that wait longest, and at least as many as
+// machines are free, takes part, so that no job starves (section 4.3).
 //
-// Simplified: a machine is a group of GPUs as large as the mean gang; of more
-// jobs than [mostMatched] those that wait longest take part. Other jobs may run on
-// GPUs that are left.
+// Simplified: a machine is a group of GPUs as large as the mean gang; of more jobs than
+// [mostMatched] those that wait longest take part. Others may run on GPUs that are left.
 func allox(q *queue) {
 	q.keep()
 	waiting, all := q.waiting(submitted), newGangs(q)
@@ -51,8 +48,8 @@ type machine struct {
 	busy float64 // seconds until what runs there ends, 0 if it is free
 }
 
-// machines are groups of GPUs as large as the mean gang of the jobs that wait:
-// as many as are free, and those that running jobs leave.
+// machines are groups of GPUs as large as the mean gang of the jobs that wait: free ones,
+// and those that running jobs will leave.
 func (g *gangs) machines(q *queue, waiting []int) []machine {
 	if len(waiting) == 0 {
 		return nil
@@ -72,23 +69,18 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 		k := slices.Index(g.types, j.Options[c].Use.GPUType)
 		n := float64(j.Options[c].Use.GPUs)
 		left[k] -= n
-		for range int(math.Max(1, n/mean)) {
-			out = append(out, machine{k, math.Max(optionTime(j, c), 1)})
-		}
+		out = append(out, slices.Repeat([]machine{{k, math.Max(optionTime(j, c), 1)}}, int(math.Max(1, n/mean)))...)
 	}
 	for k, r := range left {
-		for range int(r / mean) {
-			out = append(out, machine{k, 0})
-		}
-		if r > 0 && r < mean {
-			out = append(out, machine{k, 0})
+		if r > 0 {
+			out = append(out, slices.Repeat([]machine{{k, 0}}, int(math.Max(1, r/mean)))...)
 		}
 	}
 	return out
 }
 
-// matched solves the assignment and returns the first job of each machine, −1 for none:
-// the job in its queue furthest from the end.
+// matched is the first job of each machine, that furthest from the end of its queue; −1:
+// none.
 func matched(g *gangs, jobs []int, machines []machine) (first []int) {
 	if len(jobs) == 0 || len(machines) == 0 {
 		return nil

@@ -1,13 +1,12 @@
 package policy
 
-// antman runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020,
-// section 4). The other jobs are served in order of submission with the gang they
-// asked for. Opportunistic jobs get idle GPUs, and lose them when another job needs
-// them. If no GPU is idle they share the GPUs of the job that is slowed least by
-// it, as measured or expected, if both together are faster than in turns.
+// antman runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020, section
+// 4). The others are served by submission, with the gang they asked for. Opportunistic jobs
+// get idle GPUs until another job needs them. If none is idle they share the GPUs of the job
+// that is slowed least, if both together are faster than in turns.
 //
-// Simplified: a guest is not throttled until its host is not slowed at all, as the
-// paper does in the framework; opportunistic jobs do not scale.
+// Simplified: a guest is not throttled until its host is not slowed at all; opportunistic
+// jobs do not scale.
 func antman(q *queue) {
 	s := q.state
 	serve := func(opportunistic, running, inOrder bool) {

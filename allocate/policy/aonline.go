@@ -10,21 +10,20 @@ import (
 	"knee/predict"
 )
 
-// AOnline minimises the sum of weighted completion times without knowing later
-// jobs (A_online: Zhang, Zhou, Wu, Jiao and Li, MobiHoc 2020). Time is divided into
-// windows that double in length. At the start of each it chooses, of the jobs
-// submitted so far, the set of largest total weight that fits the GPU time of a
-// window as long as all time before, each job with the GPU type and count whose
-// time costs least at the prices of types. Chosen jobs run before all others, gang
-// by gang.
+// AOnline minimises the sum of weighted completion times without knowing later jobs
+// (A_online: Zhang, Zhou, Wu, Jiao and Li, MobiHoc 2020). Time is divided into windows that
+// double in length. At the start of each it chooses, of the jobs submitted so far, the set
+// of largest total weight that fits the GPU time of a window as long as all time before,
+// each with the GPU type and count whose time costs least at the prices of types. Chosen
+// jobs run before all others, gang by gang.
 //
-// With the choice exact, and as gangs served in a list end within twice the
-// length that GPU time and the longest job need (Garey and Graham 1975), the sum
-// is at most 8 times the least (Hall, Schulz, Shmoys and Wein, Mathematics of
-// Operations Research 1997, theorem 4.2: 4ρ, ρ = 2).
+// With the choice exact, and as gangs served in a list end within twice the length that GPU
+// time and the longest job need (Garey and Graham 1975), the sum is at most 8 times the
+// least (Hall, Schulz, Shmoys and Wein, Mathematics of Operations Research 1997, theorem
+// 4.2: 4ρ, ρ = 2).
 //
-// Simplified: workers and servers are one resource, and a job chooses any of its
-// options; jobs not chosen run on GPUs that are left, until chosen ones need them.
+// Simplified: workers and servers are one resource, and a job chooses any of its options;
+// jobs not chosen run on GPUs that are left.
 type AOnline struct {
 	origin float64         // when the first window began
 	until  float64         // when the present one ends
@@ -37,11 +36,10 @@ type pick struct {
 	gpuType     string
 }
 
-// aonlineFirst is the length of the first window in seconds: no job is shorter.
-const aonlineFirst = shortest
-
-// aonlineUnits is into how many units the GPU time of a window is divided.
-const aonlineUnits = 1000
+const (
+	aonlineFirst = shortest // seconds of the first window: no job is shorter
+	aonlineUnits = 1000     // into which the GPU time of a window is divided
+)
 
 // Allocate implements [allocate.Policy].
 func (w *AOnline) Allocate(s allocate.State) (allocate.Assignment, error) {

@@ -8,14 +8,13 @@ import (
 	"knee/allocate"
 )
 
-// Astraea is long-term GPU-time fairness (Ye et al., IEEE TPDS 2022, section
-// 4): when a lease ends, the tenant furthest below the share of accumulated GPU
-// time it is entitled to is served first, and of its jobs the one furthest below
-// its own share. Tenants, and the jobs of one tenant, are entitled to equal parts
-// by weight. The GPU time of tenants includes that of ended jobs.
+// Astraea is long-term GPU-time fairness (Ye et al., IEEE TPDS 2022, section 4): when a
+// lease ends, the tenant furthest below its share of accumulated GPU time is served first,
+// and of its jobs the one furthest below its own. Tenants, and the jobs of one, are entitled
+// to equal parts by weight. The GPU time of tenants includes that of ended jobs.
 //
-// Simplified: leases are as long as those of Themis and end together; placement is that
-// of the replay.
+// Simplified: leases are as long as those of Themis and end together; placement is that of
+// the replay.
 type Astraea struct {
 	leases
 	jobs map[string]attended // at the last decision
@@ -41,8 +40,7 @@ func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// book adds up the GPU time that tenants have had, with that of ended jobs, and
-// the weights.
+// book adds up the GPU time that tenants have had, and the weights.
 func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
 	if a.gone == nil {
 		a.gone = map[string]float64{}

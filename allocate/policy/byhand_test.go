@@ -6,6 +6,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/policy"
+	"knee/data"
 )
 
 // TestByHand: on one node of t4, jobs whose speed is 1, 1.5, 1.75 and 2 on 1, 2,
@@ -52,6 +53,27 @@ func TestByHand(t *testing.T) {
 		}
 		if !slices.Equal(a.Choice, tt.want) {
 			t.Errorf("%s: %v, want %v: %s", tt.policy, a.Choice, tt.want, tt.why)
+		}
+	}
+}
+
+// TestQuotaHoldsUnderEveryPolicy: of two jobs of a tenant that may have one GPU of
+// four at most one runs.
+func TestQuotaHoldsUnderEveryPolicy(t *testing.T) {
+	s := state(4, job("a1", 0, 1, -1, 600, 1), job("a2", 1, 1, -1, 600, 1), job("b", 2, 1, -1, 600, 1))
+	s.Tenants = map[string]data.Tenant{"a": {Name: "a", Quota: map[string]int{"t4": 1}}}
+	s.Jobs[0].History.Tenant, s.Jobs[1].History.Tenant = "a", "a"
+	for _, name := range policy.Names() {
+		p, err := policy.New(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := p.Allocate(s)
+		if err == nil {
+			err = a.Check(s)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

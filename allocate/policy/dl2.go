@@ -10,18 +10,17 @@ import (
 	"knee/allocate/policy/dl2"
 )
 
-// DL2 is a learned policy (Peng et al., "DL2: A deep learning-driven scheduler for
-// deep learning clusters", IEEE TPDS 2021): a network scores the growth of a job to a
-// size. The step of the highest score is taken, until no step scores higher than
-// stopping, or nothing fits. While no job has GPUs a step is always taken. The zero
-// value has the weights of package dl2.
+// DL2 is a learned policy (Peng et al., IEEE TPDS 2021): a network scores the growth of a
+// job to a size. The step of the highest score is taken, until none scores higher than
+// stopping, or nothing fits; while no job has GPUs it does not stop. The zero value has the
+// weights of package dl2.
 //
-// Simplified: the network scores each job separately, so any number of jobs is
-// possible, and a step is the next size of a job instead of one worker or server.
+// Simplified: the network scores each job separately, so any number of jobs is possible,
+// and a step is the next size of a job instead of one worker or server.
 type DL2 struct {
 	Net dl2.Net
-	// Pick returns the index of one of the scores at State.Now; the last is that of
-	// no step. nil: the highest. Learning draws at random and records the features.
+	// Pick returns the index of one of the scores at State.Now; the last is that of stopping.
+	// nil: the highest. Learning draws at random and records the features.
 	Pick func(now float64, features [][]float64, scores []float64) int
 }
 
@@ -34,7 +33,7 @@ func (p DL2) Allocate(s allocate.State) (allocate.Assignment, error) {
 		}
 	}
 	if p.Pick == nil {
-		p.Pick = highest
+		p.Pick = func(_ float64, _ [][]float64, scores []float64) int { return floats.MaxIdx(scores) }
 	}
 	g := newGrowth(s, p.Net)
 	for st := g.choose(p.Pick); st != nil; st = g.choose(p.Pick) {
@@ -101,12 +100,8 @@ func (g *growth) choose(pick func(float64, [][]float64, []float64) int) *step {
 	return nil
 }
 
-// highest picks the highest score.
-func highest(_ float64, _ [][]float64, scores []float64) int { return floats.MaxIdx(scores) }
-
-// next computes the steps of a job: to the next size of its GPU type, or to the
-// smallest of each type if it has nothing. Of several options of a size it takes
-// the running one, else the fastest.
+// next computes the steps of a job: to the next size of its GPU type, or to the smallest of
+// each type if it has nothing; of a size to the running option, else the fastest.
 func (g *growth) next(i int) {
 	j, has := &g.state.Jobs[i], allocate.Use{}
 	if use := g.use(i); use != nil {
@@ -139,7 +134,7 @@ func (g *growth) next(i int) {
 func (g *growth) describe(i, to int) []float64 {
 	j := &g.state.Jobs[i]
 	o := &j.Options[to]
-	least := &j.Options[allocate.Narrowest(j.Options, allocate.Goodput)]
+	least := &j.Options[allocate.Narrowest(j.Options)]
 	slow, fast := least.Answer.Goodput.Mean, 0.0 // of the smallest size, and the fastest of this size
 	for n := range j.Options {
 		if p := &j.Options[n]; p.Use.GPUs == o.Use.GPUs {
@@ -166,5 +161,4 @@ func (g *growth) describe(i, to int) []float64 {
 // minutes is a time from 0, for none, over .5 for an hour, to about 1 for days.
 func minutes(seconds float64) float64 { return math.Log1p(max(seconds, 0)/60) / 8 }
 
-// keeps reports whether an option is what the job runs on.
 func keeps(j *allocate.JobState, n int) bool { return n == j.Current || j.Options[n].Keeps }

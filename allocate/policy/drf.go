@@ -6,11 +6,10 @@ import (
 	"knee/internal/grouped"
 )
 
-// drf is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1):
-// the tenant whose largest share of any resource is smallest for its weight gets
-// its next job, in order of submission, until nothing fits. A tenant whose next job
-// does not fit gets no more. A job without a tenant is its own tenant.
-// Simplified: tasks are gangs, chosen anew at every decision.
+// drf is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1): the tenant
+// whose largest share of any resource is smallest for its weight gets its next job, by
+// submission. A tenant whose next job does not fit gets no more. A job without a tenant is
+// its own tenant. Simplified: tasks are gangs, chosen anew at every decision.
 func drf(q *queue) {
 	s := q.state
 	names, waiting := grouped.By(sorted(s, submitted), func(i int) string { return tenant(&s.Jobs[i]) })
@@ -48,9 +47,9 @@ func drf(q *queue) {
 // dominant is the largest share of any resource in a demand.
 func (q *queue) dominant(v []float64) float64 {
 	var most float64
-	for d, limit := range q.Limit {
-		if limit > 0 {
-			most = math.Max(most, v[d]/limit)
+	for d, used := range v {
+		if limit := q.Limit[d]; limit > 0 {
+			most = math.Max(most, used/limit)
 		}
 	}
 	return most

@@ -60,8 +60,8 @@ func newFluid(s allocate.State) *fluid {
 	return f
 }
 
-// units are the speeds of a GPU by type, relative to the mean of all types that a job
-// can use: the geometric means over the jobs.
+// units are the speeds of a GPU by type, relative to the mean of the types that a job can
+// use: geometric means over the jobs.
 func units(s allocate.State) map[string]float64 {
 	sum, count := map[string]float64{}, map[string]float64{}
 	for i := range s.Jobs {
@@ -104,8 +104,8 @@ func concaveHull(at []segment) []segment {
 	return out
 }
 
-// worth is c, by job, 0 for a job without work. It begins with one over the work, so
-// that short jobs end first where several orders are at rest.
+// worth is c, by job, 0 without work. It begins with one over the work, so that short jobs
+// end first where several orders are at rest.
 func (f *fluid) worth() []float64 {
 	c := make([]float64, len(f.work))
 	for i, work := range f.work {
@@ -119,9 +119,8 @@ func (f *fluid) worth() []float64 {
 	return c
 }
 
-// improve replays the fluid cluster with c, and moves every c half way, in logarithms,
-// to what the end of its job asks for. Steps last until the first 32nd of the jobs
-// ends.
+// improve replays the fluid cluster with c, and moves every c half way, in logarithms, to
+// what the end of its job asks for.
 func (f *fluid) improve(c []float64) {
 	for n := range f.segments {
 		s := &f.segments[n]

@@ -2,19 +2,17 @@ package policy
 
 import "knee/allocate"
 
-// Gandiva time-slices if there are too few GPUs, packs two jobs on the GPUs of one
-// while both together are faster than in turns, and grows jobs if GPUs are left
-// (Xiao et al., OSDI 2018, sections 3.1 to 3.4). The job that has run least comes
-// first, each with the gang it asked for. A job without GPUs is packed with the job
-// with which both together are fastest; after a round their speeds are known, and
-// the pair is ended if it is no faster than turns. GPUs that are left go, step by
-// step, to the job whose measured speed rises most per GPU, and are taken back
-// first when others need them. A job, or a pair, keeps its GPUs for a slice.
+// Gandiva time-slices if there are too few GPUs, packs two jobs on the GPUs of one while
+// both together are faster than in turns, and grows jobs if GPUs are left (Xiao et al., OSDI
+// 2018, sections 3.1 to 3.4). The job that has run least comes first, with the gang it asked
+// for. A job without GPUs is packed with the job with which both together are fastest; after
+// a round their speeds are known, and a pair no faster than turns is ended. GPUs that are
+// left go, step by step, to the job whose speed rises most per GPU, and are taken back first
+// when others need them. A job, or a pair, keeps its GPUs for a slice.
 //
-// Simplified: a slice is a minute for every second that a restart takes, as a
-// minute is for the suspend of the paper; pairs are tried by their predicted
-// speed, and not by how little of a GPU each uses; jobs move where placement puts
-// them, which keeps those that stay and packs the others.
+// Simplified: a slice is a minute for every second that a restart takes, as a minute is for
+// the suspend of the paper; pairs are tried by predicted speed, not by how little of a GPU
+// each uses; jobs move where placement puts them.
 type Gandiva struct{ leases }
 
 // Allocate implements [allocate.Policy].

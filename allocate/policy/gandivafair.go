@@ -11,18 +11,17 @@ import (
 	"knee/allocate"
 )
 
-// GandivaFair shares GPU time by tickets and lets users trade it (Chaudhary et
-// al., EuroSys 2020, sections 3.2 to 3.4). A user is entitled to GPUs of every
-// type in proportion to its tickets, one per unit of weight, up to the demand of
-// its jobs. Then users trade: of two types, the user that gains least from the fast
-// one gives it to the user that gains most, for as many slow GPUs as the
-// second-highest gain. That price is between the gains of the two, so neither ends
-// below the value of its tickets. On every type jobs run by stride scheduling: next
-// is the user that has had least GPU time for its entitlement, gang by gang (split
+// GandivaFair shares GPU time by tickets and lets users trade it (Chaudhary et al., EuroSys
+// 2020, sections 3.2 to 3.4). A user is entitled to GPUs of every type in proportion to its
+// tickets, one per unit of weight, up to the demand of its jobs. Then users trade: of two
+// types, the user that gains least from the fast one gives it to the user that gains most,
+// for as many slow GPUs as the second-highest gain, between the gains of the two, so that
+// neither ends below the value of its tickets. On every type jobs run by stride scheduling:
+// next is the user that has had least GPU time for its entitlement, gang by gang (split
 // stride), and of its jobs the one that has run least.
 //
-// Simplified: decisions are made each round for the whole cluster, where the
-// paper has a scheduler per server and migrates between servers to balance.
+// Simplified: decisions are made each round for the whole cluster, where the paper has a
+// scheduler per server and migrates between servers to balance.
 type GandivaFair struct {
 	users map[string]*user
 	last  float64 // when it decided last
@@ -60,8 +59,8 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// book updates the records. A user that is new, or has returned, begins with the
-// least pass of the others, as in stride scheduling.
+// book updates the records. A user that is new, or has returned, begins with the least pass
+// of the others, as in stride scheduling.
 func (g *GandivaFair) book(all *gangs) (out []*user) {
 	s, old, kinds := all.state, g.users, len(all.types)
 	g.users = map[string]*user{}
@@ -117,8 +116,7 @@ func (g *GandivaFair) book(all *gangs) (out []*user) {
 	return out
 }
 
-// entitle divides the GPUs of every type by tickets; no user gets more than its
-// demand.
+// entitle divides the GPUs of every type by tickets, up to the demand of each user.
 func entitle(users []*user, room []float64) {
 	total, tickets := floats.Sum(room), 0.0
 	for _, u := range users {
@@ -171,8 +169,8 @@ func trade(users []*user, fast, slow int) {
 	}
 }
 
-// serveStride serves gangs on one type: next is the user of the smallest pass; its
-// gang raises the pass as if it ran for a round.
+// serveStride serves gangs on one type: next is the user of the smallest pass, which its gang
+// raises as if it ran for a round.
 func serveStride(q *queue, all *gangs, users []*user, kind int, slice float64) {
 	s := all.state
 	pass := make([]float64, len(users))

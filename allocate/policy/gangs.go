@@ -8,8 +8,7 @@ import (
 	"knee/allocate/policy/gavel"
 )
 
-// gangs are the jobs of a state as gangs of fixed size, with an option of each GPU
-// type.
+// gangs are the jobs of a state with the option of each GPU type in the size they asked for.
 type gangs struct {
 	state  allocate.State
 	types  []string

@@ -12,22 +12,20 @@ import (
 	"knee/allocate/policy/gavel"
 )
 
-// Gavel divides time on every GPU type among gangs (Narayanan et al., OSDI
-// 2020), by one of three objectives, each an exact linear program of package
-// gavel:
+// Gavel divides time on every GPU type among gangs (Narayanan et al., OSDI 2020), by one of
+// three objectives, each an exact linear program of package gavel:
 //
-//   - max-min: maximise the least speed relative to that of an equal share of every
-//     type, by weight and per GPU (section 4.1, heterogeneity-aware least attained
-//     service), with water filling;
+//   - max-min: maximise the least speed relative to that of an equal share of every type, by
+//     weight and per GPU (section 4.1, heterogeneity-aware least attained service), with
+//     water filling;
 //   - finish-time fairness: minimise the largest Themis ρ (section 4.2);
 //   - makespan: minimise the end of the last job (section 4.2).
 //
-// Fractions become rounds as in section 5 and in the published scheduler: on a
-// type, jobs are ordered by their fraction ÷ the share of the type's time that they
-// have had since the jobs last changed, then by the time they were short of before,
-// then by the fraction. Other jobs run where they fit, so that no GPU idles. Where
-// the speed of two jobs on the same GPUs is known, pairs of gangs of one size have
-// fractions and rounds too (section 3.1, space sharing).
+// Fractions become rounds as in section 5 and in the published scheduler: on a type, jobs are
+// ordered by their fraction ÷ the share of the type's time that they have had since the jobs
+// last changed, then by the time they were short of before, then by the fraction. Other jobs
+// run where they fit. Where the speed of two jobs on the same GPUs is known, pairs of gangs
+// of one size have fractions and rounds too (section 3.1, space sharing).
 //
 // The programs are solved at every decision; the published scheduler waits until jobs
 // change.
@@ -41,7 +39,7 @@ type Gavel struct {
 	accounts map[[2]string]*gavelAccount // of jobs, and of pairs that may share GPUs
 }
 
-// GavelObjective is the objective of a [Gavel] policy.
+// GavelObjective is what a [Gavel] policy optimises.
 type GavelObjective int
 
 const (
@@ -105,9 +103,9 @@ func (g *Gavel) divide(all *gangs, p *gavel.Problem, accounts []*gavelAccount) g
 	return p.MaxMin(need)
 }
 
-// book adds up what every job, and every pair, has had since the last decision, and
-// starts again if jobs or capacity have changed. The pairs are those that [Gavel.pair]
-// finds. Accounts are in the order of jobs, then pairs.
+// book adds up what every job, and every pair found by [Gavel.pair], has had since the last
+// decision, and starts again if jobs or capacity have changed. Accounts are in the order of
+// jobs, then pairs.
 func (g *Gavel) book(all *gangs, p *gavel.Problem) (accounts []*gavelAccount) {
 	s, old, kinds := all.state, g.accounts, len(all.types)
 	g.accounts = map[[2]string]*gavelAccount{}
@@ -160,8 +158,7 @@ func (g *Gavel) book(all *gangs, p *gavel.Problem) (accounts []*gavelAccount) {
 	return accounts
 }
 
-// pair adds a pair of gangs of one size to the problem if they are faster on the same
-// GPUs than in turns.
+// pair adds two gangs of one size to the problem if they are faster together than in turns.
 func (g *Gavel) pair(all *gangs, p *gavel.Problem, a, b int) (gains bool) {
 	pair := gavel.Pair{A: a, B: b, Speed: make([][2]float64, len(all.types))}
 	for k, t := range all.types {

@@ -6,8 +6,8 @@ import (
 	"knee/allocate"
 )
 
-// fifo serves jobs in order of submission, with the gang they asked for, without
-// preemption. The first job that does not fit blocks the jobs after it.
+// fifo serves jobs by submission, with the gang they asked for, without preemption. The
+// first that does not fit blocks those after it.
 func fifo(q *queue) {
 	q.keep()
 	for _, i := range sorted(q.state, submitted) {
@@ -23,24 +23,20 @@ func fifoBackfill(q *queue) {
 	q.fill(submitted)
 }
 
-// sjf starts the job of the shortest predicted time first, and lets it run to its
-// end. Jobs that do not fit are passed over; jobs of unknown length come last.
+// sjf starts the job of the shortest predicted time first, and lets it run to its end. Jobs
+// of unknown length come last.
 func sjf(q *queue) {
 	q.keep()
 	q.fill(shortestFirst)
 }
 
-// srtf serves the job of shortest remaining time first, each with the gang
-// it asked for, and preempts: at every decision all jobs compete anew. Jobs
-// that do not fit are passed over; jobs of unknown length come last.
+// srtf is [sjf] with preemption: at every decision all jobs compete anew.
 func srtf(q *queue) { q.fill(shortestFirst) }
 
-// elas is E-LAS (Sultana, Chen, Xu and Yuan, ICPP 2020): least attained
-// service scaled by progress. The job of the smallest GPU time × (1 − done share of
-// its declared epochs) comes first, so that a job near its end is not delayed for
-// the GPU time it has had. It needs no durations. Gangs that do not fit are passed
-// over; all jobs compete again at every decision. The paper's profit-based
-// switching of sizes is not modelled.
+// elas is E-LAS (Sultana, Chen, Xu and Yuan, ICPP 2020): the job of the smallest GPU time ×
+// (1 − done share of its declared epochs) comes first, so that a job near its end is not
+// delayed for the GPU time it has had. It needs no durations; all jobs compete at every
+// decision. Simplified: no switching of sizes by profit.
 func elas(q *queue) {
 	q.fill(func(j *allocate.JobState) key { return key{j.Attained * (1 - j.History.Progress)} })
 }

@@ -12,16 +12,12 @@ import (
 //
 //	Σ_i c_i · kept_i(o) · f_i(o)
 //
-// over one option o per job, where c is what a sample of the job is worth, see
-// [fluid], f predicted goodput and kept the share of progress that remains after the
-// restart that a change costs, spread over Horizon or the time to the end of the job,
-// whichever is sooner.
-//
-// The problem is a multiple-choice knapsack over the GPU types, solved by
-// [solve.Best]. Placement on nodes is separate.
+// over one option o per job, where c is what a sample of the job is worth, see [fluid], f
+// predicted goodput and kept the share of progress that remains after the restart that a
+// change costs, spread over Horizon or the time to the end of the job, whichever is sooner.
 type Knee struct {
-	// Horizon is how many seconds an allocation is expected to last at most; 0 means
-	// 300, see BenchmarkLearn of allocate/simulate/pollux.
+	// Horizon is how many seconds an allocation is expected to last at most; 0: 300, see
+	// BenchmarkLearn of allocate/simulate/pollux.
 	Horizon float64
 }
 
@@ -44,8 +40,8 @@ func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
 	})
 }
 
-// left is the time left on the smallest option, in seconds. Less than a minute counts
-// as a minute, so that a job about to end does not outweigh all others.
+// left is the time left on the smallest option, in seconds, a minute at least, so that a job
+// about to end does not outweigh all others.
 func left(j *allocate.JobState) float64 {
 	if j.Remaining <= 0 {
 		return unknownWork
@@ -53,9 +49,8 @@ func left(j *allocate.JobState) float64 {
 	return math.Max(j.Remaining, shortest)
 }
 
-// kept is the share of progress left after the restart that option n costs,
-// over the time the option would be used: until the job ends, if that is
-// sooner than the horizon.
+// kept is the share of progress left after the restart that option n costs, over the time it
+// would be used.
 func (k Knee) kept(j *allocate.JobState, n int) float64 {
 	if j.Current < 0 || n == j.Current || j.Options[n].Keeps {
 		return 1
@@ -72,5 +67,5 @@ func smallest(j *allocate.JobState) float64 {
 	if len(j.Options) == 0 {
 		return 0
 	}
-	return math.Max(0, allocate.Goodput(&j.Options[allocate.Narrowest(j.Options, allocate.Goodput)]))
+	return math.Max(0, allocate.Goodput(&j.Options[allocate.Narrowest(j.Options)]))
 }

@@ -9,8 +9,8 @@ import (
 // leases are the times, by job, until which jobs keep what they have.
 type leases struct{ until map[string]float64 }
 
-// slice is the length of a time slice in seconds: a minute for every second of a
-// restart. The published minute is for a restart of a second.
+// slice is a time slice in seconds: a minute for every second of a restart, as published for
+// one of a second.
 func slice(s allocate.State) float64 {
 	restart := 1.0
 	for i := range s.Jobs {
@@ -22,14 +22,13 @@ func slice(s allocate.State) float64 {
 // sliceRound is the time slice of Gandiva in seconds (OSDI 2018, section 4.2).
 const sliceRound = 60
 
-// turnOf is when the present turn ends, of turns of a length that all jobs share, so that
-// gangs of any size can follow: jobs that gave back their GPUs one by one would always be
-// followed by small ones.
+// turnOf is when the present turn ends. All jobs share turns, so that gangs of any size can
+// follow: GPUs given back one by one would always go to small ones.
 func turnOf(now, length float64) (end float64) { return (math.Floor(now/length) + 1) * length }
 
 // during serves the jobs whose leases last, calls serve, and grants leases up to end for
-// what it served, of which the first to end is the next decision. A running job without
-// a known lease begins one.
+// what it served; the first to end is the next decision. A running job without a known
+// lease begins one.
 func (l *leases) during(q *queue, end float64, serve func()) {
 	s, before := q.state, l.until
 	l.until = map[string]float64{}

@@ -9,22 +9,20 @@ import (
 	"knee/allocate/policy/oasis"
 )
 
-// OASiS admits jobs online by prices and books GPU time for them (Bao et al.,
-// INFOCOM 2018, sections 3 and 4): a submitted job takes the schedule of workers in
-// later slots whose utility exceeds its price most, if any does. The price of a GPU
-// in a slot rises from L to U as the type is booked: U is the largest utility per
-// GPU-slot of a job so far, L the smallest ÷ 4η, η = 1. The utility of a job is its
-// weight ÷ its slowdown, the time to its end ÷ that on its fastest option.
+// OASiS admits jobs online by prices and books GPU time for them (Bao et al., INFOCOM 2018,
+// sections 3 and 4): a submitted job takes the schedule of workers in later slots whose
+// utility exceeds its price most, if any does. The price of a GPU in a slot rises from L to
+// U as the type is booked: U is the largest utility per GPU-slot of a job so far, L the
+// smallest ÷ 4η, η = 1. The utility of a job is its weight ÷ its slowdown, the time to its
+// end ÷ that on its fastest option.
 //
-// Simplified: workers and their servers are one resource; slots are shorter than
-// the paper's hour; a job that is not done at the end of its schedule books
-// another, and a rejected job asks again in the next slot, since in a replay every
-// job must end. An idle cluster rejects no job; only there does one start that would
-// take more slots than a schedule has chunks of work.
+// Simplified: workers and their servers are one resource; slots are shorter than the paper's
+// hour; a job that is not done at the end of its schedule books another, and a rejected job
+// asks again in the next slot. An idle cluster rejects no job; only there does one start
+// that would take more slots than a schedule has chunks of work.
 //
-// With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job
-// keeps one gang without a break. Further simplified: prices are those of OASiS,
-// and there is no edge besides the cloud.
+// With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job keeps one
+// gang without a break. Simplified: prices are those of OASiS, there is no edge.
 type OASiS struct {
 	Hold bool
 
@@ -34,8 +32,7 @@ type OASiS struct {
 	now    int     // the slot of the last assignment
 }
 
-// oasisSlot is the length of a slot in seconds, oasisHorizon how many ahead are
-// booked at most (the paper: an hour, 300).
+// Seconds of a slot, and how many ahead are booked at most (the paper: an hour, 300).
 const (
 	oasisSlot    = 300
 	oasisHorizon = 300
@@ -72,7 +69,7 @@ func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// WhyIdle implements [allocate.Explainer].
+// WhyIdle says why a job got nothing, for plans.
 func (o *OASiS) WhyIdle(job string) string {
 	b := o.booked[job]
 	if b == nil {
@@ -89,8 +86,8 @@ func (o *OASiS) WhyIdle(job string) string {
 	return ""
 }
 
-// open makes the market, or updates its capacity and frees the bookings of ended
-// jobs. It returns the present slot.
+// open makes or updates the market, frees what ended jobs booked, and returns the present
+// slot.
 func (o *OASiS) open(all *gangs) (now int) {
 	if o.market == nil {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
@@ -151,25 +148,20 @@ func oasisJob(all *gangs, i int) *oasis.Job {
 	out := &oasis.Job{Work: all.left(i)}
 	at := map[[2]int]int{}
 	fastest := 0.0
-	var quotas [][]allocate.Quota // by type
-	for _, t := range all.types {
-		quotas = append(quotas, all.state.Quotas(s.History.Tenant, t))
-	}
 	for _, o := range s.Options {
-		for k, t := range all.types {
-			v := o.Answer.Goodput.Mean * oasisSlot
-			if t != o.Use.GPUType || v <= 0 || float64(o.Use.GPUs) > all.room[k] || slices.ContainsFunc(quotas[k], func(q allocate.Quota) bool { return q.Most < o.Use.GPUs }) {
-				continue
-			}
-			fastest = math.Max(fastest, v)
-			size := [2]int{k, o.Use.GPUs}
-			n, known := at[size]
-			if !known {
-				at[size] = len(out.Options)
-				out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: float64(o.Use.GPUs), Speed: v})
-			} else if out.Options[n].Speed < v {
-				out.Options[n].Speed = v
-			}
+		k, v := slices.Index(all.types, o.Use.GPUType), o.Answer.Goodput.Mean*oasisSlot
+		if k < 0 || v <= 0 || float64(o.Use.GPUs) > all.room[k] ||
+			slices.ContainsFunc(all.state.Quotas(s.History.Tenant, o.Use.GPUType), func(q allocate.Quota) bool { return q.Most < o.Use.GPUs }) {
+			continue
+		}
+		fastest = math.Max(fastest, v)
+		size := [2]int{k, o.Use.GPUs}
+		n, known := at[size]
+		if !known {
+			at[size] = len(out.Options)
+			out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: float64(o.Use.GPUs), Speed: v})
+		} else if out.Options[n].Speed < v {
+			out.Options[n].Speed = v
 		}
 	}
 	age := (all.state.Now - s.Submitted) / oasisSlot

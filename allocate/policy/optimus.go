@@ -8,19 +8,15 @@ import (
 	"knee/allocate/solve"
 )
 
-// Optimus gives one worker after the other to the job whose predicted
-// remaining time falls most per share of its dominant resource (Peng et al.,
-// EuroSys 2018, section 4.1), every job starting with its smallest option.
-// It follows the paper's objective, the sum of remaining times; optimus-greedy
-// applies the same steps to the objective of a plan. As in the paper restarts are
-// not counted. A job of unknown length counts as half an hour.
+// optimus gives one worker after the other to the job whose predicted remaining time falls
+// most per share of its dominant resource (Peng et al., EuroSys 2018, section 4.1), every
+// job starting with its smallest option. As in the paper restarts are not counted. A job of
+// unknown length counts as half an hour. optimus-greedy applies the same steps to the
+// objective of a plan.
 //
-// Simplified: steps follow the concave hull of a job, where the paper adds one worker at
-// a time and stops at a size that gains nothing; it lowers the priority of young jobs.
-type Optimus struct{}
-
-// Allocate implements [allocate.Policy].
-func (Optimus) Allocate(s allocate.State) (allocate.Assignment, error) {
+// Simplified: steps follow the concave hull of a job, where the paper adds one worker at a
+// time and stops at a size that gains nothing; it lowers the priority of young jobs.
+func optimus(s allocate.State) (allocate.Assignment, error) {
 	const first = 1e9 // seconds; starting a job beats any growth of another
 	base := make([]float64, len(s.Jobs))
 	for i := range s.Jobs {

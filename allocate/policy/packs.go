@@ -2,8 +2,8 @@ package policy
 
 import "knee/allocate"
 
-// together are the speeds of two jobs on the same GPUs, relative to alone; 0 if
-// their sizes differ, or if both together are no faster than in turns.
+// together are the speeds of two jobs on the same GPUs, relative to alone; 0 if their sizes
+// differ, or if they are no faster than in turns.
 func together(s *allocate.State, a, b int, gpuType string) (ofA, ofB float64) {
 	n := size(&s.Jobs[a])
 	if s.Beside == nil || n != size(&s.Jobs[b]) {
@@ -30,8 +30,8 @@ func hosts(s *allocate.State) map[int]int {
 	return out
 }
 
-// pack puts each of some jobs on the GPUs of a served job: its present host if that
-// still pays, else the host of largest worth, by the speeds of both.
+// pack puts each of some jobs on the GPUs of a served job: its present host if that still
+// pays, else that of largest worth, by the speeds of both.
 func (q *queue) pack(waiting []int, worth func(guest, host float64) float64) {
 	present := hosts(&q.state)
 	for _, i := range waiting {
@@ -54,7 +54,6 @@ func (q *queue) pack(waiting []int, worth func(guest, host float64) float64) {
 	}
 }
 
-// hosting reports whether a job has a guest.
 func (q *queue) hosting(host int) bool {
 	for _, g := range q.guests {
 		if g.Host == host {
@@ -64,8 +63,8 @@ func (q *queue) hosting(host int) bool {
 	return false
 }
 
-// pair returns the gain of putting job i beside the job host, and which option of
-// i that takes; the gain is 0 if i does not fit there.
+// pair is the gain of putting job i beside the job host, 0 if it does not fit there, and its
+// option.
 func (q *queue) pair(i, host int, worth func(guest, host float64) float64) (v float64, option int) {
 	a, use := &q.state.Jobs[i], q.use(host)
 	if use == nil || float64(use.GPUs) != size(&q.state.Jobs[host]) { // it has no GPUs, or more than it asked for

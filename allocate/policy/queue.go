@@ -20,14 +20,13 @@ func newQueue(s allocate.State) *queue {
 	return &queue{s.Tally(), s, slices.Repeat([]int{allocate.None}, len(s.Jobs)), map[int]allocate.Guest{}, 0}
 }
 
-// serving is a policy without records between decisions.
-type serving func(*queue)
-
-// Allocate implements [allocate.Policy].
-func (serve serving) Allocate(s allocate.State) (allocate.Assignment, error) {
-	q := newQueue(s)
-	serve(q)
-	return q.assignment(), nil
+// serving is a policy that serves the jobs of a queue.
+func serving(serve func(*queue)) allocate.PolicyFunc {
+	return func(s allocate.State) (allocate.Assignment, error) {
+		q := newQueue(s)
+		serve(q)
+		return q.assignment(), nil
+	}
 }
 
 func (q *queue) assignment() allocate.Assignment {
@@ -49,7 +48,6 @@ func (q *queue) first(i int, options []int) bool {
 	return slices.ContainsFunc(options, func(n int) bool { return q.try(i, n) })
 }
 
-// use is what job i was given, nil for nothing.
 func (q *queue) use(i int) *allocate.Use {
 	if q.choice[i] == allocate.None {
 		return nil
@@ -84,7 +82,6 @@ func (q *queue) fits(i, n int) bool {
 	return ok
 }
 
-// idle reports whether no job was served.
 func (q *queue) idle() bool {
 	return !slices.ContainsFunc(q.choice, func(c int) bool { return c >= 0 })
 }
@@ -111,8 +108,8 @@ func (q *queue) fill(of func(*allocate.JobState) key) {
 	}
 }
 
-// grow raises choices while GPUs are left, each time the one of the largest
-// gain from an option to another of more GPUs of its type.
+// grow raises choices while GPUs are left, each time the one of the largest gain from an
+// option to one of more GPUs of its type.
 func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, then *allocate.Option) float64) {
 	for {
 		job, option, best := -1, -1, 0.0
@@ -142,9 +139,8 @@ func (q *queue) grow(may func(i int) bool, gain func(j *allocate.JobState, now, 
 // only is the gang of a job with one option.
 var only = []int{0}
 
-// gang lists the options of the size a job asked for, fastest first. A job without
-// such options, or that left its size open, gets the next smaller size it can have,
-// else the smallest.
+// gang lists the options of the size a job asked for, fastest first; of a size that it cannot
+// have or left open, the next smaller size, else the smallest.
 func gang(j *allocate.JobState) []int {
 	if len(j.Options) == 1 {
 		return only
@@ -173,8 +169,8 @@ func ofSize(j *allocate.JobState, gpus int) (out []int) {
 	return out
 }
 
-// tryLike gives a job the fastest option of a size on a type, its present option
-// if that is one.
+// tryLike gives a job its present option if that is of a size and type, else the fastest
+// of these.
 func (q *queue) tryLike(i int, gpuType string, gpus int) bool {
 	j := &q.state.Jobs[i]
 	like := func(n int) bool { return j.Options[n].Use.GPUType == gpuType && j.Options[n].Use.GPUs == gpus }
@@ -194,8 +190,7 @@ func tenant(j *allocate.JobState) string {
 	return "tenant " + j.History.Tenant
 }
 
-// tickets is the weight of the tenant of a job if the state lists it, else that of the
-// job; the weight of an unlisted tenant is the largest of its jobs.
+// tickets is the weight of the tenant of a job if the state lists it, else that of the job.
 func tickets(s allocate.State, j *allocate.JobState) float64 {
 	if t, listed := s.Tenants[j.History.Tenant]; listed && t.Weight > 0 {
 		return t.Weight

@@ -40,17 +40,18 @@ func policies() []entry {
 	gavel := func(o GavelObjective) func() allocate.Policy {
 		return func() allocate.Policy { return &Gavel{Objective: o} }
 	}
-	queued := func(serve serving) func() allocate.Policy {
-		return func() allocate.Policy { return serve }
+	plain := func(f allocate.PolicyFunc) func() allocate.Policy {
+		return func() allocate.Policy { return f }
 	}
+	queued := func(serve func(*queue)) func() allocate.Policy { return plain(serving(serve)) }
 	return []entry{
-		{Default, func() allocate.Policy { return solve.MarginalGain{} }, "", values | restarts, 0},
+		{Default, plain(solve.MarginalGain), "", values | restarts, 0},
 		{"knee", func() allocate.Policy { return Knee{} }, "remaining", restarts, 0},
-		{"even", func() allocate.Policy { return solve.Even{} }, "", initialBatch, 0},
-		{"optimus", func() allocate.Policy { return Optimus{} }, "remaining", 0, 0},
-		{"optimus-greedy", func() allocate.Policy { return solve.MarginalGain{Greedy: true} }, "", values | restarts, 0},
-		{"pollux", func() allocate.Policy { return Pollux{} }, "submitted history.restarts", restarts, 60},
-		{"sia", func() allocate.Policy { return Sia{} }, "submitted history.restarts", restarts, 60},
+		{"even", plain(solve.Even), "", initialBatch, 0},
+		{"optimus", plain(optimus), "remaining", 0, 0},
+		{"optimus-greedy", plain(func(s allocate.State) (allocate.Assignment, error) { return solve.Greedy(s, nil) }), "", values | restarts, 0},
+		{"pollux", plain(pollux), "submitted history.restarts", restarts, 60},
+		{"sia", plain(sia), "submitted history.restarts", restarts, 60},
 		{"rubick", queued(rubick), "requested submitted history.restarts history.seconds", restarts, 0},
 		{"dl2", func() allocate.Policy { return DL2{} }, "remaining submitted", restarts, 0},
 		{"gavel-maxmin", gavel(GavelMaxMin), "requested history.by_type history.seconds", ownSize | beside, gavelRound},
@@ -60,8 +61,8 @@ func policies() []entry {
 		{"gandiva", func() allocate.Policy { return &Gandiva{} }, "requested history.seconds", beside, sliceRound},
 		{"antman", queued(antman), "requested submitted", ownSize | beside, 0},
 		{"gandiva-fair", func() allocate.Policy { return &GandivaFair{} }, "requested tenant history.gpu_seconds", ownSize | tenantWeights, sliceRound},
-		{"tiresias-las", func() allocate.Policy { return &Tiresias{} }, "requested submitted history.gpu_seconds", ownSize, 0},
-		{"tiresias-gittins", func() allocate.Policy { return &Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize, 0},
+		{"tiresias-las", func() allocate.Policy { return Tiresias{} }, "requested submitted history.gpu_seconds", ownSize, 0},
+		{"tiresias-gittins", func() allocate.Policy { return Tiresias{Gittins: true} }, "requested remaining history.gpu_seconds", ownSize, 0},
 		{"e-las", queued(elas), "requested history.gpu_seconds history.progress", ownSize, 0},
 		{"astraea", func() allocate.Policy { return &Astraea{} }, "requested submitted tenant history.gpu_seconds", ownSize | tenantWeights, 0},
 		{"allox", queued(allox), "requested remaining", ownSize, 0},

@@ -2,20 +2,19 @@ package policy
 
 import "knee/allocate"
 
-// reconfigures is the least share of its running time that a job must keep
-// beside its restarts.
+// reconfigures is the least share of its running time that a job must keep beside restarts.
 const reconfigures = 0.97
 
-// rubick gives GPUs to the jobs whose speed gains most from them, the best
-// layout of every size being that of the option (Zhang et al., MLSys 2025,
-// section 5): every job, in order of submission, its smallest option; then
-// always the step of the steepest sensitivity curve: speed relative to that of the
-// requested size. A running job keeps its GPUs unless (T − N·δ)/T ≥ 0.97, where T is
-// the seconds it has run, N its restarts with this one, δ the seconds of each.
+// rubick gives GPUs to the jobs whose speed gains most from them, the best layout of every
+// size being that of the option (Zhang et al., MLSys 2025, section 5): every job, by
+// submission, its smallest option; then always the step of the steepest sensitivity curve:
+// speed relative to that of the requested size. A running job keeps its GPUs unless
+// (T − N·δ)/T ≥ 0.97, where T is the seconds it has run, N its restarts with this one, δ the
+// seconds of each.
 //
-// Simplified: no job has a guaranteed minimum above its smallest option; GPUs are
-// divided anew at every decision, where the paper moves them from the flattest
-// curve to the steepest; CPUs are not divided.
+// Simplified: no job has a guaranteed minimum above its smallest option; GPUs are divided
+// anew at every decision, not moved from the flattest curve to the steepest; CPUs are not
+// divided.
 func rubick(q *queue) {
 	s := q.state
 	held := make([]bool, len(s.Jobs))
@@ -28,7 +27,7 @@ func rubick(q *queue) {
 	}
 	for _, i := range sorted(s, submitted) {
 		if j := &s.Jobs[i]; !held[i] && len(j.Options) > 0 {
-			q.first(i, ofSize(j, j.Options[allocate.Narrowest(j.Options, allocate.Goodput)].Use.GPUs))
+			q.first(i, ofSize(j, j.Options[allocate.Narrowest(j.Options)].Use.GPUs))
 		}
 	}
 	q.grow(func(i int) bool { return !held[i] }, func(j *allocate.JobState, now, then *allocate.Option) float64 {

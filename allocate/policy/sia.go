@@ -9,25 +9,16 @@ import (
 	"knee/allocate/solve"
 )
 
-// Sia chooses for every job one GPU type and one of the configurations of
-// 1, 2, 4, … workers of a node or whole nodes of it (Subramanya et al., SOSP
-// 2023, section 3): minimise Σ A·x + λ (jobs − Σ x), where A is the goodput
-// of a configuration, relative to the least useful one of the job and
-// discounted by the restart it costs, to the power p = −0.5, and λ = 1.1
-// makes leaving a job out worse than any configuration.
+// sia chooses for every job one GPU type and one of the configurations of 1, 2, 4, … workers
+// of a node or whole nodes of it (Subramanya et al., SOSP 2023, section 3): minimise
+// Σ A·x + λ (jobs − Σ x), where A is the goodput of a configuration, relative to the least
+// useful one of the job and discounted by the restart it costs, to the power p = −0.5, and
+// λ = 1.1 makes leaving a job out worse than any configuration.
 //
-// The published program solves it as an integer programme to a gap of 1e-4,
-// with A rounded to two decimals; here it is a knapsack, solved exactly while
-// the cluster is small, and A is not rounded. A job may more than double its GPUs.
-type Sia struct{}
-
-const (
-	siaPower = -0.5
-	siaIdle  = 1.1
-)
-
-// Allocate implements [allocate.Policy].
-func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
+// Simplified: a knapsack, exact while the cluster is small, where the published integer
+// programme rounds A to two decimals; a job may more than double its GPUs.
+func sia(s allocate.State) (allocate.Assignment, error) {
+	const power, idle = -0.5, 1.1
 	fits := place.Fits(s.Cluster)
 	return solve.Best(s, func(i, n int) float64 {
 		j := &s.Jobs[i]
@@ -36,24 +27,20 @@ func (Sia) Allocate(s allocate.State) (allocate.Assignment, error) {
 			return 0
 		}
 		v := o.Answer.Goodput.Mean / leastUseful(j) * agedRestart(s, j, n)
-		return math.Max(siaIdle-math.Pow(math.Max(v, 1e-4), siaPower), 0)
+		return math.Max(idle-math.Pow(math.Max(v, 1e-4), power), 0)
 	})
 }
 
-// siaOffers reports whether an option is a configuration. A job that can have
-// none of them, such as a rigid one of three workers, is taken as it is.
+// siaOffers reports whether an option is a configuration. A job that can have none, such as a
+// rigid one of three workers, is taken as it is.
 func siaOffers(fits map[string]place.Fit, j *allocate.JobState, o *allocate.Option) bool {
-	is := func(o *allocate.Option) bool { return siaSize(o.Use.GPUs, fits[o.Use.GPUType].Widest()) }
+	is := func(o *allocate.Option) bool { // a power of two within a node, or whole nodes
+		n, node := o.Use.GPUs, fits[o.Use.GPUType].Widest()
+		return node > 0 && (n%node == 0 || n < node && n&(n-1) == 0)
+	}
 	return is(o) || !slices.ContainsFunc(j.Options, func(o allocate.Option) bool { return is(&o) })
 }
 
-// siaSize reports whether a number of workers is a configuration: a power of
-// two within a node, or whole nodes.
-func siaSize(workers, node int) bool {
-	return node > 0 && (workers%node == 0 || workers < node && workers&(workers-1) == 0)
-}
-
-// leastUseful is the smallest goodput above zero of any option.
 func leastUseful(j *allocate.JobState) float64 {
 	least := math.Inf(1)
 	for _, o := range j.Options {

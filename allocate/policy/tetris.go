@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// tetris packs (Grandl et al., SIGCOMM 2014, sections 3.2 and 3.3): of the
-// jobs that fit, the next to start is the one whose demand is best aligned
-// with what is free, demand · free in shares of the cluster, plus a term that
-// favours short remaining work, Σ demand × time, each weighted by its mean. Running
-// jobs keep running. Simplified: alignment is with all nodes of a GPU type together.
+// tetris packs (Grandl et al., SIGCOMM 2014, sections 3.2 and 3.3): of the jobs that fit, the
+// next to start is the one whose demand is best aligned with what is free, demand · free in
+// shares of the cluster, plus a term that favours short remaining work, Σ demand × time, each
+// weighted by its mean. Running jobs keep running. Simplified: alignment is with all nodes of
+// a GPU type together.
 func tetris(q *queue) {
 	q.keep()
 	for waiting := q.waiting(submitted); len(waiting) > 0; {

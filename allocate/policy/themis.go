@@ -8,17 +8,15 @@ import (
 	"knee/allocate/solve"
 )
 
-// Themis auctions free GPUs among the jobs that are worst off by finish-time
-// fairness (Mahajan et al., NSDI 2020, sections 3 to 5): ρ is the time a job
-// will have taken, from submission to its predicted end, over what it would
-// have taken on an equal share of the cluster of its own. GPUs whose lease has
-// ended are offered to the share 1 − f of jobs with the largest ρ, f = 0.8; of
-// their bids, what ρ would be with a gang on each type and without, those win
+// Themis auctions free GPUs among the jobs that are worst off by finish-time fairness
+// (Mahajan et al., NSDI 2020, sections 3 to 5): ρ is the time a job will have taken, from
+// submission to its predicted end, over what it would have taken on an equal share of the
+// cluster. GPUs whose lease has ended are offered to the share 1 − f of jobs with the largest
+// ρ, f = 0.8; of their bids, what ρ would be with a gang on each type and without, those win
 // together that maximise Π 1/ρ. What they leave goes to the others by ρ.
 //
-// Simplified: a job is an app of its own and bids for the gang it asked for; there are
-// no hidden payments, as bids come from models, not owners. What is left goes by ρ
-// where the paper draws lots.
+// Simplified: a job is an app and bids for the gang it asked for; no hidden payments, as bids
+// come from models, not owners; leftovers go by ρ where the paper draws lots.
 type Themis struct{ leases }
 
 // themisOffered is 1 − f, themisLease the seconds of a lease (section 8.1).
@@ -40,9 +38,8 @@ func (t *Themis) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), err
 }
 
-// auction serves the bidders whose gangs, on the GPUs left, maximise Σ ln 1/ρ. A job
-// that loses waits a lease longer. The ideal time of a job, the same in both cases,
-// cancels out.
+// auction serves the bidders whose gangs, on the GPUs left, maximise Σ ln 1/ρ. A job that
+// loses waits a lease longer. Its ideal time, the same in both cases, cancels out.
 func auction(q *queue, bidders []int) error {
 	s := q.state
 	const held = 1e6 // more than any bids together
@@ -68,8 +65,7 @@ func auction(q *queue, bidders []int) error {
 	return nil
 }
 
-// rho is the finish-time fairness a job is heading for if it runs from now
-// on.
+// rho is the finish-time fairness of a job if it runs from now on.
 func rho(s allocate.State, j *allocate.JobState) float64 {
 	left := timeLeft(j)
 	share := math.Max(1, float64(s.Cluster.Slots())/float64(max(1, len(s.Jobs))))

@@ -17,40 +17,28 @@ var queueLimits = [...]float64{3250, 7200}
 // within a queue by the Gittins index. Gangs that do not fit are passed over.
 // It asks to be called when the next job sinks.
 //
-// A job that has waited Promote times as long as it has run since it was
-// submitted or promoted last goes back to the first queue (section 3.3, the
-// starvation limit); 0, the default of the published simulator, never promotes.
-//
 // Simplified: all jobs are consolidated, where the paper spreads those whose
-// tensors are even; jobs of a queue are in order of submission, not of first start. The index takes the distribution of GPU times from the jobs
-// that are present, what they have had plus what they are predicted to need.
-type Tiresias struct {
-	Gittins  bool
-	Promote  float64
-	promoted map[string]promotion
-}
-
-// promotion is what a job had when it was promoted last.
-type promotion struct{ at, attained, ran float64 }
+// tensors are even; jobs of a queue are in order of submission, not of first start;
+// none is promoted. The index takes the distribution of GPU times from the jobs that
+// are present, what they have had plus what they are predicted to need.
+type Tiresias struct{ Gittins bool }
 
 // Allocate implements [allocate.Policy].
-func (t *Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
-	t.promote(s)
+func (t Tiresias) Allocate(s allocate.State) (allocate.Assignment, error) {
 	var service []float64
 	if t.Gittins {
 		service = services(s)
 	}
 	q := newQueue(s)
 	q.fill(func(j *allocate.JobState) key {
-		attained := j.Attained - t.promoted[j.Name].attained
 		if t.Gittins {
-			return key{float64(queueOf(attained)), -gittins(service, attained, queueLimits[0])}
+			return key{float64(queueOf(j.Attained)), -gittins(service, j.Attained, queueLimits[0])}
 		}
-		return key{float64(queueOf(attained)), j.Submitted}
+		return key{float64(queueOf(j.Attained)), j.Submitted}
 	})
 	q.wake = math.Inf(1) // when the first running job sinks into another queue
 	for i := range s.Jobs {
-		attained := s.Jobs[i].Attained - t.promoted[s.Jobs[i].Name].attained
+		attained := s.Jobs[i].Attained
 		if at, use := queueOf(attained), q.use(i); use != nil && at < len(queueLimits) {
 			q.wake = min(q.wake, s.Now+(queueLimits[at]-attained)/math.Max(float64(use.GPUs), 1))
 		}
@@ -66,27 +54,6 @@ func queueOf(attained float64) int {
 	return q
 }
 
-// promote moves the jobs that have waited too long back to the first queue.
-func (t *Tiresias) promote(s allocate.State) {
-	if t.Promote <= 0 {
-		return
-	}
-	if t.promoted == nil {
-		t.promoted = map[string]promotion{}
-	}
-	for i := range s.Jobs {
-		j := &s.Jobs[i]
-		p, known := t.promoted[j.Name]
-		if !known {
-			p.at = j.Submitted
-		}
-		ran := j.History.Ran - p.ran
-		if waited := s.Now - p.at - ran; ran > 0 && queueOf(j.Attained-p.attained) > 0 && waited >= t.Promote*ran {
-			t.promoted[j.Name] = promotion{s.Now, j.Attained, j.History.Ran}
-		}
-	}
-}
-
 // services are the predicted GPU-seconds of the jobs, past ones included, sorted.
 func services(s allocate.State) []float64 {
 	var out []float64
@@ -100,9 +67,8 @@ func services(s allocate.State) []float64 {
 	return out
 }
 
-// gittins is the index of a job that has attained a service: the chance that
-// it is done within the next quantum over the service that is expected to
-// take (section 3.2).
+// gittins is the index of a job that has attained a service: the chance that it is done
+// within the next quantum over the service that is expected to take (section 3.2).
 func gittins(service []float64, attained, quantum float64) float64 {
 	i, _ := slices.BinarySearch(service, attained)
 	rest := service[i:]

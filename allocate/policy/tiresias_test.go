@@ -16,11 +16,10 @@ func mustAllocate(t *testing.T, p allocate.Policy, s allocate.State) allocate.As
 }
 
 // TestTiresiasQueues: a job sinks when it has had 3250 GPU-seconds, and is asked
-// about then; below, the one that was submitted first goes first; promoted, a
-// job that has waited as long as it ran is back in the first queue.
+// about then; below, the one that was submitted first goes first.
 func TestTiresiasQueues(t *testing.T) {
 	first, second := gangOf("first", 0, 2, 9000), gangOf("second", 10, 2, 9000)
-	p := &Tiresias{}
+	p := Tiresias{}
 	s := stateOf(10, 2, 0, first, second)
 	s.Jobs[0].Attained = 3000
 	expect(t, p, s, 0, -1)
@@ -28,16 +27,6 @@ func TestTiresiasQueues(t *testing.T) {
 		t.Errorf("asks to be called at %g s, want 135", wake)
 	}
 	s.Jobs[0].Attained, s.Jobs[0].History.Ran = 3250, 1625
-	expect(t, p, s, -1, 0)
-
-	p = &Tiresias{Promote: 1}
-	s.Now = 1625 + 1000
-	expect(t, p, s, -1, 0)
-	s.Now = 1625 + 1625 // it has waited as long as it ran
-	expect(t, p, s, 0, -1)
-	s.Now++ // and stays promoted, until it sinks again
-	expect(t, p, s, 0, -1)
-	s.Jobs[0].Attained, s.Jobs[0].History.Ran = 6500, 3250
 	expect(t, p, s, -1, 0)
 }
 
@@ -48,5 +37,5 @@ func TestTiresiasQueues(t *testing.T) {
 func TestGittinsOrdersEveryQueue(t *testing.T) {
 	far, near := gangOf("far", 0, 1, 70000), gangOf("near", 5, 1, 100)
 	far.Attained, near.Attained = 20000, 8900
-	expect(t, &Tiresias{Gittins: true}, stateOf(100, 1, 0, far, near), -1, 0)
+	expect(t, Tiresias{Gittins: true}, stateOf(100, 1, 0, far, near), -1, 0)
 }

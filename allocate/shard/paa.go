@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// PAA is the parameter assignment of Optimus (Peng et al., EuroSys 2018, section
-// 5.3). With avg the mean elements per server, tensors go, largest first,
+// PAA is the parameter assignment of Optimus (Peng et al., EuroSys 2018, section 5.3).
+// With avg the mean elements per server, tensors go, largest first,
 //
 //   - if not larger than 1 % of avg, to the server with fewest requests;
-//   - if not larger than avg, to the fullest server that stays within avg, else to
-//     the emptiest;
+//   - if not larger than avg, to the fullest server that stays within avg, else to the emptiest;
 //   - if larger, in slices of avg to the emptiest servers.
 //
 // Ties go to the server of lowest number, and tensors of equal size keep their order.
@@ -43,8 +42,7 @@ func least(servers []Server, of func(Server) int64) *Server {
 	return &servers[best]
 }
 
-// bestFit returns the fullest server that stays within avg with size more,
-// else the emptiest.
+// bestFit is the fullest server that stays within avg with size more, else the emptiest.
 func bestFit(servers []Server, size int64, avg float64) *Server {
 	best := -1
 	for i, s := range servers {

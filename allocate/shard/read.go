@@ -12,9 +12,8 @@ import (
 // maxElements bounds a tensor, so that sums cannot overflow.
 const maxElements = int64(1) << 40
 
-// Read reads the tensors of a model from a CSV file with the columns name and shape,
-// such as 64x3x7x7 or a number of elements. Errors are [data.InputError] with file and
-// line.
+// Read reads the tensors of a model from a CSV file with the columns name and shape, such
+// as 64x3x7x7 or a number of elements.
 func Read(r io.Reader, file string) ([]Tensor, error) {
 	var out []Tensor
 	seen := map[string]int{}
@@ -54,9 +53,4 @@ func elements(shape string) (int64, bool) {
 		n *= v
 	}
 	return n, true
-}
-
-// Load reads the file at path as [Read] does.
-func Load(path string) ([]Tensor, error) {
-	return data.Load(path, Read)
 }

@@ -56,7 +56,7 @@ func TestTheExampleIsResNet50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Load("testdata/resnet50.csv")
+	got, err := data.Load("testdata/resnet50.csv", Read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTheExampleIsResNet50(t *testing.T) {
 // (EuroSys 2018, section 5.3). Its figures for MXNet, 3,591,679 and 43, depend
 // on how the keys of its run were numbered; the 247 requests do not.
 func TestGolden(t *testing.T) {
-	tensors, err := Load("testdata/resnet50.csv")
+	tensors, err := data.Load("testdata/resnet50.csv", Read)
 	if err != nil {
 		t.Fatal(err)
 	}

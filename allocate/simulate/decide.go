@@ -21,7 +21,7 @@ func (r *replay) decide() error {
 	state := r.state()
 	asked := time.Now()
 	a, err := r.Policy.Allocate(state)
-	r.answered(asked)
+	r.Decided(time.Since(asked))
 	if err != nil {
 		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
@@ -41,15 +41,7 @@ func (r *replay) decide() error {
 	return r.lodge(state, a.Guests)
 }
 
-// answered reports how long a policy took.
-func (r *replay) answered(asked time.Time) {
-	if r.Decided != nil {
-		r.Decided(time.Since(asked))
-	}
-}
-
-// Stand is a policy that gets the jobs themselves, and returns option and nodes of
-// each, parallel to jobs. now is in seconds.
+// Stand is a policy that gets the jobs themselves, and returns option and nodes of each.
 type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
@@ -60,7 +52,7 @@ func (r *replay) stand() error {
 	}
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
-	r.answered(asked)
+	r.Decided(time.Since(asked))
 	if err != nil {
 		return fmt.Errorf("simulate: at %g s: %w", r.now, err)
 	}
@@ -76,7 +68,6 @@ func (r *replay) stand() error {
 // advances.
 const shortestWake = 1
 
-// apply changes what a job runs on.
 func (r *replay) apply(j *running, p place.Placed) error {
 	if p.Choice < 0 {
 		ran := j.nodes != nil
@@ -113,8 +104,7 @@ func (r *replay) apply(j *running, p place.Placed) error {
 	return r.speed(j)
 }
 
-// inPlace reports whether a job only grows or shrinks: its other processes stay on
-// their nodes. Any other change is a move.
+// inPlace reports whether a job only grows or shrinks; any other change is a move.
 func inPlace(j *running, c data.Config, nodes []data.NodeShare) bool {
 	from := j.config
 	if from.GPUType != c.GPUType || from.ModeOrDefault() != c.ModeOrDefault() {
@@ -138,9 +128,8 @@ func (r *replay) changed(cost float64) {
 	r.changeCost += cost
 }
 
-// changeSeconds is the cost of a change that policies are given, in seconds: the
-// mean of those so far and one in place, since only placement decides whether a
-// job must move.
+// changeSeconds is the cost of a change that policies are given, in seconds: the mean of
+// those so far and one in place, since only placement decides whether a job must move.
 func (r *replay) changeSeconds(j *Job) float64 {
 	if r.StopFree {
 		return (r.changeCost + r.RescaleSeconds) / (r.changes + 1)
@@ -148,9 +137,8 @@ func (r *replay) changeSeconds(j *Job) float64 {
 	return cmp.Or(j.RestartSeconds, r.RestartSeconds)
 }
 
-// state is the input of the policy.
 func (r *replay) state() allocate.State {
-	s := allocate.State{Now: r.now, Cluster: r.cluster(), Jobs: make([]allocate.JobState, len(r.active))}
+	s := allocate.State{Now: r.now, Cluster: r.present, Jobs: make([]allocate.JobState, len(r.active))}
 	if r.besides != nil {
 		s.Beside = func(i, other int, gpuType string, workers int) float64 {
 			return r.besides.of(r.active[i], r.active[other], gpuType, workers).expected
@@ -162,8 +150,7 @@ func (r *replay) state() allocate.State {
 	return s
 }
 
-// jobState is the input of the policy about a job: what it runs on, and predicted
-// speeds and remaining times, valued by the objective jct.
+// jobState is the input of the policy about a job, its options valued by the objective jct.
 func (r *replay) jobState(j *running) allocate.JobState {
 	left, nodes := math.Max(0, j.Believed()-j.done), j.nodes
 	if j.guest { // they belong to its host
@@ -187,12 +174,15 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	for n := range j.options {
 		o := &j.options[n]
 		o.Keeps = false
-		o.Answer.TimeToTarget = timeLeft(left, o.Answer.Goodput)
+		o.Answer.TimeToTarget = data.Estimate{}
+		if v := o.Answer.Goodput.Mean; v > 0 {
+			o.Answer.TimeToTarget = data.Estimate{Mean: left / v, Lo: left / v, Hi: left / v}
+		}
 		if nodes != nil && current < 0 && place.Same(o.Config, j.config) {
 			o.Keeps, current = true, n
 		}
 	}
-	least := &j.options[allocate.Narrowest(j.options, allocate.Goodput)]
+	least := &j.options[allocate.Narrowest(j.options)]
 	s := allocate.JobState{
 		Name: j.Name, Options: j.options, Current: current, Requested: j.Workers, Weight: j.Weight, Submitted: j.Submit,
 		Opportunistic: j.Opportunistic, Attained: j.outcome.GPUSeconds, Remaining: least.Answer.TimeToTarget.Mean, History: history,
@@ -213,11 +203,71 @@ func (r *replay) jobState(j *running) allocate.JobState {
 	return s
 }
 
-// timeLeft is how long left samples take at a predicted goodput.
-func timeLeft(left float64, g data.Estimate) data.Estimate {
-	if g.Mean <= 0 {
-		return data.Estimate{}
+// move is what changes for one job.
+type move struct {
+	job *running
+	to  place.Placed
+}
+
+// place places an assignment on nodes and returns the changes. If no option has a shape only
+// the jobs that change are placed, in time that depends on the changes; with shapes all jobs
+// may have to move together.
+func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
+	var start []int
+	var out []move
+	for i, c := range a.Choice {
+		j := r.active[i]
+		if c < 0 {
+			if j.nodes != nil && !j.guest {
+				out = append(out, move{j, place.Placed{Choice: -1}})
+			}
+			continue
+		}
+		o := &s.Jobs[i].Options[c]
+		switch {
+		case len(o.Config.Placement) > 0:
+			return r.placeAll(s, a)
+		case !o.Keeps:
+			start = append(start, i)
+		case o.Config.LocalBatch != j.config.LocalBatch || o.Config.AccumSteps != j.config.AccumSteps:
+			out = append(out, move{j, place.Placed{Choice: c, Option: *o, Nodes: j.nodes}})
+		}
 	}
-	t := left / g.Mean
-	return data.Estimate{Mean: t, Lo: t, Hi: t}
+	for _, m := range out {
+		if m.to.Choice < 0 {
+			r.placer.Release(m.job.nodes, data.Resources{})
+		}
+	}
+	for _, i := range start {
+		r.placer.Release(r.active[i].nodes, data.Resources{})
+	}
+	option := func(i int) *allocate.Option { return &s.Jobs[i].Options[a.Choice[i]] }
+	slices.SortStableFunc(start, func(x, y int) int { return cmp.Compare(option(y).Use.GPUs, option(x).Use.GPUs) })
+	for _, i := range start {
+		j, to := r.active[i], place.Placed{Choice: a.Choice[i], Option: *option(i)}
+		var ok bool
+		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Current: j.nodes})
+		if !ok { // free cores or memory are on other nodes than free GPUs: it waits
+			to = place.Placed{Choice: -1}
+		}
+		out = append(out, move{j, to})
+	}
+	return out
+}
+
+// placeAll places all jobs anew; those that keep their option stay.
+func (r *replay) placeAll(s allocate.State, a allocate.Assignment) []move {
+	standing := make([]place.Request, len(r.active))
+	for i, j := range r.active {
+		if !j.guest {
+			standing[i].Current = j.nodes
+		}
+	}
+	placed, placer := place.All(s, a, standing, nil)
+	r.placer = placer
+	out := make([]move, len(placed))
+	for i, p := range placed {
+		out[i] = move{r.active[i], p}
+	}
+	return out
 }

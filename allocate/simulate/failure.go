@@ -11,15 +11,14 @@ import (
 	"knee/data"
 )
 
-// Failure is an outage of a node. Jobs on it stop and lose the progress since
-// their last checkpoint.
+// Failure is an outage of a node. Jobs on it lose the progress since their checkpoint.
 type Failure struct {
 	Node     string
 	From, To float64 // seconds
 }
 
-// RandomFailures draws failures of every node with exponential times between
-// them, mtbf seconds on average, up to a time; each lasts repair seconds.
+// RandomFailures draws failures of every node up to a time, with exponential times
+// between them, mtbf seconds on average; each lasts repair seconds.
 func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) []Failure {
 	var out []Failure
 	for i, n := range c.Nodes {

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Weight is one possible value and how often it is drawn, relative to the
-// others.
+// Weight is one possible value and how often it is drawn, relative to the others.
 type Weight struct {
 	Value  string
 	Weight float64
@@ -55,9 +54,9 @@ type Generator struct {
 	Seed          int64
 }
 
-// Jobs draws the workload: arrivals are a Poisson process, thinned to the
-// hour of the day; durations are log-normal with a Pareto tail, as traces of
-// GPU clusters show (Jeon et al., USENIX ATC 2019, section 2).
+// Jobs draws the workload: arrivals are a Poisson process, thinned to the hour of the day;
+// durations are log-normal with a Pareto tail, as in traces of GPU clusters (Jeon et al.,
+// USENIX ATC 2019, section 2).
 func (g Generator) Jobs() ([]Job, error) {
 	switch {
 	case g.Count < 1 || g.Count > 10_000_000 || !(g.Hours > 0 && g.Hours <= 1e6) || !(g.MedianSeconds > 0 && g.MedianSeconds <= 1e9):
@@ -104,9 +103,8 @@ func (g Generator) ending(j *Job, r *rand.Rand) {
 	}
 }
 
-// arrival is the time of the next arrival after now. Candidates arrive at the highest
-// rate and are accepted in proportion to the rate of their hour, which is lowest at the
-// start.
+// arrival is the time of the next arrival. Candidates arrive at the highest rate and are
+// accepted in proportion to the rate of their hour, which is lowest at the start.
 func (g Generator) arrival(r *rand.Rand, now, rate float64) float64 {
 	top := rate * (1 + g.Diurnal)
 	for {
@@ -140,8 +138,7 @@ func draw(r *rand.Rand, weights []Weight) string {
 	return weights[len(weights)-1].Value
 }
 
-// WriteWorkload writes jobs as a workload that [ReadWorkload] reads. Work is
-// a duration in seconds.
+// WriteWorkload writes jobs as [ReadWorkload] reads them, work as a duration in seconds.
 func WriteWorkload(w io.Writer, jobs []Job) error {
 	header := []string{"job", "submit_s", "application", "workers", "duration_s"}
 	tenants := slices.ContainsFunc(jobs, func(j Job) bool { return j.Tenant != "" })

@@ -31,38 +31,35 @@ type Job struct {
 	Layout      *data.Layout // what its owner asked for; nil if left open
 	FixedLayout bool         // it keeps that layout, whatever the policy
 
-	// Rigid jobs run on the workers, and with the batch, that their owner asked
-	// for, whatever the policy; the others on WorkersMin to WorkersMax, 0
-	// where their owner sets no bound.
+	// Rigid jobs run on the workers, and with the batch, that their owner asked for,
+	// whatever the policy; the others on WorkersMin to WorkersMax, 0 where their owner
+	// sets no bound.
 	Rigid                  bool
 	Opportunistic          bool // it runs on idle GPUs only, if the policy supports such jobs
 	WorkersMin, WorkersMax int
-	// Logical is the number of workers that the training of a job is written
-	// for, 0 if it adapts: they run on a number of GPUs that divides it, with
-	// the batch of all, so that its accuracy does not change with GPUs
-	// (EasyScale, Li et al., SC 2023).
+	// Logical is the number of workers that the training is written for, 0 if it adapts:
+	// they run on a number of GPUs that divides it, with the batch of all, so that its
+	// accuracy does not change with GPUs (EasyScale, Li et al., SC 2023).
 	Logical int
 
-	// RestartSeconds are without progress after the job first gets workers and
-	// after a change of them; 0 takes those of the [Settings].
+	// RestartSeconds are without progress after the job gets workers and after a change
+	// of them; 0 takes those of the [Settings].
 	RestartSeconds float64
 
-	// Learner, if not nil, makes the options instead of Options, from what
-	// the job has been observed to do.
+	// Learner, if not nil, makes the options from what the job has been observed to do.
 	Learner Learner
 	// Course, if not nil, is the progress of the job, in place of the [Truth].
 	Course Course
 
-	// Options are what a policy may choose: configurations with predicted goodput
-	// in Answer.Goodput (samples/s). Values are set at every decision.
+	// Options are what a policy may choose, with predicted goodput (samples/s). Values
+	// are set at every decision.
 	Options []allocate.Option
 }
 
-// Fate is how a job ends.
 type Fate string
 
-// The fates of jobs. About half of the jobs of production traces do not
-// complete (Jeon et al., USENIX ATC 2019, section 4).
+// The fates of jobs. About half of the jobs of production traces do not complete (Jeon et
+// al., USENIX ATC 2019, section 4).
 const (
 	Completes   Fate = "completed"
 	Fails       Fate = "failed"
@@ -70,8 +67,8 @@ const (
 	Unconverged Fate = "unconverged" // it does all of its declared work and does not converge
 )
 
-// Believed is the expected work of a job before it runs: the declared work, else
-// its work if it completes; 0: not known.
+// Believed is the expected work of a job before it runs: the declared work, else its work
+// if it completes; 0: not known.
 func (j *Job) Believed() float64 {
 	if j.Declared > 0 || j.Fate != "" && j.Fate != Completes {
 		return j.Declared
@@ -88,11 +85,11 @@ func (j *Job) Bad(column, found, want string) error {
 
 // Learner models one job while it runs, from what the job's processes can observe.
 type Learner interface {
-	// Observe is called when the job has run in a configuration and has done
-	// samples of its work.
+	// Observe is called when the job has run in a configuration and has done samples of
+	// its work.
 	Observe(c data.Config, done float64) error
-	// Options returns the present option table. current is the job's configuration,
-	// nil if it does not run; the table contains it.
+	// Options returns the option table; it has the job's configuration, current, unless
+	// that is nil.
 	Options(current *data.Config) []allocate.Option
 	// Left is the expected number of samples left; 0: not known.
 	Left() float64
@@ -100,11 +97,9 @@ type Learner interface {
 	Completed()
 }
 
-// Course is the progress of one job by its own rules. It also calls the job's
-// learner.
+// Course is the progress of one job by its own rules. It also calls the job's learner.
 type Course interface {
-	// Stand is called when the nodes of the job change; nil: none. now is in
-	// seconds.
+	// Stand is called when the nodes of the job change; nil: none. now is in seconds.
 	Stand(now float64, nodes []data.NodeShare) error
 	// Pass advances the job by seconds, with workers or without.
 	Pass(seconds float64) (Passed, error)
@@ -119,13 +114,11 @@ type Passed struct {
 }
 
 // Truth is the true goodput (samples/s at initial-batch worth) of a job in a
-// configuration after done samples of its work. It is called once per event and
-// constant until the next, so it may vary with progress. It must be finite and not
-// negative.
+// configuration after done samples of its work: finite, not negative, and constant from
+// event to event.
 type Truth func(j *Job, c data.Config, done float64) (float64, error)
 
-// Predicted is the truth of a world in which every prediction is right: the
-// goodput that the option table says, whatever the progress.
+// Predicted is the truth of a world in which every prediction is right.
 func Predicted(j *Job, c data.Config, _ float64) (float64, error) {
 	c.Placement = nil
 	for _, o := range j.Options {
@@ -160,7 +153,6 @@ func (o Outcome) JCT() float64 { return o.End - o.Submit }
 // running is the state of a job during a replay.
 type running struct {
 	*Job
-	index   int
 	done    float64 // samples
 	speed   float64 // samples/s, the true one
 	delay   float64 // seconds of start-up or restart left
@@ -185,7 +177,6 @@ func (r *running) finishIn() float64 {
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
 }
 
-// cancelAt is when its owner cancels the job.
 func (r *running) cancelAt() float64 {
 	if r.CancelAfter <= 0 {
 		return math.Inf(1)
@@ -234,8 +225,8 @@ func (r *running) advance(dt, checkpoint float64) error {
 }
 
 // RigidOptions is the option table of a job of known duration, which runs only as its
-// owner asked: every GPU type of the cluster on which the gang fits, at one sample per
-// second, its Work being in seconds. It is empty if the gang fits nowhere.
+// owner asked: every GPU type on which the gang fits, at one sample per second, its Work
+// being in seconds.
 func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 	workers := max(1, j.Workers)
 	fits := place.Fits(cluster)

@@ -9,9 +9,9 @@ import (
 	"knee/fit/interference"
 )
 
-// Pairs gives the speeds of two jobs on the same GPUs, relative to alone: measured,
-// or for other pairs one sample from the distribution that fits the measurements.
-// A policy learns the speeds of a sampled pair when it has run.
+// Pairs gives the speeds of two jobs on the same GPUs, relative to alone: measured, or
+// for other pairs one sample from the distribution that fits the measurements, which a
+// policy learns when the pair has run.
 type Pairs struct {
 	known, truth shares
 	model        *interference.Model
@@ -21,8 +21,8 @@ type Pairs struct {
 // shares are the shares of rows, by the row without it.
 type shares map[interference.Row]float64
 
-// NewPairs fits the known pairs. truth has the speeds of other pairs; for pairs in
-// neither, seed chooses the sample.
+// NewPairs fits the known pairs. truth has the speeds of others; for pairs in neither,
+// seed chooses the sample.
 func NewPairs(known, truth []interference.Row, seed int64) *Pairs {
 	p := &Pairs{shares{}, shares{}, interference.Fit(known), seed}
 	p.known.add(known)
@@ -95,8 +95,8 @@ func (r *replay) leave(guests map[int]allocate.Guest) {
 	}
 }
 
-// lodge starts guests on the GPUs of their hosts. A guest that does not fit stops at
-// once. The policy observes this, and the speeds of the others.
+// lodge starts guests on the GPUs of their hosts. One that does not fit stops at once.
+// The policy observes this, and the speeds of the others.
 func (r *replay) lodge(s allocate.State, guests map[int]allocate.Guest) error {
 	for i, j := range r.active {
 		g, isGuest := guests[i]
@@ -122,8 +122,8 @@ func (r *replay) lodge(s allocate.State, guests map[int]allocate.Guest) error {
 	return nil
 }
 
-// part ends the sharing of GPUs with another job, which keeps them. It reports
-// whether there was one.
+// part ends the sharing of GPUs, which the other job keeps, and reports whether there was
+// any.
 func (j *running) part() bool {
 	other := j.beside
 	if other == nil {

@@ -28,8 +28,8 @@ func WriteJobs(w io.Writer, runs []Replayed) error {
 	return WriteRows(w, "simulated jobs", outcomeColumns, rows)
 }
 
-// ReadOutcomes reads what [WriteJobs] wrote. GPU-seconds are not recorded. name
-// is the file, for errors.
+// ReadOutcomes reads what [WriteJobs] wrote, from the file name. GPU-seconds are not
+// recorded.
 func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
 	begin := func(policy, workload string) Replayed { return Replayed{Policy: policy, Workload: workload} }
 	return readRuns(r, name, outcomeColumns, begin, func(run *Replayed, row *data.Row) {
@@ -50,8 +50,8 @@ type Usage struct {
 	Waiting int     // jobs that are submitted, not done, and hold none
 }
 
-// Record appends a Usage to a history, unless nothing has changed. Of several at
-// one time the last is kept.
+// Record appends a Usage to a history, unless nothing has changed. Of one time the last
+// is kept.
 func Record(history []Usage, u Usage) []Usage {
 	if n := len(history); n > 0 && history[n-1].At == u.At {
 		history = history[:n-1]
@@ -65,7 +65,6 @@ func Record(history []Usage, u Usage) []Usage {
 	return append(history, u)
 }
 
-// used reports the present use to [Settings.Used].
 func (r *replay) used() {
 	if r.Used == nil {
 		return
@@ -103,14 +102,12 @@ func WriteUsage(w io.Writer, runs []Used) error {
 	return WriteRows(w, "what is in use", usageColumns, rows)
 }
 
-// ReadUsage reads what [WriteUsage] wrote, runs in order of appearance. name
-// is the file, for errors.
+// ReadUsage reads what [WriteUsage] wrote, from the file name, runs in order of appearance.
 func ReadUsage(r io.Reader, name string) ([]Used, error) {
 	begin := func(policy, workload string) Used { return Used{Policy: policy, Workload: workload} }
 	return readRuns(r, name, usageColumns, begin, (*Used).parse)
 }
 
-// parse adds one row.
 func (u *Used) parse(row *data.Row) {
 	x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: int(row.Required("gpus_used", data.Count(0))), Running: int(row.Required("running", data.Count(0))), Waiting: int(row.Required("waiting", data.Count(0)))}
 	gpus := int(row.Required("gpus_total", data.Count(0)))
@@ -134,8 +131,7 @@ func WriteRows(w io.Writer, what string, header []string, rows [][]string) error
 	return nil
 }
 
-// readRuns reads rows that begin with policy and workload into a T for each run,
-// in order of appearance.
+// readRuns reads rows that begin with policy and workload, as a T for each run.
 func readRuns[T any](r io.Reader, name string, columns []string, begin func(policy, workload string) T, add func(*T, *data.Row)) ([]T, error) {
 	var out []T
 	at := map[[2]string]int{}

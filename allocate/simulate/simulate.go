@@ -14,8 +14,7 @@ import (
 	"knee/fit/interference"
 )
 
-// Settings says how a workload is replayed. The zero value of a field is its
-// default, where one is named.
+// Settings says how a workload is replayed.
 type Settings struct {
 	Cluster        *data.Cluster
 	Policy         allocate.Policy
@@ -49,14 +48,14 @@ type Result struct {
 	Summary Summary
 }
 
-// Run replays a workload. Errors: of the policy, a truth that is not finite or is
-// negative, or jobs that the policy never runs.
+// Run replays a workload. It fails with the policy, on a truth that is not finite or is
+// negative, and on jobs that the policy never runs.
 func Run(jobs []Job, s Settings) (*Result, error) {
 	constant := s.Truth == nil // predictions do not vary with progress
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	r := &replay{Settings: s, constant: constant && s.Packed == nil, wake: math.Inf(1), placer: place.New(s.Cluster)}
+	r := &replay{Settings: s, constant: constant && s.Packed == nil, wake: math.Inf(1), placer: place.New(s.Cluster), present: s.Cluster}
 	if err := r.plan(); err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 		if err := check(j); err != nil {
 			return nil, err
 		}
-		r.jobs = append(r.jobs, &running{Job: j, index: i, options: slices.Clone(j.Options), byType: map[string]float64{},
+		r.jobs = append(r.jobs, &running{Job: j, options: slices.Clone(j.Options), byType: map[string]float64{},
 			outcome: Outcome{Job: j.Name, Tenant: j.Tenant, Fate: j.Fate, Submit: j.Submit}})
 	}
 	if s.Packed != nil {
@@ -95,6 +94,9 @@ func (s *Settings) complete() error {
 	}
 	if s.Truth == nil {
 		s.Truth = Predicted
+	}
+	if s.Decided == nil {
+		s.Decided = func(time.Duration) {}
 	}
 	return nil
 }
@@ -126,7 +128,7 @@ type replay struct {
 	outages  []outage
 	down     map[string]int // outages of a node that last
 	constant bool           // speeds do not vary with progress, or with who is beside
-	present  *data.Cluster  // without nodes in an outage; nil before the first
+	present  *data.Cluster  // without nodes in an outage
 	survival survival
 	besides  *besides // nil unless jobs may share GPUs
 	wake     float64  // when the policy asks for its next decision
@@ -234,8 +236,8 @@ func (r *replay) retire() bool {
 	return len(r.active) < before
 }
 
-// ended reports whether a job is done at a time. Work within rounding of done is done,
-// as its end would be an event at the same time.
+// ended reports whether a job is done at a time, or but for rounding: its end would be an
+// event at the same time.
 func (j *running) ended(now float64) bool {
 	if j.Course != nil {
 		return j.outcome.End > 0

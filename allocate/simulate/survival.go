@@ -13,8 +13,8 @@ func (s *survival) add(share float64) {
 	s.count[int(survivalBins*math.Max(0, math.Min(1, share)))]++
 }
 
-// factor is the share of its remaining declared work that a job is expected to do,
-// having done a share: the mean of the jobs that came as far, and of one that completes.
+// factor is the share of its remaining declared work that a job is expected to do, having
+// done a share: the mean of the jobs that came as far, and of one that completes.
 func (s *survival) factor(done float64) float64 {
 	if done >= 1 {
 		return 1

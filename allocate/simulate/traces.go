@@ -41,9 +41,8 @@ func leftOut(name string, n int, why string) []string {
 	return []string{fmt.Sprintf("%s: left out %d of the jobs: %s", name, n, why)}
 }
 
-// readPhilly reads cluster_job_log. A job is its attempts one after the other,
-// on the GPUs of the widest; jobs that never ran are left out, with a warning.
-// Times count from the first submission.
+// readPhilly reads cluster_job_log. A job is its attempts one after the other, on the
+// GPUs of the widest; jobs that never ran are left out, with a warning.
 func readPhilly(r io.Reader, name string) ([]Job, []string, error) {
 	var all []phillyJob
 	if err := json.NewDecoder(r).Decode(&all); err != nil {
@@ -142,8 +141,8 @@ var gavelColumns = []string{"job_type", "command", "working_directory", "steps_a
 // gavelBatch finds the batch in a job type such as "ResNet-18 (batch size 64)".
 var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 
-// readGavel reads a Gavel trace. Work is steps, at one per second unless the speed
-// on a GPU type is given.
+// readGavel reads a Gavel trace. Work is steps, at one per second unless their speed is
+// measured.
 func readGavel(r io.Reader, name string) (jobs []Job, err error) {
 	err = eachLine(r, name, "a Gavel trace, separated by tabs", '\t', gavelColumns, func(c *cells) {
 		j := Job{Name: strconv.Itoa(len(jobs)), Application: strings.TrimSpace(c.cell("job_type")), Steps: true, Source: c.src,
@@ -161,17 +160,16 @@ func readGavel(r io.Reader, name string) (jobs []Job, err error) {
 // NSDI 2022).
 var alibabaColumns = []string{"job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu", "gpu_type"}
 
-// isAlibaba reports whether a line is one of pai_task_table, or its header in copies
-// that have one.
+// isAlibaba reports whether a line is one of pai_task_table, or the header that copies have.
 func isAlibaba(line string) bool {
 	cells := strings.Split(strings.TrimSpace(line), ",")
 	return len(cells) == len(alibabaColumns) && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", "status"}, cells[3])
 }
 
-// readAlibaba reads pai_task_table. A job is its tasks together: on as many
-// GPUs as their instances hold (100 of plan_gpu is one; parts are rounded up),
-// from the first start to the last end. Jobs without GPUs, and those that had
-// not ended, are left out, with a warning.
+// readAlibaba reads pai_task_table. A job is its tasks together: on as many GPUs as their
+// instances hold (100 of plan_gpu is one; parts are rounded up), from the first start to
+// the last end. Jobs without GPUs, and those that had not ended, are left out, with a
+// warning.
 func readAlibaba(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	at, names, types, ends := map[string]int{}, map[string]bool{}, map[string]bool{}, []float64{}
 	err = eachLine(r, name, "pai_task_table", ',', alibabaColumns, func(c *cells) {

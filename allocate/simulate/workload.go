@@ -26,29 +26,22 @@ var columns = [][]string{
 	{"declared", "declared_s"}, {"status"}, {"ends_at"}, {"cancel_after_s"},
 }
 
-// ReadWorkload reads a workload in one of these formats, recognised by its
-// beginning:
+// ReadWorkload reads a workload in one of these formats, recognised by its beginning:
 //
 //   - a trace of Gavel: tabs, no header;
 //   - cluster_job_log of Philly: JSON;
 //   - pai_task_table of Alibaba: CSV without a header;
-//   - CSV with one job per row and a header, columns in any order, under the names
-//     of published traces (name, time, application, num_replicas, batch_size;
-//     job_id, num_gpu, submit_time, model_name, duration). The warnings name
-//     unknown columns.
+//   - CSV with one job per row and a header, columns in any order, under the names of [columns].
+//     The warnings name unknown columns.
 //
-// Submissions are seconds, or points in time, counted from the first. Work is in
-// samples. A duration_s without samples becomes seconds of work at one sample per
-// second on the requested workers, see [RigidOptions]. A job without a name is
-// named by its number.
+// Submissions are seconds, or points in time, counted from the first. Work is in samples.
+// A duration_s without samples becomes seconds of work at one sample per second on the
+// requested workers, see [RigidOptions]. A job without a name is named by its number.
 //
 // status is how a job ends (see [Fate]); its work is then the work it did, and declared
-// that which its owner declared. With ends_at its work is the declared one, and it
-// ends at that share. cancel_after_s cancels a job so many seconds after submission.
-// elastic and opportunistic (true or false), workers_min and workers_max limit what
-// a policy may do, see [Job]. exec_plan is the layout of a job in the notation of
-// Rubick; with fixed_layout (true or false) the job keeps it.
-//
+// that which its owner declared. With ends_at its work is the declared one, and it ends
+// at that share. cancel_after_s cancels a job so many seconds after submission. exec_plan
+// is the layout of a job in the notation of Rubick, which it keeps with fixed_layout.
 // name is the file, for errors.
 func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	b := bufio.NewReader(r)
@@ -145,14 +138,7 @@ func parseJob(row *data.Row, n int) Job {
 	return j
 }
 
-// LoadWorkload reads the workload at path, as [ReadWorkload] does; see
-// [data.Open] for "-" and compressed files.
-func LoadWorkload(path string) (jobs []Job, warnings []string, err error) {
-	return data.LoadTable(path, ReadWorkload)
-}
-
-// LoadServiceTimes reads the column duration of a CSV file: a sample of the
-// GPU-seconds that jobs need. Fractions are dropped.
+// LoadServiceTimes reads the column duration of a CSV file: whole GPU-seconds that jobs need.
 func LoadServiceTimes(path string) (out []int64, err error) {
 	err = EachRow(path, []string{"duration"}, func(row *data.Row) error {
 		out = append(out, int64(row.Required("duration", data.Bounds{What: "GPU-seconds", Min: 1, Max: 1e15, Want: "GPU-seconds ≥ 1"})))
@@ -171,10 +157,9 @@ func EachRow(path string, columns []string, do func(*data.Row) error) error {
 	return data.EachRow(f, path, columns, do)
 }
 
-// parsePlan reads the layout a job asks for, in the words of the workloads of
-// Rubick (Zhang et al., MLSys 2025): ga (data parallelism), gc (with
-// recomputation), zero-dp, zero-offload, or three digits, of pipeline stages,
-// tensor- and data-parallel degree.
+// parsePlan reads the layout a job asks for, in the words of the workloads of Rubick
+// (Zhang et al., MLSys 2025): ga (data parallelism), gc (with recomputation), zero-dp,
+// zero-offload, or three digits, of pipeline stages, tensor- and data-parallel degree.
 func parsePlan(j *Job, row *data.Row) {
 	plan := row.Cell("exec_plan")
 	var l data.Layout
@@ -216,8 +201,6 @@ func workerCount() data.Bounds {
 	return data.Bounds{What: "a whole number of workers", Min: 1, Max: 1e6, Whole: true}
 }
 
-// parseBounds reads the columns elastic, opportunistic, workers_min and
-// workers_max.
 func parseBounds(j *Job, row *data.Row) {
 	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
 	j.WorkersMin = int(row.Number("workers_min", 0, workerCount()))
@@ -278,8 +261,8 @@ func parseFate(j *Job, row *data.Row) {
 	}
 }
 
-// Unfinished reports whether a job may end without completing, or at other work
-// than declared.
+// Unfinished reports whether a job may end without completing, or at other work than
+// declared.
 func (j *Job) Unfinished() bool {
 	return j.Declared > 0 || j.EndsAt > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
 }

@@ -14,11 +14,10 @@ const branchWork = 150_000
 // branchJobs is the most jobs for which branch and bound is tried.
 const branchJobs = 400
 
-// branch searches for an assignment better than the incumbent by depth-first
-// branch and bound. At the prices of the dual, the undecided jobs can add at most
-// the sum of their largest reduced values plus the price of what is free; this
-// prunes well if the gap is small. It reports whether the search was complete; the
-// result is then optimal.
+// branch searches for an assignment better than the incumbent by depth-first branch and
+// bound. At the prices of the dual, the undecided jobs can add at most the sum of their
+// largest reduced values plus the price of what is free. It reports whether the search
+// was complete; the result is then optimal.
 func (s *selection) branch(d dual, mustRun bool) bool {
 	b := &brancher{k: s.k, price: d.price, mustRun: mustRun, best: s.total(), work: branchWork}
 	switch {
@@ -31,7 +30,7 @@ func (s *selection) branch(d dual, mustRun bool) bool {
 	b.cur = s.k.empty()
 	b.walk(0)
 	if b.found != nil {
-		s.replace(b.found)
+		*s = *b.found
 	}
 	return b.work > 0
 }
@@ -46,7 +45,7 @@ type brancher struct {
 	cur     *selection
 	value   float64 // of the decided jobs
 	best    float64
-	found   []int
+	found   *selection
 	work    int
 }
 
@@ -58,9 +57,8 @@ type ranked struct {
 
 func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
 
-// prepare orders the choices of every job by reduced value, and the jobs by the
-// difference of their two best choices, largest first: where a wrong decision
-// costs least the search decides last.
+// prepare orders the choices of every job by reduced value, and the jobs by the difference of
+// their two best, largest first: the search decides last where a wrong decision costs least.
 func (b *brancher) prepare() {
 	n := len(b.k.jobs)
 	b.order, b.ranked = make([]int, n), make([][]ranked, n)
@@ -109,7 +107,7 @@ func (b *brancher) walk(p int) {
 	}
 	if p == len(b.order) {
 		if b.value > b.best+b.eps() {
-			b.best, b.found = b.value, slices.Clone(b.cur.choice)
+			b.best, b.found = b.value, b.cur.clone()
 		}
 		return
 	}

@@ -2,31 +2,29 @@ package solve
 
 import (
 	"math"
+	"slices"
 
 	"knee/allocate"
 )
 
-// dual is a point of the Lagrangian dual of a knapsack: relaxing
-// Σ use ≤ 1 with prices λ ≥ 0 (value per share of each resource) lets
-// every job choose by itself, and
+// dual is a point of the Lagrangian dual of a knapsack: relaxing Σ use ≤ 1 with prices λ ≥ 0
+// (value per share of each resource) lets every job choose by itself, and
 //
 //	L(λ) = Σ_d λ_d + Σ_i max_c (v_ic − Σ_d λ_d use_icd)
 //
-// is an upper bound of every feasible assignment, whatever λ is (Fisher,
-// The Lagrangian relaxation method for solving integer programming
-// problems, Management Science 1981).
+// is an upper bound of every feasible assignment, whatever λ is (Fisher, The Lagrangian
+// relaxation method for solving integer programming problems, Management Science 1981).
 type dual struct {
 	price []float64
 	bound float64
 }
 
 // approach finds prices near the minimum of L; with mustRun, of assignments that run
-// every job that has items. Prices differ by orders of magnitude, so that plain
-// subgradient steps converge badly: every price is multiplied or divided by a
-// factor, by the sign of its subgradient. The factor grows while the sign stays and
-// shrinks when it changes (Riedmiller and Braun, A direct adaptive method for faster
-// backpropagation learning, ICNN 1993); its logarithm begins at first and ends below
-// least. The first prices divide the spread of the values among the GPU types.
+// every job that has items. Prices differ by orders of magnitude, where plain subgradient
+// steps converge badly: every price is multiplied or divided by a factor, by the sign of
+// its subgradient. The factor grows while the sign stays and shrinks when it changes
+// (Riedmiller and Braun, ICNN 1993); its logarithm begins at first and ends below least.
+// The first prices divide the spread of the values among the GPU types.
 func (k *knapsack) approach(mustRun bool) dual {
 	const rounds, first, least = 60, 0.5, 1e-7
 	const rounding = 1e-12 // of a sum of shares: below it a subgradient has no sign
@@ -85,18 +83,9 @@ func (k *knapsack) spread(mustRun bool) float64 {
 	return all
 }
 
-// try evaluates L and keeps the prices if it is the least so far.
-func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) float64 {
-	l := k.lagrangian(price, grad, mustRun)
-	if l < best.bound {
-		best.bound = l
-		copy(best.price, price)
-	}
-	return l
-}
-
-// lagrangian returns L at the prices and leaves a subgradient in grad.
-func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
+// try evaluates L, leaves a subgradient in grad, and keeps the prices if L is the least
+// so far.
+func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) {
 	var l float64
 	for d, p := range price {
 		grad[d] = 0
@@ -105,9 +94,8 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 			l += p
 		}
 	}
-	k.view(price)
 	for i := range k.jobs {
-		v, c := k.chosen(i, mustRun)
+		v, c := k.chosen(i, price, mustRun)
 		l += v
 		if c == allocate.None {
 			continue
@@ -117,7 +105,10 @@ func (k *knapsack) lagrangian(price, grad []float64, mustRun bool) float64 {
 			grad[d] -= it.use[n]
 		}
 	}
-	return l
+	if l < best.bound {
+		best.bound = l
+		copy(best.price, price)
+	}
 }
 
 // worth is the cost of an item at the prices.
@@ -127,4 +118,55 @@ func (k *knapsack) worth(it *item, price []float64) float64 {
 		w += price[d] * it.use[n]
 	}
 	return w
+}
+
+// chosen is the largest value less price of job i and its choice, the first of equal ones.
+func (k *knapsack) chosen(i int, price []float64, mustRun bool) (float64, int) {
+	j := &k.jobs[i]
+	best, at := j.idle, allocate.None
+	if mustRun && len(j.items) > 0 {
+		best = math.Inf(-1)
+	}
+	for _, c := range j.hull {
+		it := &j.items[c]
+		v := it.value
+		for n, d := range k.dims[it.branch] {
+			v -= price[d] * it.use[n]
+		}
+		if v > best {
+			best, at = v, c
+		}
+	}
+	return best, at
+}
+
+// rounded lets every job choose its best item at the prices of the dual. If the choices fit
+// they are nearly the best: only jobs with ties, about as many as there are scarce resources,
+// can be wrong. If not, prices of exceeded resources are raised until they do, and greedy
+// steps use what is left. It returns nil if no prices tried give choices that fit.
+func (k *knapsack) rounded(d dual, mustRun bool) *selection {
+	const tries = 24
+	price := append([]float64(nil), d.price...)
+	raise, top := 1e-4, max(slices.Max(price), 1e-9)
+	for range tries {
+		s := k.empty()
+		for i := range k.jobs {
+			if _, c := k.chosen(i, price, mustRun); c != allocate.None {
+				s.set(i, c)
+			}
+		}
+		short := false
+		for d, free := range s.free {
+			if free < -allocate.Slack {
+				short = true
+				price[d] = max(price[d]*(1+raise), raise*top) // also of a resource without a price
+			}
+		}
+		if !short {
+			s.grow()
+			return s
+		}
+		raise *= 1.5
+	}
+	return nil
 }

@@ -6,12 +6,9 @@ import (
 	"knee/allocate"
 )
 
-// Even gives every job the same number of workers, within its options. What some
-// jobs cannot use is divided equally among the others. It ignores values: a baseline.
-type Even struct{}
-
-// Allocate implements [allocate.Policy].
-func (Even) Allocate(s allocate.State) (allocate.Assignment, error) {
+// Even gives every job the same number of workers, within its options. What some jobs cannot
+// use is divided equally among the others. It ignores values: a baseline.
+func Even(s allocate.State) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
 	}
@@ -31,8 +28,8 @@ func (Even) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return k.assignment(e), nil
 }
 
-// lift moves job i to its largest option of at most level workers that fits, the
-// fastest if there are several; to its smallest option if all are above level.
+// lift moves job i to its largest option of at most level workers that fits, the fastest of
+// several; to its smallest if all are above level.
 func (s *selection) lift(i, level int) {
 	j, best := &s.k.jobs[i], s.choice[i]
 	least := math.MaxInt

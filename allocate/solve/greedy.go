@@ -9,12 +9,11 @@ import (
 	"knee/allocate"
 )
 
-// rank orders the starts of jobs: that of job i on item c with the highest rank
-// comes first.
+// rank orders the starts of jobs, the highest first.
 type rank func(i, c int) float64
 
-// cheap ranks by smallest share, to fit as many jobs as possible. It ignores values,
-// which change once jobs run: whether all jobs fit must not depend on them.
+// cheap ranks by smallest share, to fit as many jobs as possible. Values change once jobs
+// run: whether all fit must not depend on them.
 func (k *knapsack) cheap(i, c int) float64 { return -k.jobs[i].items[c].share }
 
 // dense ranks by value per share.
@@ -23,9 +22,9 @@ func (k *knapsack) dense(i, c int) float64 {
 	return slope(it.value-k.jobs[i].idle, it.share)
 }
 
-// admit starts jobs on one of their smallest options each, in order of rank, and
-// leaves out jobs that do not fit. With picky, jobs that can use few GPU types choose
-// first, so that all fit more often.
+// admit starts jobs on one of their smallest options each, in order of rank, and leaves
+// out those that do not fit. With picky, jobs that can use few GPU types choose first, so
+// that all fit more often.
 func (k *knapsack) admit(r rank, picky bool) *selection {
 	s := k.empty()
 	order := make([]int, len(k.jobs))
@@ -49,8 +48,7 @@ func (k *knapsack) admit(r rank, picky bool) *selection {
 	return s
 }
 
-// minimums returns, for each GPU type, the item of fewest workers and, among
-// these, highest value: where a job may start.
+// minimums are, for each GPU type, the item of fewest workers: where a job may start.
 func (j *kjob) minimums() []int {
 	var starts []int
 	for n, it := range j.items {
@@ -67,18 +65,14 @@ func (j *kjob) minimums() []int {
 }
 
 // start puts job i on the item of highest rank that fits.
-func (s *selection) start(i int, starts []int, r rank) bool {
+func (s *selection) start(i int, starts []int, r rank) {
 	best, top := allocate.None, math.Inf(-1)
 	for _, c := range starts {
 		if v := r(i, c); (best == allocate.None || v > top) && s.fits(i, c) {
 			best, top = c, v
 		}
 	}
-	if best == allocate.None {
-		return false
-	}
 	s.set(i, best)
-	return true
 }
 
 // step changes a job from one item to another; slope is the gain per dominant share.
@@ -87,10 +81,9 @@ type step struct {
 	slope         float64
 }
 
-// next returns the steepest step of job i that fits. The item of steepest slope is
-// the next vertex of the upper concave envelope of the items, so a jump over
-// options of small gain is one step. Other items are tried only if no vertex fits.
-// Ties go to the smaller item.
+// next returns the steepest step of job i that fits. The item of steepest slope is the next
+// vertex of the upper concave envelope, so a jump over options of small gain is one step.
+// Other items are tried only if no vertex fits. Ties go to the smaller item.
 func (s *selection) next(i int) (step, bool) {
 	j := &s.k.jobs[i]
 	best := step{job: i, from: s.choice[i], to: allocate.None}
@@ -118,9 +111,8 @@ func (s *selection) steeper(best *step, c int) {
 	}
 }
 
-// grow takes the steepest step of any job until none fits: the allocation
-// algorithm of Optimus (section 4.1) on envelopes. The heap is lazy: the step of a
-// job is computed again only when it is at the top and does not fit.
+// grow takes the steepest step of any job until none fits: the algorithm of Optimus (section
+// 4.1) on envelopes. The heap is lazy: a step is computed again only at the top.
 func (s *selection) grow() {
 	var h steps
 	for i := range s.k.jobs {

@@ -24,7 +24,7 @@ func TestHull(t *testing.T) {
 			share := float64(n+1) / 16
 			items[n] = item{option: n, size: n + 1, value: value, share: share, use: allocate.Shares{share}}
 		}
-		hull, _ := convexHull(items)
+		hull := convexHull(items)
 		best := func(among []int, price float64) float64 {
 			v := math.Inf(-1)
 			for _, n := range among {

@@ -8,29 +8,22 @@ import (
 	"knee/allocate"
 )
 
-// knapsack is the multiple-choice knapsack of an [allocate.State]: maximise
-// Σ value of one item per job subject to Σ use ≤ 1 in every dimension. Demands are
-// shares of the capacity; an item has only those of the few dimensions that its
-// GPU type uses.
+// knapsack is the multiple-choice knapsack of an [allocate.State]: maximise Σ value of
+// one item per job subject to Σ use ≤ 1 in every dimension. Demands are shares of the
+// capacity, in the few dimensions that the GPU type of an item uses.
 type knapsack struct {
 	limit []float64 // by dimension: what the cluster has, and what tenants may have
 	dims  [][]int   // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
-
-	pricedView pricedView
 }
 
 // kjob is one job of a knapsack.
 type kjob struct {
 	items   []item // undominated options, by GPU type, then share of the dominant resource
 	hull    []int  // items that can be best at some prices, see convexHull
-	runs    []run  // the branches of the hull
 	idle    float64
 	current int // index in items, −1
 }
-
-// run is the part of a hull of one branch; it begins where the previous one ends.
-type run struct{ branch, to int }
 
 // item is an option as the solver sees it.
 type item struct {
@@ -67,13 +60,13 @@ func newKnapsack(s allocate.State, v Values) *knapsack {
 			j.items = undominated(j.items, s.Jobs[i].Current)
 		}
 		j.current = slices.IndexFunc(j.items, func(it item) bool { return it.option == s.Jobs[i].Current })
-		j.hull, j.runs = convexHull(j.items)
+		j.hull = convexHull(j.items)
 	}
 	return k
 }
 
-// fitting appends the options of a job that fit an empty cluster and have a finite
-// value. Option tables are large, so the solver reads them only here.
+// fitting appends the options of a job that fit an empty cluster and have a finite value.
+// Option tables are large, so the solver reads them only here.
 func fitting(items []item, c *allocate.Capacity, j *allocate.JobState, value func(n int) float64) []item {
 	branch := 0
 	for n := range j.Options {
@@ -90,9 +83,9 @@ func fitting(items []item, c *allocate.Capacity, j *allocate.JobState, value fun
 }
 
 // dropImplied sets the use of resources that cannot run out before GPUs do to 0, and
-// reports whether there are any. If no item of GPU type t takes more of a resource
-// than α_t times its share of the GPUs, all items take at most Σ α_t; a resource with
-// Σ α_t ≤ 1 is no limit. On most nodes this holds for cores and memory.
+// reports whether there are any. If no item of GPU type t takes more of a resource than
+// α_t times its share of the GPUs, all items take at most Σ α_t; with Σ α_t ≤ 1 it is no
+// limit. On most nodes this holds for cores and memory.
 func (k *knapsack) dropImplied() (some bool) {
 	most := make([]map[int]float64, len(k.limit)) // by resource and the dimension of the GPUs: α
 	for d := range most {
@@ -117,8 +110,8 @@ func (k *knapsack) dropImplied() (some bool) {
 	return some
 }
 
-// eachUse calls f for every use of a resource besides GPUs, with the dimension of the
-// GPUs, that of the resource, and the share of the GPUs.
+// eachUse calls f for every use of a resource besides GPUs, with the dimensions of the
+// GPUs and of the resource, and the share of the GPUs.
 func (k *knapsack) eachUse(f func(gpus, d int, share float64, use *float64)) {
 	for i := range k.jobs {
 		for n := range k.jobs[i].items {
@@ -133,29 +126,18 @@ func (k *knapsack) eachUse(f func(gpus, d int, share float64, use *float64)) {
 	}
 }
 
-// undominated drops items for which another item of the branch takes no more of
-// anything and has at least the value; of equal ones the current item stays. It
-// reorders items and returns a part of them.
+// undominated drops items for which another item of the branch takes no more of anything and
+// has at least the value; of equal ones the current item stays. It reorders items.
 func undominated(items []item, current int) []item {
-	order := func(a, b item) int {
-		switch {
-		case a.branch != b.branch:
-			return a.branch - b.branch
-		case a.share != b.share:
-			return cmp.Compare(a.share, b.share)
-		case a.value != b.value:
-			return cmp.Compare(b.value, a.value)
-		case a.option == current:
-			return -1
-		case b.option == current:
-			return 1
+	rank := func(option int) int {
+		if option == current {
+			return -1 // before all others
 		}
-		return a.option - b.option
+		return option
 	}
-	flipEqualShares(items)
-	if !slices.IsSortedFunc(items, order) {
-		slices.SortFunc(items, order)
-	}
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(a.branch-b.branch, cmp.Compare(a.share, b.share), cmp.Compare(b.value, a.value), rank(a.option)-rank(b.option))
+	})
 	kept := items[:0]
 	start, top := 0, math.Inf(-1) // of the items kept of this branch: the first, the largest value
 	for n := range items {
@@ -171,22 +153,8 @@ func undominated(items []item, current int) []item {
 	return kept
 }
 
-// flipEqualShares reverses every run of items with the same share and rising
-// value: a number of workers with a rising number of parameter servers. Tables are
-// in order of size, so most then have the order of undominated without a sort.
-func flipEqualShares(items []item) {
-	for from := 0; from < len(items); {
-		to := from + 1
-		for to < len(items) && items[to].share == items[from].share && items[to].branch == items[from].branch && items[to].value > items[to-1].value {
-			to++
-		}
-		slices.Reverse(items[from:to])
-		from = to
-	}
-}
-
-// dominated reports whether an item of kept takes no more of anything than it and
-// has at least its value.
+// dominated reports whether an item of kept takes no more of anything and has at least
+// the value.
 func dominated(kept []item, it *item) bool {
 	for n := len(kept) - 1; n >= 0; n-- {
 		k := &kept[n]
@@ -204,12 +172,11 @@ func dominated(kept []item, it *item) bool {
 	return false
 }
 
-// convexHull lists the items that can have the largest value − price at some
-// prices. If all items of a GPU type need resources in the same proportions, as
-// without parameter servers, these are the vertices of their upper concave
-// envelope over size; else all items.
-func convexHull(items []item) (out []int, runs []run) {
-	out = make([]int, 0, min(len(items), 32))
+// convexHull lists the items that can have the largest value − price at some prices. If all
+// items of a GPU type need resources in the same proportions, as without parameter servers,
+// these are the vertices of their upper concave envelope over size; else all items.
+func convexHull(items []item) []int {
+	out := make([]int, 0, min(len(items), 32))
 	for from := 0; from < len(items); {
 		to, straight := from, true
 		for ; to < len(items) && items[to].branch == items[from].branch; to++ {
@@ -222,10 +189,9 @@ func convexHull(items []item) (out []int, runs []run) {
 			}
 			out = append(out, n)
 		}
-		runs = append(runs, run{items[from].branch, len(out)})
 		from = to
 	}
-	return out, runs
+	return out
 }
 
 // proportional reports whether the use of b is that of a times a factor.

@@ -47,8 +47,7 @@ func (k *knapsack) item(i, c int) *item {
 	return &k.jobs[i].items[c]
 }
 
-// beyond returns what item to takes of its n-th dimension more than from, which may
-// be nil.
+// beyond is what item to takes of its n-th dimension more than from, which may be nil.
 func (k *knapsack) beyond(to, from *item, n int) float64 {
 	switch {
 	case from == nil:
@@ -92,17 +91,6 @@ func (s *selection) set(i, c int) {
 	s.choice[i] = c
 }
 
-// replace makes the choices those of another selection.
-func (s *selection) replace(choice []int) {
-	for i := range choice {
-		s.set(i, allocate.None)
-	}
-	for i, c := range choice {
-		s.set(i, c)
-	}
-	s.value = s.total()
-}
-
 // total adds the values up again, without the rounding errors of set.
 func (s *selection) total() float64 {
 	var v float64
@@ -122,8 +110,7 @@ func (s *selection) allRun() bool {
 	return true
 }
 
-// extra is the dominant share of a change: the largest share that to takes more than
-// from, which may be nil.
+// extra is the largest share that to takes more than from, which may be nil.
 func (s *selection) extra(to, from *item) (most float64) {
 	for n := range s.k.dims[to.branch] {
 		most = max(most, s.k.beyond(to, from, n))

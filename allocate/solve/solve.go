@@ -14,16 +14,7 @@ import (
 // MarginalGain is the policy of this package; see the package comment. Jobs wait
 // only if their smallest options do not all fit, those with the least value per
 // share first.
-type MarginalGain struct {
-	// Greedy stops after the marginal-gain steps, as the published algorithm.
-	Greedy bool
-}
-
-// Allocate implements [allocate.Policy].
-func (m MarginalGain) Allocate(s allocate.State) (allocate.Assignment, error) {
-	if m.Greedy {
-		return Greedy(s, nil)
-	}
+func MarginalGain(s allocate.State) (allocate.Assignment, error) {
 	x, err := Maximise(s)
 	return x.Assignment, err
 }
@@ -44,9 +35,9 @@ func Greedy(s allocate.State, v Values) (allocate.Assignment, error) {
 	return k.assignment(sel), nil
 }
 
-// Best is [Maximise] without a bound, in about a millisecond, and may leave any job
-// idle. It is exact if the cluster is small and GPUs are the only limit; else it
-// rounds what the jobs choose at the prices of the dual.
+// Best is [Maximise] without a bound, in about a millisecond, and may leave any job idle.
+// It is exact if the cluster is small and GPUs are the only limit; else it rounds the
+// choices at the prices of the dual.
 func Best(s allocate.State, v Values) (allocate.Assignment, error) {
 	if err := checkState(s); err != nil {
 		return allocate.Assignment{}, err
@@ -110,9 +101,8 @@ func (k *knapsack) prices(c *data.Cluster, d dual) map[string]float64 {
 // worths returns, for every job, its best item at the prices.
 func (k *knapsack) worths(d dual) []data.Worth {
 	out := make([]data.Worth, len(k.jobs))
-	k.view(d.price)
 	for i := range k.jobs {
-		if _, c := k.chosen(i, true); c != allocate.None {
+		if _, c := k.chosen(i, d.price, true); c != allocate.None {
 			it := &k.jobs[i].items[c]
 			value, cost := it.value-k.jobs[i].idle, k.worth(it, d.price)
 			out[i] = data.Worth{Value: value, Cost: cost, Surplus: value - cost}
@@ -140,8 +130,8 @@ func checkState(s allocate.State) error {
 	return nil
 }
 
-// free bounds the assignments in which jobs may be idle. d and best are the dual and
-// the best of the assignments that run every job.
+// free bounds the assignments in which jobs may be idle; d and best are of those that run
+// all.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
 	k.try(&all, all.price, make([]float64, len(k.limit)), false)
@@ -159,8 +149,8 @@ func (k *knapsack) free(d dual, best *selection) float64 {
 	return all.bound
 }
 
-// start starts all jobs and reports true, or if they do not all fit those of highest
-// value per share.
+// start starts all jobs (everyone), or if they do not all fit those of highest value per
+// share.
 func (k *knapsack) start() (sel *selection, everyone bool) {
 	all := k.admit(k.cheap, true)
 	sel = k.admit(k.dense, false)
@@ -170,16 +160,15 @@ func (k *knapsack) start() (sel *selection, everyone bool) {
 	return sel, all.allRun()
 }
 
-// closeEnough is the gap, relative to the bound, below which an assignment of many
-// jobs is not improved: a thousandth of the difference of two measurements of a
-// speed.
+// closeEnough is the gap, relative to the bound, below which an assignment of many jobs
+// is not improved: a thousandth of the difference of two measurements of a speed.
 const closeEnough = 1e-5
 
-// solve returns the best of the running assignment, the exact solution if the
-// cluster is small, the greedy one, and what the jobs choose at the prices of the
-// dual, rounded. With few jobs branch and bound proves or improves it. The running
-// assignment wins ties, so that no plan changes without a gain. If all jobs can run
-// (everyone), the dual bounds assignments that run all.
+// solve returns the best of the running assignment, the exact solution if the cluster is
+// small, the greedy one, and what the jobs choose at the prices of the dual, rounded.
+// With few jobs branch and bound proves or improves it. The running assignment wins ties,
+// so that no plan changes without a gain. If all jobs can run (everyone), the dual bounds
+// what runs all.
 func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	first, mustRun := k.start()
 	consider := func(s *selection) {
@@ -204,23 +193,18 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	return best, d, mustRun, proven
 }
 
-// now is the running assignment and starts of other jobs that fit beside it; nil if
-// nothing runs or it exceeds the cluster.
+// now is the running assignment and starts of other jobs that fit beside it; nil if nothing
+// runs or it exceeds the cluster.
 func (k *knapsack) now() *selection {
+	if !slices.ContainsFunc(k.jobs, func(j kjob) bool { return j.current != allocate.None }) {
+		return nil
+	}
 	s := k.empty()
-	some := false
 	for i, j := range k.jobs {
-		if j.current == allocate.None {
-			continue
-		}
 		if !s.fits(i, j.current) {
 			return nil
 		}
 		s.set(i, j.current)
-		some = true
-	}
-	if !some {
-		return nil
 	}
 	for i, j := range k.jobs {
 		if s.choice[i] == allocate.None {

@@ -191,7 +191,7 @@ func runsAll(s allocate.State, a allocate.Assignment) bool {
 func TestGreedyQuality(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		a, err := MarginalGain{Greedy: true}.Allocate(s)
+		a, err := Greedy(s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestGreedyIsOptimalOnConcaveTables(t *testing.T) {
 			}
 			s.Jobs = append(s.Jobs, j)
 		}
-		a, err := MarginalGain{Greedy: true}.Allocate(s)
+		a, err := Greedy(s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func TestIdempotent(t *testing.T) {
 			}
 			s.Jobs[i].Idle = 0
 		}
-		first, err := MarginalGain{}.Allocate(s)
+		first, err := MarginalGain(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestIdempotent(t *testing.T) {
 				}
 			}
 		}
-		again, err := MarginalGain{}.Allocate(s)
+		again, err := MarginalGain(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,13 +276,14 @@ func TestJumpsAreTakenWhole(t *testing.T) {
 		{Name: "jumps", Current: allocate.None, Options: []allocate.Option{o(1, 1), o(2, 0.9), o(3, 1), o(4, 4)}},
 		{Name: "smooth", Current: allocate.None, Options: []allocate.Option{o(1, 1), o(2, 1.5), o(3, 1.8), o(4, 2)}},
 	}}
-	for _, greedy := range []bool{true, false} {
-		a, err := MarginalGain{Greedy: greedy}.Allocate(s)
+	greedy := func(s allocate.State) (allocate.Assignment, error) { return Greedy(s, nil) }
+	for name, policy := range map[string]allocate.PolicyFunc{"greedy": greedy, "marginal gain": MarginalGain} {
+		a, err := policy(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a.Choice[0] != 3 || a.Choice[1] != 0 {
-			t.Errorf("greedy %v: choices %v, want the jump to 4 workers and 1 for the other", greedy, a.Choice)
+			t.Errorf("%s: choices %v, want the jump to 4 workers and 1 for the other", name, a.Choice)
 		}
 	}
 }

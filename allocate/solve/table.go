@@ -6,17 +6,16 @@ import (
 	"knee/allocate"
 )
 
-// Limits of the table: cells, the product of the numbers of GPUs of each type plus
-// one, and steps, a tenth of a second. A cluster of a few dozen nodes is within.
+// Limits of the table: cells, the product of the GPUs of each type plus one, and steps, a
+// tenth of a second. A cluster of a few dozen nodes is within.
 const (
 	tableCells = 1 << 12
 	tableWork  = 1 << 26
 )
 
-// table solves a small knapsack exactly by dynamic programming over the GPUs left of
-// each type. With mustRun every job that has items gets one. It returns nil if
-// resources other than GPUs limit, if the table would be too large, or if mustRun
-// cannot be met.
+// table solves a small knapsack exactly by dynamic programming over the GPUs left of each
+// type. With mustRun every job that has items gets one. It returns nil if resources other
+// than GPUs limit, the table would be too large, or mustRun cannot be met.
 func (k *knapsack) table(mustRun bool) *selection {
 	stride, room, cells, items := map[int]int{}, map[int]int{}, 1, 0 // by dimension of the GPUs
 	other := false

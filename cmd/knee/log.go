@@ -337,7 +337,7 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 // job.
 func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	if isCSV(file) {
-		steps, warnings, err := check.Load(file)
+		steps, warnings, err := data.LoadTable(file, check.Read)
 		a.warn(warnings...)
 		return steps, 0, err
 	}

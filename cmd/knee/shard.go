@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"knee/allocate/shard"
+	"knee/data"
 )
 
 func newShard(a *app) *cobra.Command {
@@ -21,7 +22,7 @@ SHAPES is a CSV with a row for each tensor and the columns name and shape: such 
 		Example: `  knee shard resnet50.csv --ps 10
   knee shard resnet50.csv --ps 10 -o json    # with what each server holds`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			tensors, err := shard.Load(args[0])
+			tensors, err := data.Load(args[0], shard.Read)
 			if err != nil {
 				return err
 			}

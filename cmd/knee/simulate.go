@@ -211,7 +211,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		return err
 	}
 	for _, file := range in.workloads {
-		jobs, warnings, err := simulate.LoadWorkload(file)
+		jobs, warnings, err := data.LoadTable(file, simulate.ReadWorkload)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,9 @@ const (
 	Failed     Status = "failed"      // failed; the job waits in the queue
 )
 
+// gone is the reason of Ended.
+const gone = "the queue does not hold it any more"
+
 // Change is the change of one job that a plan asks for.
 type Change struct {
 	ID     string           `json:"id"`
@@ -41,7 +44,6 @@ type Change struct {
 	absent int       // reads of the queue without the job
 }
 
-// set gives a change its status and reason.
 func (c *Change) set(s Status, format string, args ...any) {
 	c.Status, c.Reason = s, fmt.Sprintf(format, args...)
 }
@@ -71,7 +73,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		case entry.ID == "":
 			c.set(Refused, "the plan has no id for it; make it from what knee jobs writes, or submit it with knee export")
 		case job == nil:
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 		case c.reached(*job):
 			c.Status = Already
 		case !job.HeldByUs && !data.SameNodes(job.Nodes, entry.Was):
@@ -87,25 +89,19 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		case len(job.Nodes) > 0 && !job.Requeue:
 			c.set(Refused, "it cannot be stopped and started again: it has no requeue")
 		default:
-			c.judge(*job, s, allowed)
+			why := ""
+			if allowed != nil {
+				why = allowed(*job)
+			}
+			if why == "" && len(c.To) > 0 {
+				why = s.Check(*job, c.To)
+			}
+			if why != "" {
+				c.set(Refused, "%s", why)
+			}
 		}
 	}
 	return out
-}
-
-// judge refuses a change that the guard rails or the scheduler do not allow.
-func (c *Change) judge(job queue.Job, s queue.Scheduler, allowed func(queue.Job) string) {
-	if allowed != nil {
-		if why := allowed(job); why != "" {
-			c.set(Refused, "%s", why)
-			return
-		}
-	}
-	if len(c.To) > 0 {
-		if why := s.Check(job, c.To); why != "" {
-			c.set(Refused, "%s", why)
-		}
-	}
 }
 
 // reached reports whether a job has what the change wants.
@@ -131,10 +127,9 @@ func covers(want, has []data.NodeShare) bool {
 	})
 }
 
-// free refuses changes, the last of the plan first, until the rest fit the free
-// GPUs of the nodes and the limits of the scheduler. Occupied is what all jobs of
-// the queue hold, less what the changes free. What only makes room for refused
-// changes is postponed.
+// free refuses changes, the last of the plan first, until the rest fit the free GPUs of
+// the nodes and the limits of the scheduler. What only makes room for refused changes is
+// postponed.
 func free(changes []*Change, snap *queue.Snapshot) {
 	nodes := map[string]data.Node{}
 	for _, n := range snap.Cluster.Nodes {
@@ -199,7 +194,6 @@ func postponeIdle(changes []*Change, snap *queue.Snapshot, nodes map[string]data
 	return false
 }
 
-// workersOn is the workers that some nodes hold on one of them.
 func workersOn(nodes []data.NodeShare, name string) (n int) {
 	for _, s := range nodes {
 		if s.Node == name {

@@ -22,18 +22,15 @@ type Runner struct {
 	// Before is called with every change before the first is made, so that what it
 	// records survives a crash. An error ends the run. May be nil.
 	Before func(Change) error
-	// Sleep waits between reads; nil: real time. Times are never compared, so
-	// setting the clock has no effect.
-	Sleep func(context.Context, time.Duration) error
+	Sleep  Sleep // between reads; times are never compared, so setting the clock has no effect
 }
 
 // poll is the time between two reads of the queue: short enough for people, long
 // enough for a loaded controller.
 const poll = 2 * time.Second
 
-// Run applies a plan; dry, it only lists the changes. Each change has its own
-// status; the error is of the whole run: the queue could not be read, Before
-// failed, or ctx is done.
+// Run applies a plan; dry, it only lists the changes. Each change has its own status; the
+// error is of the whole run.
 func (r *Runner) Run(ctx context.Context, p *data.Plan, dry bool) ([]*Change, error) {
 	snap, err := r.Scheduler.Read(ctx)
 	if err != nil {
@@ -88,8 +85,7 @@ func (r *Runner) limit(changes []*Change, snap *queue.Snapshot) {
 	}
 }
 
-// fits reports whether the nodes of these changes are free if no other change is
-// made.
+// fits reports whether the nodes of these changes are free if no other change is made.
 func fits(changes []*Change, snap *queue.Snapshot) bool {
 	var trial []*Change
 	for _, c := range changes {
@@ -157,7 +153,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 		case c.Pending():
 			open = append(open, c)
 		case c.Status == Failed && snap.Find(c.ID) == nil: // it could not be held because it had ended
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 		}
 	}
 	free(open, snap)
@@ -208,8 +204,7 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	return r.rollBack(ctx, append(back, late...))
 }
 
-// rollBack gives jobs their former nodes if those are free, else their place in
-// the queue.
+// rollBack gives jobs their former nodes if those are free, else their place in the queue.
 func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -223,7 +218,7 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 		j := snap.Find(c.ID)
 		switch {
 		case j == nil:
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 			continue
 		case c.reached(*j):
 			c.Status, c.Reason = Done, ""
@@ -277,9 +272,8 @@ func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) 
 	return nil
 }
 
-// wait reads the queue until shows holds for every change, within the deadline,
-// and returns the changes for which it does not. A job that two reads lack has
-// ended.
+// wait reads the queue until shows holds for every change, within the deadline, and
+// returns the changes for which it does not. A job that two reads lack has ended.
 func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change, queue.Job) bool) ([]*Change, error) {
 	if len(changes) == 0 {
 		return nil, nil
@@ -294,7 +288,7 @@ func (r *Runner) wait(ctx context.Context, changes []*Change, shows func(*Change
 				c.absent++
 				return false
 			}
-			c.set(Ended, "the queue does not hold it any more")
+			c.set(Ended, gone)
 			return true
 		})
 		return len(changes) == 0
@@ -310,29 +304,27 @@ func (r *Runner) look(ctx context.Context) (snap *queue.Snapshot, err error) {
 	return snap, err
 }
 
-// read reads the queue until done is true of an answer or the deadline has passed. The
-// error is that of the last read.
+// read reads the queue until done is true of an answer or the deadline has passed.
 func (r *Runner) read(ctx context.Context, done func(*queue.Snapshot) bool) error {
 	for left := r.Deadline; ; left -= poll {
 		snap, err := r.Scheduler.Read(ctx)
 		if ctx.Err() != nil || err == nil && done(snap) || left < poll {
 			return errors.Join(err, ctx.Err())
 		}
-		if err := r.sleep(ctx); err != nil {
+		if err := r.Sleep.For(ctx, poll); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *Runner) sleep(ctx context.Context) error {
-	if r.Sleep != nil {
-		return r.Sleep(ctx, poll)
-	}
-	return Sleep(ctx, poll)
-}
+// Sleep waits, in real time if it is nil. It fails if ctx ends before.
+type Sleep func(context.Context, time.Duration) error
 
-// Sleep waits in real time. It fails if ctx ends before.
-func Sleep(ctx context.Context, d time.Duration) error {
+// For waits so long.
+func (s Sleep) For(ctx context.Context, d time.Duration) error {
+	if s != nil {
+		return s(ctx, d)
+	}
 	select {
 	case <-time.After(d):
 		return nil

@@ -2,8 +2,11 @@ package check
 
 import (
 	"io"
+	"math"
+	"strconv"
 
 	"knee/data"
+	"knee/profile/launch"
 )
 
 // Step is one step of one worker.
@@ -18,8 +21,7 @@ type Step struct {
 	HasArrived bool
 }
 
-// columns of a file of step times, in any order. Required: worker, and
-// step_time_s or step with arrived_s.
+// columns of a file of step times. Required: worker, and step_time_s or step with arrived_s.
 var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_s"}
 
 // Read reads the step times of the workers of one job: a CSV file with a
@@ -32,8 +34,7 @@ var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_
 //	arrived_s    when its gradient arrived, in seconds on one clock; with
 //	             step it can stand in for step_time_s
 //
-// Unknown columns are ignored and named in the warnings. Errors are
-// [data.InputError] with file, line and column.
+// Unknown columns are ignored and named in the warnings.
 func Read(r io.Reader, file string) ([]Step, []string, error) {
 	t, err := data.NewTable(r, file)
 	if err != nil {
@@ -56,7 +57,6 @@ func Read(r io.Reader, file string) ([]Step, []string, error) {
 	return out, t.Unknown(columns), nil
 }
 
-// stepOf reads one row.
 func stepOf(row *data.Row) Step {
 	s := Step{Worker: row.Text("worker"), Step: int(row.Number("step", -1, data.Count(0))), Time: row.Number("step_time_s", 0, data.PositiveSeconds()),
 		Sync:    row.Number("sync_time_s", 0, data.Seconds()),
@@ -70,7 +70,49 @@ func stepOf(row *data.Row) Step {
 	return s
 }
 
-// Load reads the file at path as [Read] does; see [data.Open].
-func Load(path string) ([]Step, []string, error) {
-	return data.LoadTable(path, Read)
+// recorded is how many steps of each worker are kept: enough for a steady
+// median. A log may hold millions.
+const recorded = 1000
+
+// Recorder collects the steps of workers from the lines they print.
+type Recorder struct {
+	steps map[int][]Step
+	ranks []int // in order of appearance
+	lines int
+}
+
+// Add records one line. It is ignored without a rank or a finite step time > 0.
+func (r *Recorder) Add(o launch.Observation) {
+	if o.Rank == launch.UnknownRank || !(o.StepTime > 0) || math.IsInf(o.StepTime, 1) {
+		return
+	}
+	r.lines++
+	s := Step{Worker: strconv.Itoa(o.Rank), Step: -1, Time: o.StepTime, Line: r.lines}
+	if o.Step >= 0 && o.Step < math.MaxInt32 {
+		s.Step = int(o.Step)
+	}
+	if o.SyncTime > 0 {
+		s.Sync = o.SyncTime
+	}
+	if r.steps == nil {
+		r.steps = map[int][]Step{}
+	}
+	if r.steps[o.Rank] == nil {
+		r.ranks = append(r.ranks, o.Rank)
+	}
+	kept := append(r.steps[o.Rank], s)
+	if len(kept) > 2*recorded {
+		kept = append(kept[:0], kept[len(kept)-recorded:]...)
+	}
+	r.steps[o.Rank] = kept
+}
+
+// Steps returns the last steps, at most 1000, of every worker.
+func (r *Recorder) Steps() []Step {
+	var out []Step
+	for _, rank := range r.ranks {
+		kept := r.steps[rank]
+		out = append(out, kept[max(0, len(kept)-recorded):]...)
+	}
+	return out
 }

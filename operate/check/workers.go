@@ -11,9 +11,8 @@ import (
 // speed is a straggler.
 const Half = 0.5
 
-// SilentSteps is how many steps a worker may be behind the others before it
-// counts as silent. The paper gives no number; after five steps the others wait
-// for it, and network delays are shorter.
+// SilentSteps is how many steps a worker may be behind the others. The paper gives no
+// number; after five steps the others wait for it, and network delays are shorter.
 const SilentSteps = 5
 
 // Verdicts on a worker.
@@ -88,8 +87,8 @@ type series struct {
 	line    int       // the last of a log, 0 if there is none
 }
 
-// byWorker returns the workers in order of appearance. A worker whose own part is
-// known of no step, as with arrivals of a single step, gets the longest of all.
+// byWorker returns the workers in order of appearance. One whose own part is known of no
+// step gets the longest.
 func byWorker(steps []Step) []*series {
 	ends := map[int]float64{} // when the last gradient of a step arrived
 	for _, s := range steps {

@@ -71,8 +71,8 @@ func replicas(w workload, to []data.NodeShare) ([]int, error) {
 	return out, nil
 }
 
-// requested returns the pods of each role that the owner requested before knee
-// changed the job, nil if knee has not changed it.
+// requested is the pods of each role that the owner requested, nil if knee has not
+// changed the job.
 func requested(w workload) []int {
 	var out []int
 	for part := range strings.SplitSeq(w.Annotations[askedFor], ",") {
@@ -179,8 +179,7 @@ func (w workload) resume(notes, spec map[string]any, roles []role, to []data.Nod
 	}
 }
 
-// patch changes a job and logs the change. It fails if the job has changed since
-// it was read.
+// patch changes a job and logs the change. It fails if the job has changed since it was read.
 func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec map[string]any) error {
 	fields := map[string]any{"metadata": map[string]any{"annotations": notes, "resourceVersion": w.ResourceVersion, "uid": w.UID}, "spec": spec}
 	text, err := json.Marshal(fields)
@@ -189,4 +188,58 @@ func (q *Queue) patch(ctx context.Context, j queue.Job, w workload, notes, spec 
 	}
 	c := queue.Command{Job: j.ID, Name: j.Namespace + "/" + j.Name, Command: []string{"PATCH", w.path(), string(text)}}
 	return queue.Audited(q.audit, c, func() (string, error) { return "", q.client.Patch(ctx, w.path(), fields, nil) })
+}
+
+// hostname is the node label that binds pods to nodes.
+const hostname = "kubernetes.io/hostname"
+
+// affinityPath is the path in a pod template of the nodes its pods may be on.
+var affinityPath = []string{"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
+
+// bound returns the node selector terms of a pod template with one more requirement in
+// each: the node is one of nodes. That of an earlier call for the nodes in was is
+// removed; those of the job's owner stay. The result is nil if no term is left.
+func bound(template map[string]any, was, nodes []string) []any {
+	terms, _ := at(template, affinityPath).([]any)
+	var out []any
+	for _, t := range terms {
+		term, _ := runtime.DeepCopyJSONValue(t).(map[string]any)
+		var rest []any
+		list, _ := term["matchExpressions"].([]any)
+		for _, e := range list {
+			if !ours(e, was) {
+				rest = append(rest, e)
+			}
+		}
+		if rest == nil {
+			delete(term, "matchExpressions")
+		} else {
+			term["matchExpressions"] = rest
+		}
+		if len(term) > 0 {
+			out = append(out, term)
+		}
+	}
+	if len(nodes) == 0 {
+		return out
+	}
+	if len(out) == 0 { // terms are alternatives; there must be one to hold the requirement
+		out = []any{map[string]any{}}
+	}
+	for _, t := range out {
+		term := t.(map[string]any)
+		list, _ := term["matchExpressions"].([]any)
+		term["matchExpressions"] = append(slices.Clone(list), map[string]any{"key": hostname, "operator": "In", "values": nodes})
+	}
+	return out
+}
+
+// ours reports whether a requirement is the one that knee made for the nodes in was.
+func ours(expression any, was []string) bool {
+	e, _ := expression.(map[string]any)
+	if len(was) == 0 || e["key"] != hostname || e["operator"] != "In" {
+		return false
+	}
+	values, _ := e["values"].([]any)
+	return slices.EqualFunc(values, was, func(v any, n string) bool { return v == n })
 }

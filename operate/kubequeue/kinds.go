@@ -41,8 +41,7 @@ type kind struct {
 	list                  []string   // path of a list that the paths above cross; a merge patch replaces lists whole
 	// pods reports whether a pod belongs to a job; nil: by owner reference.
 	pods func(workload, corev1.Pod) bool
-	// fixed returns why a job of the kind cannot be changed, empty if it can; nil:
-	// all can.
+	// fixed returns why a job of the kind cannot be changed, empty if it can; nil: all can.
 	fixed func(w workload, inPlace bool) string
 	// jobSet: a JobSet of the job's name makes its pods, and may not follow a
 	// change of their number.
@@ -72,8 +71,7 @@ func kinds() []kind {
 	}
 }
 
-// fixedJob: Kubernetes forbids changes of the pod template of a Job that has
-// started.
+// fixedJob: Kubernetes forbids changes of the pod template of a Job that has started.
 func fixedJob(w workload, inPlace bool) string {
 	if !inPlace && w.Status.StartTime != nil {
 		return "Kubernetes does not change where a Job runs once it has started; a PyTorchJob can be moved"
@@ -132,8 +130,7 @@ func (w workload) resize(spec map[string]any, roles []role, counts []int) {
 	}
 }
 
-// collection is the API path of the jobs of a kind in a namespace, in all if it
-// is empty.
+// collection is the API path of the jobs of a kind in a namespace, in all if it is empty.
 func (k kind) collection(namespace string) string {
 	return kube.Path(k.group, namespace, k.resource)
 }
@@ -142,7 +139,6 @@ func (w workload) path() string {
 	return w.kind.collection(w.Namespace) + "/" + w.Name
 }
 
-// suspended reports whether the suspend flag of the job is set.
 func (w workload) suspended() bool {
 	v, _ := at(w.Spec, w.kind.suspend).(bool)
 	return v
@@ -155,8 +151,7 @@ func (w workload) ended() bool {
 	return how != "" || w.Status.RayDeployed == "Complete" || w.DeletionTimestamp != nil
 }
 
-// verdict returns how the job ended, from its status, and whether well; empty if
-// the status does not say.
+// verdict is how the job ended, and whether well; empty if the status does not say.
 func (w workload) verdict() (how string, well bool) {
 	for _, t := range []string{"Complete", "Succeeded", "Failed"} {
 		if c := meta.FindStatusCondition(w.Status.Conditions, t); c != nil && c.Status == "True" {
@@ -221,7 +216,6 @@ func templateGPUs(template any) (int, error) {
 	return gpus(spec)
 }
 
-// gpus adds up the GPUs of a pod.
 func gpus(spec corev1.PodSpec) (int, error) {
 	n := 0
 	for _, c := range spec.Containers {
@@ -262,8 +256,7 @@ func at(m map[string]any, path []string) any {
 	return v
 }
 
-// put sets the value at a path and makes missing objects on it. Lists on it must
-// exist.
+// put sets the value at a path and makes missing objects on it. Lists on it must exist.
 func put(m map[string]any, path []string, v any) {
 	for i, key := range path[:len(path)-1] {
 		if list, ok := at(m, []string{key}).([]any); ok {

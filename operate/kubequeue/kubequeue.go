@@ -49,10 +49,9 @@ type Queue struct {
 	pods       map[types.UID][]corev1.Pod // by the uid of the job that owns them, since then
 }
 
-// New returns the queue of the jobs in namespaces; none: the namespace of the
-// client's context; "*": all. audit is called with every change before it is made,
-// and again with the answer; if it returns an error the change is not made. It may
-// be nil.
+// New returns the queue of the jobs in namespaces; none: the namespace of the client's
+// context; "*": all. audit, which may be nil, is called with every change before it is
+// made, and again with the answer; if it returns an error the change is not made.
 func New(client *kube.Client, namespaces []string, audit func(queue.Command) error) *Queue {
 	switch {
 	case slices.Contains(namespaces, "*"):
@@ -120,8 +119,7 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	return s, err
 }
 
-// podsOf returns the pods of a job that are not taken by another, and keeps them
-// in q.pods.
+// podsOf returns the pods of a job that are not taken by another, and keeps them in q.pods.
 func (q *Queue) podsOf(w workload, pods []corev1.Pod, taken map[types.UID]bool) []corev1.Pod {
 	owned := q.pods[w.UID]
 	if w.kind.pods != nil {
@@ -137,8 +135,7 @@ func (q *Queue) podsOf(w workload, pods []corev1.Pod, taken map[types.UID]bool) 
 	return owned
 }
 
-// strangers adds the pods on nodes that belong to no job read: of other kinds
-// and namespaces.
+// strangers adds the pods on nodes that belong to no job read: of other kinds and namespaces.
 func (q *Queue) strangers(s *queue.Snapshot, pods []corev1.Pod, taken map[types.UID]bool) error {
 	for _, p := range pods {
 		if taken[p.UID] || p.Spec.NodeName == "" {
@@ -160,8 +157,7 @@ func (q *Queue) strangers(s *queue.Snapshot, pods []corev1.Pod, taken map[types.
 	return nil
 }
 
-// slots returns what a pod takes of its node: GPUs, or cores, rounded up, of a
-// node without GPUs.
+// slots is what a pod takes of its node: GPUs, or cores, rounded up, of a node without GPUs.
 func (q *Queue) slots(p corev1.Pod) (int, error) {
 	if q.types[p.Spec.NodeName] != "cpu" {
 		return gpus(p.Spec)
@@ -235,8 +231,7 @@ func (q *Queue) job(w workload, pods []corev1.Pod, taken map[types.UID]bool) (qu
 	return j, nil
 }
 
-// fixed returns why a job cannot have another size and other nodes, empty if it
-// can.
+// fixed returns why a job cannot have another size and other nodes, empty if it can.
 func fixed(w workload, roles []role, j queue.Job) string {
 	last := 0
 	if len(roles) > 0 {
@@ -259,8 +254,7 @@ func fixed(w workload, roles []role, j queue.Job) string {
 	return ""
 }
 
-// Log implements [queue.Scheduler]: the output of the rank 0 pod, among the pods
-// of the last Read.
+// Log implements [queue.Scheduler]: the output of the rank 0 pod of the last Read.
 func (q *Queue) Log(ctx context.Context, j queue.Job, path string, since time.Time) (io.ReadCloser, error) {
 	if path != "" {
 		return os.Open(path)
@@ -299,4 +293,32 @@ func byRank(a, b corev1.Pod) int {
 	}
 	role := func(p corev1.Pod) string { return p.Labels["training.kubeflow.org/replica-type"] } // master, worker
 	return cmp.Or(cmp.Compare(idle(a), idle(b)), strings.Compare(role(a), role(b)), cmp.Compare(index(a), index(b)), strings.Compare(a.Name, b.Name))
+}
+
+// quotas adds the GPU quotas of the namespaces to the limits of a snapshot.
+func (q *Queue) quotas(ctx context.Context, s *queue.Snapshot) error {
+	for _, ns := range q.namespaces {
+		path := kube.Path("v1", ns, "resourcequotas")
+		list, _, err := kube.ListAll[corev1.ResourceQuota](ctx, q.client, path, metav1.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("list %s: %w", path, err)
+		}
+		for _, r := range list {
+			for name, quantity := range r.Spec.Hard {
+				if !strings.HasPrefix(string(name), "requests.") || !strings.HasSuffix(string(name), "/gpu") {
+					continue
+				}
+				n, whole := quantity.AsInt64()
+				if !whole {
+					return fmt.Errorf("quota %s/%s: %q of %s, want a whole number", r.Namespace, r.Name, quantity.String(), name)
+				}
+				jobs := map[string]bool{}
+				for _, j := range s.Jobs {
+					jobs[j.ID] = j.Namespace == r.Namespace
+				}
+				s.Limits = append(s.Limits, queue.Limit{Name: "namespace " + r.Namespace, Tenant: r.Namespace, Most: int(n), Jobs: jobs})
+			}
+		}
+	}
+	return nil
 }

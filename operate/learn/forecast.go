@@ -10,12 +10,11 @@ import (
 	"knee/operate/queue"
 )
 
-// Forecast sets Finish of each running job: the seconds until it ends on its
-// present nodes, steps left × seconds per step. Seconds per step are measured on
-// the clock, pauses between steps included; until then the model predicts them. A
-// job without a step since its restart also gets the rest of its restart time.
-// Finish is zero if the rule has no number of steps, the batch adapts, or the
-// model cannot predict.
+// Forecast sets Finish of each running job: the seconds until it ends on its present
+// nodes, steps left × seconds per step. Those are measured on the clock, pauses included;
+// until then the model predicts them. A job without a step since its restart also gets
+// the rest of its restart time. Finish is zero if the rule has no number of steps, the
+// batch adapts, or the model cannot predict.
 func (m *Models) Forecast(rows []queue.Row, now time.Time) {
 	predicted := make([]data.Estimate, len(rows))
 	off, jobs := make([]float64, len(rows)), 0.0 // squared ln(measured ÷ predicted) of each job, and jobs with one
@@ -60,14 +59,13 @@ func (m *Models) stepTime(row *queue.Row) data.Estimate {
 	return data.Estimate{}
 }
 
-// onClock is the seconds per step on the clock: the geometric mean over the looks
-// at the job on its present nodes. Its 90 % interval is Student's prediction
-// interval for one more look: the rest of the job counts as one, since what slows
-// a machine lasts. The half-width of the model's interval is added in squares, in
-// logarithms. With fewer than two looks the spread between looks is not known.
-// Instead the half-width is, added in squares, the job's deviation from its model,
-// and Student's interval of the deviations of other jobs: others of them, with
-// the given sum of squares.
+// onClock is the seconds per step on the clock: the geometric mean over the looks at the
+// job on its present nodes. Its 90 % interval is Student's prediction interval for one
+// more look: the rest of the job counts as one, since what slows a machine lasts. The
+// half-width of the model's interval is added in squares, in logarithms. With fewer than
+// two looks the spread is not known. Instead the half-width is, added in squares, the
+// job's deviation from its model, and Student's interval of the deviations of other jobs:
+// others of them, with the given sum of squares.
 func onClock(row *queue.Row, predicted data.Estimate, squares, others float64) data.Estimate {
 	r := row.Reading
 	var mean, off float64

@@ -50,10 +50,9 @@ type Update struct {
 	Model     string        `json:"model"`          // path
 }
 
-// Of returns the path of the model to plan a job with, empty if there is none:
-// its own, else that of its rule, else the last of a job of the same rule. If
-// what was measured lies outside the model's interval, the job first gets a new
-// model of its own.
+// Of returns the path of the model to plan a job with, empty if there is none: its own,
+// else that of its rule, else the last of a job of the same rule. If what was measured
+// lies outside the model's interval, the job first gets a new model of its own.
 func (m *Models) Of(ctx context.Context, row *queue.Row) string {
 	path := m.Find(row)
 	if row.Measured.StepTime <= 0 {
@@ -80,10 +79,8 @@ func (m *Models) Find(row *queue.Row) string {
 	return row.Rule.Model // planning fails, and says why
 }
 
-// path is the file of the model of a job.
 func (m *Models) path(id string) string { return filepath.Join(m.Folder, url.PathEscape(id)+".json") }
 
-// rows is the file of the measurements of a job.
 func (m *Models) rows(id string) string {
 	return strings.TrimSuffix(m.path(id), ".json") + ".measurements.csv"
 }
@@ -110,8 +107,8 @@ func (m *Models) model(path string) *fit.Model {
 	return known
 }
 
-// update refits the model of a job if what was measured lies outside the
-// predicted interval. The result is nil if it does not, or if Most fits were made.
+// update refits the model of a job if what was measured lies outside the predicted
+// interval, unless Most fits were made.
 func (m *Models) update(ctx context.Context, row *queue.Row, path string) (*Update, error) {
 	u := &Update{Job: row.ID, Name: row.Name, Kind: Borrowed, Config: row.Measured.Config.String(), Measured: row.StepTime, Model: m.path(row.ID)}
 	before := m.model(path)
@@ -152,8 +149,7 @@ func (m *Models) own(id string, latest data.Measurement) ([]data.Measurement, er
 	return append(without(rows, []data.Measurement{latest}), latest), nil
 }
 
-// save writes the model of a job, and if its rule names none also for later jobs
-// of the rule.
+// save writes the model of a job, and if its rule names none also for later jobs of the rule.
 func (m *Models) save(row *queue.Row, after *fit.Model, own []data.Measurement) error {
 	if err := os.MkdirAll(m.Folder, 0o755); err != nil {
 		return err

@@ -11,11 +11,10 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Profile changes a plan that keeps every job: one of them is to run at twice its
-// size, on idle GPUs, and be measured there. Of the jobs never measured at that
-// size it is the one that saves most time at the lower end of its predicted step
-// time. It returns the entry, nil if the plan has other changes or no job saves
-// more than its restart.
+// Profile changes a plan that keeps every job: one of them is to run at twice its size,
+// on idle GPUs, and be measured there. Of the jobs never measured at that size it is the
+// one that saves most time at the lower end of its predicted step time. It returns the
+// entry, nil if the plan has other changes or no job saves more than its restart.
 func (m *Models) Profile(p *data.Plan, rows []queue.Row, cluster *data.Cluster) *data.PlannedJob {
 	if slices.ContainsFunc(p.Jobs, func(j data.PlannedJob) bool { return j.Action != data.Keep }) {
 		return nil

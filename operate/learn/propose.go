@@ -9,9 +9,8 @@ import (
 	"knee/operate/queue"
 )
 
-// Slowed is a kind of proposal beside those of package check: the job is at less than half
-// of its best speed on the same nodes, the rule of Optimus for workers applied to one job
-// over time.
+// Slowed is a kind of proposal beside those of package check: the job is at less than
+// half of its best speed on the same nodes.
 const Slowed = "slowed"
 
 // Proposal is a problem that an operator should look at, and what to do about it.
@@ -23,12 +22,10 @@ type Proposal struct {
 	Text string `json:"text"`
 }
 
-// Propose returns what is wrong with a running job, from its log, nil if nothing
-// is. It updates Best of the job's reading. Call it once for each look at the
-// queue.
-//
-// The rule for workers is that of Optimus (Peng et al., EuroSys 2018, section
-// 5.2): less than half the median speed. Its remedy is to replace the worker.
+// Propose returns what is wrong with a running job, from its log, nil if nothing is. It
+// updates Best of the job's reading. Call it once for each look at the queue. The rule
+// for workers, less than half the median speed, and its remedy, to replace the worker,
+// are those of Optimus (Peng et al., EuroSys 2018, section 5.2).
 func Propose(row *queue.Row, now time.Time) *Proposal {
 	r := row.Reading
 	if r == nil || row.State != queue.Running {

@@ -8,16 +8,13 @@ import (
 	"knee/fit"
 )
 
-// fit refits the speed of a job. The measurements of its old model are multiplied
-// by the job's measured ÷ predicted step time, see drift. That factor may not hold
-// for other configurations: half of the change is added to their standard error,
-// in squares. The job's own measurements are used as they are, and the models of
-// the rules are the cluster prior. Convergence and memory are those of the old
-// model.
-//
-// If the result does not cover the latest measurement, the old model is of
-// another job: only the own measurements are fitted, and the old model joins the
-// prior.
+// fit refits the speed of a job. The measurements of its old model are multiplied by the
+// job's measured ÷ predicted step time, see drift. That factor may not hold for other
+// configurations: half of the change is added to their standard error, in squares. The
+// job's own measurements are used as they are, and the models of the rules are the
+// cluster prior. Convergence and memory are those of the old model. If the result does
+// not cover the latest measurement, the old model is of another job: only the own
+// measurements are fitted, and the old model joins the prior.
 func (m *Models) fit(ctx context.Context, before *fit.Model, own []data.Measurement) (*fit.Model, error) {
 	others := m.lenders()
 	if before == nil {
@@ -61,7 +58,6 @@ func drift(before *fit.Model, own []data.Measurement) float64 {
 	return math.Exp(sum / math.Max(1, n))
 }
 
-// scaled multiplies the step times of measurements by a factor.
 func scaled(rows []data.Measurement, by float64) []data.Measurement {
 	for i := range rows {
 		r := &rows[i]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path"
 	"strings"
 	"time"
 
@@ -110,8 +111,7 @@ func (v View) fixed(j Job) string {
 	return ""
 }
 
-// File returns jobs.yaml of the rows of a snapshot, with the given tenants and
-// the quotas of the scheduler.
+// File returns jobs.yaml of rows, with the given tenants and the quotas of the scheduler.
 func File(rows []Row, given []data.Tenant, snap *Snapshot) *data.JobsFile {
 	f := &data.JobsFile{Tenants: tenants(rows, given, snap)}
 	for _, r := range rows {
@@ -169,9 +169,8 @@ func (v View) fill(out *data.Job, row Row) {
 	}
 }
 
-// uniqueNames gives each job a unique name in jobs.yaml: that of the scheduler,
-// with namespace or id if several jobs have it, and the id alone if the name
-// cannot be written.
+// uniqueNames gives each job a unique name: that of the scheduler, with namespace or id
+// if several have it, and the id alone if the name cannot be written.
 func uniqueNames(jobs []Job) []string {
 	forms := []func(Job) string{
 		func(j Job) string { return j.Name },
@@ -197,4 +196,30 @@ func uniqueNames(jobs []Job) []string {
 		out[i] = cmp.Or(out[i], "@"+j.ID)
 	}
 	return out
+}
+
+// RuleFor returns the first rule that a job matches, nil if there is none.
+func RuleFor(rules []data.JobRule, j Job) *data.JobRule {
+	for i := range rules {
+		if Matches(rules[i].Match, j) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// Matches reports whether a job matches all patterns and labels of m.
+func Matches(m data.Match, j Job) bool {
+	for _, f := range [][2]string{{m.Name, j.Name}, {m.Namespace, j.Namespace}, {m.User, j.User}, {m.Account, j.Account},
+		{m.Partition, j.Partition}, {m.Queue, j.Queue}, {m.Kind, j.Kind}} {
+		if ok, err := path.Match(f[0], f[1]); f[0] != "" && (!ok || err != nil) {
+			return false
+		}
+	}
+	for k, v := range m.Labels {
+		if has, ok := j.Labels[k]; !ok || has != v {
+			return false
+		}
+	}
+	return true
 }

@@ -16,16 +16,14 @@ import (
 	"knee/profile/meter"
 )
 
-// mostRead is the most that is read of a log at once, in bytes: a log may be long
-// when it is first read.
+// mostRead is the most bytes of a log read at once: it may be long at first.
 const mostRead = 16 << 20
 
 // longestLog is the time limit of reading one log: its stream may not end.
 const longestLog = time.Minute
 
-// Reading is how far the log of a job was read, and its steps so far. It is kept
-// between looks at the queue: each look measures the steps since the last one, on
-// the job's present nodes.
+// Reading is how far the log of a job was read, and its steps so far: each look at the
+// queue measures the steps since the last one, on the job's present nodes.
 type Reading struct {
 	Nodes   []data.NodeShare `json:"nodes"` // where the job ran
 	Started time.Time        `json:"started"`
@@ -99,9 +97,8 @@ func (v View) observe(ctx context.Context, s Scheduler, row *Row) error {
 	return v.take(row, text, !moved || whole)
 }
 
-// fresh returns the complete lines after those counted. whole is false if some
-// lines between were skipped (mostRead). Offset is reset to 0 if the log has become
-// shorter.
+// fresh returns the complete lines after those counted. whole is false if some between
+// were skipped (mostRead). Offset is reset to 0 if the log has become shorter.
 func fresh(in io.Reader, r *Reading) (text []byte, whole bool, err error) {
 	whole = true
 	if file, ok := in.(io.Seeker); ok {

@@ -114,9 +114,8 @@ func Sort(jobs []Job) {
 	})
 }
 
-// Scheduler is a queue to which plans can be applied. Every call ends: commands and
-// requests have time limits. One that failed may be repeated; none removes a job from
-// the queue.
+// Scheduler is a queue to which plans can be applied. Every call ends, and may be
+// repeated if it failed; none removes a job from the queue.
 type Scheduler interface {
 	// Read returns the queue as it is.
 	Read(context.Context) (*Snapshot, error)
@@ -131,9 +130,8 @@ type Scheduler interface {
 	// processes and wait, held. It returns before they end. It fails if the job is
 	// Pending in j but has started since.
 	Hold(context.Context, Job) error
-	// Start lets a waiting job start on these nodes; without nodes anywhere, at
-	// the size its owner requested. A job with InPlace gets only the number of
-	// workers.
+	// Start lets a waiting job start on these nodes; without nodes anywhere, at the size
+	// its owner requested. A job with InPlace gets only the number of workers.
 	Start(ctx context.Context, j Job, to []data.NodeShare) error
 	// Ended returns how a job that has left the queue ended, and whether well.
 	Ended(context.Context, Job) (well bool, how string)
@@ -149,8 +147,7 @@ type Command struct {
 	Error    string   `json:"error,omitempty"`
 }
 
-// Audited logs a command, runs it and logs its answer. If the first log fails the
-// command is not run.
+// Audited logs a command, runs it and logs its answer. One that cannot be logged is not run.
 func Audited(audit func(Command) error, c Command, run func() (answer string, err error)) error {
 	if audit == nil {
 		audit = func(Command) error { return nil }

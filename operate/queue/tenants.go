@@ -67,8 +67,7 @@ func descend(all *[]data.Tenant, account string, parents map[string]string) {
 	}
 }
 
-// below reports whether the tenant name is the tenant above or one of its
-// descendants.
+// below reports whether the tenant name is the tenant above or one of its descendants.
 func below(all []data.Tenant, name, above string) bool {
 	for range len(all) + 1 {
 		if name == above {

@@ -17,8 +17,7 @@ import (
 	"knee/operate/queue"
 )
 
-// Crashed as an error of Fault makes the method panic with it, as if knee were
-// killed there.
+// Crashed as an error of Fault makes the method panic with it, as if knee were killed there.
 type Crashed struct{ At string }
 
 // Fake is a [queue.Scheduler] in memory. Every Read is one step of its time.
@@ -59,8 +58,7 @@ func New(nodes ...string) *Fake {
 	return f
 }
 
-// Add adds a job that may be stopped and started again: running on nodes, or
-// waiting for requested workers if there are none.
+// Add adds a job that may be requeued: running on nodes, or waiting for requested workers.
 func (f *Fake) Add(id string, requested int, nodes ...data.NodeShare) *Job {
 	j := &Job{Job: queue.Job{ID: id, Kind: "job", Name: "job-" + id, User: "ann", State: queue.Pending, Requested: requested, Workers: requested, Requeue: true, Resizable: true, GPUType: "a100"}}
 	if len(nodes) > 0 {
@@ -95,8 +93,7 @@ func (f *Fake) fault(at string) error {
 // Error implements error.
 func (c Crashed) Error() string { return "killed at " + c.At }
 
-// Steps returns the log lines of n steps from the step first, each of so many
-// seconds.
+// Steps are the log lines of n steps from the step first, each of so many seconds.
 func Steps(first, n int, seconds float64) string {
 	var b strings.Builder
 	for i := range n {
@@ -245,8 +242,7 @@ func (f *Fake) Start(_ context.Context, j queue.Job, to []data.NodeShare) error 
 	})
 }
 
-// call records a call and makes its effect on a job, with the faults before and
-// after it.
+// call records a call and makes its effect on a job, with the faults before and after it.
 func (f *Fake) call(op, text, id string, effect func(*Job) error) error {
 	if err := f.fault("before " + op); err != nil {
 		return err

@@ -13,6 +13,7 @@
 package slurmqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +100,6 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	return s, nil
 }
 
-// job converts a job of Slurm.
 func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	j := queue.Job{ID: d.ID, Kind: "job", Name: d.Name, User: d.User, Account: d.Account, Partition: d.Partition, Queue: d.QOS,
 		Reason: d.Reason, Submitted: d.Submit, Started: d.Start, Priority: d.Priority, Restarts: d.Restarts, Requeue: d.Requeue,
@@ -152,10 +152,7 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 		}
 		if g.Count > 0 {
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: n, Workers: g.Count})
-			j.GPUType = data.GPUTypeOf(g.Type)
-			if j.GPUType == "" {
-				j.GPUType = q.types[n]
-			}
+			j.GPUType = cmp.Or(data.GPUTypeOf(g.Type), q.types[n])
 		}
 	}
 	if len(j.Nodes) > 0 {
@@ -164,8 +161,7 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 	return nil
 }
 
-// gpusOf adds up the GPUs of a list such as "gres:gpu:a100:2" or
-// "gpu:a100:2(IDX:0-1)".
+// gpusOf adds up the GPUs of a list such as "gres:gpu:a100:2" or "gpu:a100:2(IDX:0-1)".
 func gpusOf(text string) (slurm.GRES, error) {
 	out := slurm.GRES{}
 	list, err := slurm.ParseGRES(strings.NewReplacer("gres:", "", "gres/", "").Replace(text))
@@ -201,11 +197,8 @@ func fixed(d slurm.Detail, j queue.Job) string {
 
 // logOf is the file of a job's output on the shared file system.
 func logOf(d slurm.Detail) string {
-	out := d.StdOut
-	if out == "" {
-		out = "slurm-%j.out"
-	}
-	out = strings.NewReplacer("%%", "%", "%j", d.ID, "%A", d.ID, "%x", d.Name, "%u", d.User).Replace(out)
+	names := strings.NewReplacer("%%", "%", "%j", d.ID, "%A", d.ID, "%x", d.Name, "%u", d.User)
+	out := names.Replace(cmp.Or(d.StdOut, "slurm-%j.out"))
 	if !filepath.IsAbs(out) {
 		out = filepath.Join(d.WorkDir, out)
 	}
@@ -213,10 +206,7 @@ func logOf(d slurm.Detail) string {
 }
 
 func (q *Queue) Log(_ context.Context, j queue.Job, path string, _ time.Time) (io.ReadCloser, error) {
-	if path == "" {
-		path = j.Log
-	}
-	if path == "" {
+	if path = cmp.Or(path, j.Log); path == "" {
 		return nil, fs.ErrNotExist
 	}
 	return os.Open(path)
@@ -347,7 +337,6 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	return q.control(ctx, j, "update", "JobId="+j.ID, "Comment="+remove(d.Comment, held))
 }
 
-// detail reads one job.
 func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 	all, err := q.commands.Details(ctx)
 	if err != nil {
@@ -361,7 +350,6 @@ func (q *Queue) detail(ctx context.Context, id string) (slurm.Detail, error) {
 	return slurm.Detail{}, fmt.Errorf("job %s is not in the queue any more", id)
 }
 
-// control runs scontrol and logs it.
 func (q *Queue) control(ctx context.Context, j queue.Job, args ...string) error {
 	c := queue.Command{Job: j.ID, Name: j.Name, Command: append([]string{"scontrol"}, args...)}
 	return queue.Audited(q.audit, c, func() (string, error) {

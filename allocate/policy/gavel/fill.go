@@ -30,14 +30,11 @@ type stage struct {
 func newFill(p *Problem, need []float64) *fill {
 	f := &fill{Problem: p, top: 1}
 	for i := range p.Size {
-		rate, cost, hold := make([]float64, len(p.GPUs)), make([]float64, len(p.GPUs)), math.NaN()
+		rate, cost, hold := make([]float64, len(p.GPUs)), make([]float64, len(p.GPUs)), 0.0
 		for k := range p.GPUs {
 			if s := p.speed(i, k); s > 0 {
-				rate[k], cost[k] = s/need[i], p.Size[i]/p.GPUs[k]
+				rate[k], cost[k], hold = s/need[i], p.Size[i]/p.GPUs[k], math.NaN()
 			}
-		}
-		if !p.runs(i) {
-			hold = 0
 		}
 		f.rate, f.cost, f.frozen = append(f.rate, rate), append(f.cost, cost), append(f.frozen, hold)
 	}

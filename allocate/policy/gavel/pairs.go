@@ -1,6 +1,9 @@
 package gavel
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Pair is two jobs of equal size that can run on the same GPUs at once.
 type Pair struct {
@@ -22,7 +25,7 @@ func (p *Problem) packed(need []float64, filling bool) Allocation {
 	there, rising := slices.Repeat([]float64{1}, 2*n+kinds), []int{}
 	for i := range n {
 		there[n+kinds+i] = 1e-9 * float64(i+1) / float64(n) // so that no two rows are used up at once
-		if p.runs(i) {
+		if math.IsNaN(f.frozen[i]) {
 			rising = append(rising, n+kinds+i)
 		}
 	}

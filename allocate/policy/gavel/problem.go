@@ -18,17 +18,6 @@ type Allocation struct {
 	Bound  float64     // no allocation has a larger Level
 }
 
-// runs reports whether a job can run at all, on a type of which there are
-// enough GPUs for its gang.
-func (p *Problem) runs(i int) bool {
-	for k := range p.GPUs {
-		if p.speed(i, k) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // speed is Speed, 0 where the gang is larger than the type.
 func (p *Problem) speed(i, k int) float64 {
 	if p.Size[i] > p.GPUs[k] {

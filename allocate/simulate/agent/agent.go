@@ -46,8 +46,7 @@ type Agent struct {
 	fits     int // observations on which best is based
 }
 
-// Speeds is what has been observed of an application on one GPU type. Agents
-// that share one learn from each other.
+// Speeds is what has been observed of an application on one GPU type. Agents may share one.
 type Speeds struct {
 	Observations []Observation
 	Model        form.Curve // nil before the first observation
@@ -108,8 +107,8 @@ func (a *Agent) goodput(p *form.Point, c Choice) float64 {
 	return batch / (math.Exp(step) + float64(c.Accum)*math.Exp(compute)) * ((g.variance + g.sqr) / (g.variance/scale + g.sqr) / scale)
 }
 
-// unseen is the power of the number of workers with which the speed of a job grows
-// before it was observed: enough to use an otherwise idle node.
+// unseen is the power of the number of workers with which the speed of a job grows before
+// it was observed: enough to use an otherwise idle node.
 const unseen = 0.2
 
 // Best is the batch of the highest goodput on an allocation, and that goodput; 0 if no
@@ -146,10 +145,10 @@ const batchSteps = 50
 // slack makes a batch that is whole up to rounding whole.
 const slack = 1e-8
 
-// Choices lists the batches worth trying on k workers, by Pollux's rule: 50
-// geometric steps of the total batch, as few micro-steps as the local limit
-// allows, and for a lone worker above the initial batch at least two, since
-// gradient statistics need two gradients. Equal neighbours are left out.
+// Choices lists the batches worth trying on k workers, by Pollux's rule: 50 geometric
+// steps of the total batch, as few micro-steps as the local limit allows, and for a lone
+// worker above the initial batch at least two, since gradient statistics need two
+// gradients.
 func (l Limits) Choices(k int) []Choice {
 	lo, hi := math.Max(l.Initial, l.LocalMin*float64(k)), l.Max
 	if l.Fixed > 0 {
@@ -176,15 +175,13 @@ func (l Limits) Choices(k int) []Choice {
 	return out
 }
 
-// First is the batch of a job without observations on k workers: the initial one, or the
-// smallest that they can share.
+// First is the initial batch on k workers, or the smallest that they can share.
 func (l Limits) First(k int) Choice {
 	return Divide(cmp.Or(l.Fixed, math.Max(l.Initial, l.LocalMin*float64(k))), k, l.LocalMax, l.Initial)
 }
 
-// Divide spreads a total batch over k workers: as few micro-steps as the
-// local limit allows; one more than that for a lone worker above the initial
-// batch that would have none.
+// Divide spreads a total batch over k workers: as few micro-steps as the local limit
+// allows; at least one more for a lone worker above the initial batch.
 func Divide(total float64, k int, localMax, initial float64) Choice {
 	local := float64(ceil(total / float64(k)))
 	accum := max(ceil(local/localMax)-1, 0)

@@ -28,7 +28,7 @@ func philly() *data.Cluster {
 
 // BenchmarkPhilly replays the 82,247 jobs of the Philly trace.
 func BenchmarkPhilly(b *testing.B) {
-	jobs, _, err := simulate.LoadWorkload(filepath.Join(bench.Dir(b), "workloads", "philly-jobs.csv"))
+	jobs, _, err := data.LoadTable(filepath.Join(bench.Dir(b), "workloads", "philly-jobs.csv"), simulate.ReadWorkload)
 	if err != nil {
 		b.Skip(err)
 	}
@@ -61,7 +61,7 @@ func BenchmarkPacked(b *testing.B) {
 	}
 	for b.Loop() {
 		for _, name := range []string{"workload-1", "workload-2", "workload-6"} {
-			jobs, _, err := simulate.LoadWorkload(filepath.Join(dir, "workloads", "pollux", name+".csv"))
+			jobs, _, err := data.LoadTable(filepath.Join(dir, "workloads", "pollux", name+".csv"), simulate.ReadWorkload)
 			if err != nil {
 				b.Skip(err)
 			}

@@ -50,8 +50,7 @@ type Case struct {
 	Cluster *data.Cluster
 }
 
-// AtLoad returns the case with jobs that arrive load times as fast, which is
-// added to the name.
+// AtLoad returns the case with jobs that arrive load times as fast, which the name then says.
 func (c Case) AtLoad(load float64) Case {
 	if load == 1 {
 		return c
@@ -63,8 +62,7 @@ func (c Case) AtLoad(load float64) Case {
 	return c
 }
 
-// Settings says what to compare. The zero value of a field is its default,
-// where one is named.
+// Settings says what to compare.
 type Settings struct {
 	Cases     []Case
 	Policies  []string
@@ -107,8 +105,8 @@ type Row struct {
 	Usage        []simulate.Usage   `json:"-"` // nil unless asked for
 }
 
-// Run replays every case under every policy; the rows are in that order. The first
-// error ends it and names the policy and workload.
+// Run replays every case under every policy; the rows are in that order. The first error
+// ends it.
 func Run(ctx context.Context, s Settings) ([]Row, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -235,8 +233,7 @@ func (s *Settings) prepare(c Case, name string, until float64) (jobs []simulate.
 	return jobs, set, err
 }
 
-// meter returns a function that takes the share done of one of n runs and calls Progress
-// with the mean.
+// meter returns what takes the share done of one of n runs and calls Progress with the mean.
 func (s *Settings) meter(n int) func(i int, share float64) {
 	if s.Progress == nil {
 		return func(int, float64) {}

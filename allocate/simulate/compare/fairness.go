@@ -98,8 +98,8 @@ func (s *Settings) alone(c Case) (aloneTime, error) {
 	return s.gangAlone(c)
 }
 
-// gangAlone is for jobs whose duration on the GPUs they ask for is known: on fewer GPUs
-// they share time. Of several GPU types with measured speeds it takes the first of the
+// gangAlone is for jobs whose duration on the GPUs they ask for is known: on fewer they
+// share time. Of several GPU types with measured speeds it takes the first of the
 // cluster.
 func (s *Settings) gangAlone(c Case) (aloneTime, error) {
 	jobs, err := s.rigid(c)
@@ -113,8 +113,8 @@ func (s *Settings) gangAlone(c Case) (aloneTime, error) {
 	}, err
 }
 
-// measuredAlone asks the measured tables, on the first GPU type of the
-// cluster that the application was measured on, packed on few nodes.
+// measuredAlone asks the measured tables, on the first GPU type of the cluster that the
+// application was measured on, packed on few nodes.
 func (s *Settings) measuredAlone(c Case) aloneTime {
 	type key struct {
 		app  string
@@ -143,8 +143,8 @@ func (s *Settings) measuredAlone(c Case) aloneTime {
 	})
 }
 
-// aloneTime is the seconds that job i of a case would take alone on so many GPUs. Less
-// than one is a share of its time.
+// aloneTime is the seconds that job i of a case would take alone on so many GPUs, or on a
+// share of one.
 type aloneTime func(i int, gpus float64) (float64, error)
 
 // whole is an aloneTime that knows whole GPUs only.
@@ -171,10 +171,9 @@ func overAlone(outcomes []simulate.Outcome, gpus []float64, alone aloneTime) ([]
 	return out, nil
 }
 
-// equalShares are the equal shares of the cluster by which finish-time fairness is
-// counted (Themis, Mahajan et al., NSDI 2020, section 3): the GPUs ÷ the mean number of
-// jobs during the life of each, itself included. Where [overAlone] with it is above 1 an
-// equal share of its own would have been better for the job.
+// equalShares are the shares of the cluster by which finish-time fairness is counted
+// (Themis, Mahajan et al., NSDI 2020, section 3): the GPUs ÷ the mean number of jobs
+// during the life of each, itself included.
 func equalShares(outcomes []simulate.Outcome, gpus int) []float64 {
 	type event struct{ at, delta float64 }
 	var events []event

@@ -74,8 +74,8 @@ func (s *Settings) measured(c Case) bool {
 	})
 }
 
-// span is the time, in seconds, for which failures are drawn at first: twice that of the
-// arrivals, and ten days at least.
+// span is the seconds for which failures are drawn at first: twice the arrivals, ten days
+// at least.
 func span(jobs []simulate.Job) float64 {
 	last := 5 * 86400.0
 	for _, j := range jobs {

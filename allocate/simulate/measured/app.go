@@ -50,8 +50,8 @@ func (a *App) addRun(batch float64, points []data.CurvePoint, file string) error
 	return nil
 }
 
-// complete derives the limits and the progress that ends each epoch: the
-// least that any recorded run had made by then.
+// complete derives the limits and the progress that ends each epoch: the least that any
+// recorded run had made by then.
 func (a *App) complete() error {
 	slices.SortFunc(a.runs, func(x, y run) int { return cmp.Compare(x.batch, y.batch) })
 	a.Initial, a.Max = a.runs[0].batch, a.runs[len(a.runs)-1].batch
@@ -78,8 +78,7 @@ func (a *App) complete() error {
 	return nil
 }
 
-// Progress is the progress at the start of epoch e, 0 to Epochs, in steps of the
-// initial batch.
+// Progress is that at the start of epoch e, 0 to Epochs, in steps of the initial batch.
 func (a *App) Progress(e int) float64 { return a.target[e] }
 
 // epochAt is the epoch in which a progress lies, at most Epochs − 1.
@@ -91,9 +90,8 @@ func (a *App) epochAt(progress float64) int {
 	return e
 }
 
-// Gradient returns the squared norm and the variance of the gradient at a
-// total batch in an epoch, linear between the recorded batches, and those of
-// the nearest beyond them.
+// Gradient returns the squared norm and the variance of the gradient at a total batch in
+// an epoch, linear between the recorded batches.
 func (a *App) Gradient(batch float64, epoch int) (sqr, variance float64) {
 	lo, hi, w := a.between(batch)
 	x, y := &a.runs[lo].epochs[epoch], &a.runs[hi].epochs[epoch]
@@ -106,8 +104,8 @@ func (a *App) Iterations(batch float64, epoch int) float64 {
 	return mix(a.runs[lo].epochs[epoch].Step, a.runs[hi].epochs[epoch].Step, w)
 }
 
-// weights of an interpolation. The published program divides last, which is
-// what its figures need to the last digit.
+// weights of an interpolation. The published program divides last, which its figures need
+// to the last digit.
 type weights struct{ lo, hi, span float64 }
 
 func (a *App) between(batch float64) (lo, hi int, w weights) {
@@ -154,8 +152,7 @@ func (a *App) Goodput(t *Table, p data.Placement, c agent.Choice, epoch int) (fl
 	return a.Initial * Gain(sqr, vr, batch/a.Initial) / (step + float64(c.Accum)*(step-sync)), nil
 }
 
-// Alone is the seconds that a whole training takes alone on a placement, at the best
-// batch in every epoch.
+// Alone is the seconds that a whole training takes alone on a placement, at the best batch.
 func (a *App) Alone(t *Table, p data.Placement) (float64, error) {
 	choices := a.Limits(t).Choices(p.Workers())
 	var total float64

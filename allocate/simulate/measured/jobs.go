@@ -15,8 +15,8 @@ import (
 
 // Jobs returns a copy of a workload whose jobs are modelled as they run: each gets its
 // work from the recorded training of its application, and a Learner, which learns from
-// the jobs of h. With gang, and if it is rigid, a job is offered only the workers and
-// the batch that its owner asked for, by default the initial batch.
+// the jobs of h. With gang, and if it is rigid, a job is offered only the workers and the
+// batch that its owner asked for, else the initial batch.
 func (p *Profiles) Jobs(workload []simulate.Job, c *data.Cluster, gang bool, h *History) ([]simulate.Job, error) {
 	out := make([]simulate.Job, len(workload))
 	for i, w := range workload {
@@ -154,33 +154,26 @@ func (l *Learner) Completed() {
 // Options implements [simulate.Learner].
 func (l *Learner) Options(current *data.Config) []allocate.Option {
 	var out []allocate.Option
-	seen, held := false, ""
-	if current != nil {
-		held = current.GPUType + " " + place.Sorted(current.Placement).String()
-	}
 	for _, t := range l.types {
 		if l.agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
-			p := l.gpus[t].Packed(k)
-			if p == nil {
-				continue
+			if p := l.gpus[t].Packed(k); p != nil {
+				out = append(out, l.option(t, p))
 			}
-			out = append(out, l.option(t, p))
-			seen = seen || t+" "+p.String() == held
 		}
 	}
-	if current != nil && !seen {
+	if current != nil && !slices.ContainsFunc(out, func(o allocate.Option) bool { return place.Same(o.Config, *current) }) {
 		out = append(out, l.option(current.GPUType, current.Placement))
 	}
 	return out
 }
 
 // counts are the numbers of workers that are worth offering a job on a type: divisors of
-// the GPUs of a node, then whole nodes, of which each count is a third to a half more
-// than the one before, as less does not pay for a restart; and the least that it can
-// have. Of a job with logical workers they are all that divide these.
+// the GPUs of a node, then whole nodes, each a third to a half more than the one before,
+// as less does not pay for a restart; and the least that it can have. Of a job with
+// logical workers they are all that divide these.
 func (l *Learner) counts(gpuType string) (out []int) {
 	if l.gang {
 		return []int{l.job.Workers}
@@ -211,10 +204,9 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 	return simulate.Known(c, goodput)
 }
 
-// expect predicts an allocation. For a GPU type without observations the model of
-// another type is scaled by the ratio of the speeds of one GPU with its largest batch,
-// which is profiled once at submission (Sia, Subramanya et al., SOSP 2023, section
-// 3.2).
+// expect predicts an allocation. For a GPU type without observations the model of another
+// type is scaled by the ratio of the speeds of one GPU with its largest batch, which is
+// profiled once at submission (Sia, Subramanya et al., SOSP 2023, section 3.2).
 func (l *Learner) expect(gpuType string, nodes, k int) (c agent.Choice, goodput float64) {
 	a := l.agents[gpuType]
 	if a.Ready() {
@@ -238,9 +230,8 @@ func (l *Learner) lone(gpuType string) float64 {
 	return t.LocalMax / step
 }
 
-// History has the observations of jobs by application and GPU type, so that a job begins
-// with those of earlier jobs of its application: most jobs of production clusters recur
-// (Weng et al., NSDI 2022). It begins empty.
+// History has the observations of jobs by application and GPU type, with which a job
+// begins: most jobs of production clusters recur (Weng et al., NSDI 2022).
 type History struct {
 	Alone bool // every job begins from nothing
 

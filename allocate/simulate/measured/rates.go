@@ -15,9 +15,9 @@ type rateKey struct {
 	workers      int
 }
 
-// Rates are measured speeds of rigid jobs, in optimizer steps/s: those of the
-// Gavel publication (Narayanan et al., OSDI 2020). A GPU type such as
-// v100_unconsolidated, workers spread over nodes, is a type of its own.
+// Rates are measured speeds of rigid jobs, in optimizer steps/s: those of the Gavel
+// publication (Narayanan et al., OSDI 2020). A GPU type such as v100_unconsolidated,
+// workers spread over nodes, is a type of its own.
 type Rates struct {
 	steps map[rateKey]float64
 	jobs  map[string]bool
@@ -26,10 +26,9 @@ type Rates struct {
 // Knows reports whether a job type was measured at all.
 func (r *Rates) Knows(job string) bool { return r.jobs[job] }
 
-// loadRates reads a table of rates, columns gpu_type, job_type, scale_factor
-// (workers) and steps_per_s. The published table sums mini-batches over
-// workers that share the steps of a job, which is what its traces count.
-// Rows without speed could not run and are left out.
+// loadRates reads a table of rates. The published one sums mini-batches over workers that
+// share the steps of a job, which is what its traces count. Rows without speed could not
+// run and are left out.
 func loadRates(path string) (*Rates, error) {
 	r := &Rates{steps: map[rateKey]float64{}, jobs: map[string]bool{}}
 	err := simulate.EachRow(path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
@@ -46,8 +45,7 @@ func loadRates(path string) (*Rates, error) {
 	return r, err
 }
 
-// Options gives the options of a rigid job their measured speeds and drops those
-// without one. It fails if none is left.
+// Options gives the options of a rigid job their measured speeds; it fails if none has one.
 func (r *Rates) Options(j simulate.Job, offer []allocate.Option) ([]allocate.Option, error) {
 	var out []allocate.Option
 	for _, o := range offer {

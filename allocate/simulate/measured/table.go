@@ -9,12 +9,11 @@ import (
 	"knee/data"
 )
 
-// maxShape is the largest number of nodes on which placements are measured
-// one by one; beyond it only even spreads are.
+// maxShape is the most nodes on which placements are measured one by one; beyond, only
+// even spreads are.
 const maxShape = 4
 
-// shape is a placement of at most maxShape nodes as the table has it: the
-// rotation that is smallest.
+// shape is a placement of at most maxShape nodes: the rotation that is smallest.
 type shape [maxShape]uint8
 
 // row is one measured point: seconds per step and of synchronisation.
@@ -91,8 +90,7 @@ func average(in []point) []point {
 	return out
 }
 
-// shapeOf returns the smallest rotation of a placement without empty nodes,
-// false if it has more nodes than are measured one by one.
+// shapeOf is the shape of a placement without empty nodes, false if it has too many nodes.
 func shapeOf(p data.Placement) (shape, bool) {
 	var s shape
 	n := 0
@@ -119,14 +117,11 @@ func shapeOf(p data.Placement) (shape, bool) {
 	return best, n > 0
 }
 
-// Times returns the seconds of one optimizer step without accumulation, and
-// the part of it spent synchronising, at a local batch on a placement.
-//
-// A placement that was measured is interpolated linearly in the batch, each
-// column for itself, and extended by its last segment beyond the measured
-// batches. Others are interpolated over node count, workers and batch: as the
-// published runs did where that is known, else along equal workers per node.
-// It fails if nothing was measured to interpolate between.
+// Times returns the seconds of one optimizer step without accumulation, and the part of
+// it spent synchronising, at a local batch on a placement. A placement that was measured
+// is interpolated linearly in the batch, each column for itself, and extended by its last
+// segment. Others are interpolated over node count, workers and batch: as the published
+// runs did where that is known, else along equal workers per node.
 func (t *Table) Times(p data.Placement, batch float64) (step, sync float64, err error) {
 	if s, ok := shapeOf(p); ok {
 		if rows := t.rows[s]; len(rows) > 0 {

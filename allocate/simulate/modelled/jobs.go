@@ -13,12 +13,12 @@ import (
 	"knee/data"
 )
 
-// Jobs returns a copy of a workload whose jobs have the options that their
-// models predict on a cluster. The work of a job that gives only a duration is what it
-// truly does in that time as requested. A restart takes as long as the measured starts.
-// With gang, and if it is rigid, a job is offered only the workers and the batch that
-// its owner asked for. Later jobs of an application know the speed of the
-// configurations that earlier ones ran, unless each is alone.
+// Jobs returns a copy of a workload whose jobs have the options that their models predict
+// on a cluster. The work of a job that gives only a duration is what it truly does in
+// that time as requested. A restart takes as long as the measured starts. With gang, and
+// if it is rigid, a job is offered only the workers and the batch that its owner asked
+// for. Later jobs of an application know the speed of the configurations that earlier
+// ones ran, unless each is alone.
 func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool) ([]simulate.Job, error) {
 	seen := map[string]map[string]float64{}
 	tables := map[string][]allocate.Option{}
@@ -100,9 +100,9 @@ func (a *app) spec(w simulate.Job, gang bool) data.Job {
 	return j
 }
 
-// work turns steps or seconds of a job as requested into samples. Steps are of the
-// batch that its owner requested, else of the initial batch of its model, whatever
-// a policy chooses.
+// work turns steps or seconds of a job as requested into samples. Steps are of the batch
+// that its owner requested, else of the initial batch of its model, whatever a policy
+// chooses.
 func (a *app) work(w *simulate.Job, options []allocate.Option) error {
 	if per := cmp.Or(w.Batch, a.model.Batch().Initial, options[0].Config.GlobalBatch()); w.TotalSteps > 0 && per > 0 {
 		declared := per * w.Declared // in steps, unless the work is given in seconds too
@@ -158,8 +158,8 @@ func (m *Models) Truth(j *simulate.Job, c data.Config, _ float64) (float64, erro
 	return m.apps[j.Application].goodput(c)
 }
 
-// Alone is how long, in seconds, job i of a workload would take at the best on
-// as many GPUs of one type.
+// Alone is the seconds that job i of a workload would take at the best on as many GPUs of
+// one type.
 func (m *Models) Alone(jobs []simulate.Job, i, gpus int) (float64, error) {
 	a, l := m.apps[jobs[i].Application], jobs[i].Learner.(*learner)
 	least := nearest(l.options, 0)
@@ -220,9 +220,9 @@ func (l *learner) Left() float64 { return max(0, l.left-l.done) }
 // Completed implements [simulate.Learner].
 func (*learner) Completed() {}
 
-// candidates are the measured configurations that a job may run: those on as few nodes
-// as the workers need, and, if a layout is given, with that layout; of a job whose batch
-// is fixed with that batch, if it was measured.
+// candidates are the measured configurations that a job may run: those on as few nodes as
+// the workers need, with the layout, if one is given; of a job whose batch is fixed with
+// that batch, if it was measured.
 func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]allocate.Option, error) {
 	gpus := place.Fits(c)
 	var out []allocate.Option

@@ -102,7 +102,6 @@ func (m *Models) Measure(file string, oracle bool) (warnings []string, err error
 	return warnings, nil
 }
 
-// byJob reads the measurements of every job.
 func byJob(file string) (by map[string][]data.Measurement, warnings []string, err error) {
 	all, warnings, err := data.LoadMeasurements(file)
 	_, by = grouped.By(all, func(x data.Measurement) string { return x.Job })
@@ -139,7 +138,6 @@ func key(c data.Config) string {
 	return fmt.Sprint(c.GPUType, c.ModeOrDefault(), c.Workers, c.PS, slices.Sorted(slices.Values(c.Placement)), c.LocalBatch, c.AccumSteps, c.Layout)
 }
 
-// names lists the applications.
 func (m *Models) names() []string { return slices.Sorted(maps.Keys(m.apps)) }
 
 // goodput is the true one, in samples/s at initial-batch worth: of the model all but the

@@ -85,8 +85,8 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 	return jobs, set, nil
 }
 
-// Policies lists the names [Settings] takes as a policy: tiresias and optimus
-// as published, and those of package policy, which are shown option tables.
+// Policies lists the names [Settings] takes: tiresias and optimus as published, and those
+// of package policy.
 func Policies() []string {
 	return slices.Sorted(slices.Values(append(policy.Names(), "tiresias")))
 }

@@ -16,8 +16,8 @@ const (
 	restartDelay = 30.0 // without progress after a change of allocation, the first start included
 )
 
-// localLimits are the largest local batches of the published simulator that
-// are not those of its tables.
+// localLimits are the largest local batches of the published simulator that its tables
+// exceed.
 var localLimits = map[string]float64{"yolov3": 8}
 
 // job implements [simulate.Course]. Times are in seconds.
@@ -65,7 +65,6 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	return j, nil
 }
 
-// total is the total batch.
 func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 
 // split chooses the batch for the present placement and looks up its true

@@ -10,10 +10,10 @@ import (
 	"knee/data"
 )
 
-// optimus is Optimus (Peng et al., EuroSys 2018) as the Pollux simulator has
-// it, with an oracle: one worker each, then one at a time to the job whose
-// remaining time falls most. It knows the true step times and the true number
-// of steps to go, and keeps the batch its owner asked for.
+// optimus is Optimus (Peng et al., EuroSys 2018) as the Pollux simulator has it, with an
+// oracle: one worker each, then one at a time to the job whose remaining time falls most.
+// It knows the true step times and the true number of steps to go, and keeps the batch
+// its owner asked for.
 type optimus struct {
 	cache map[predictKey]float64
 }
@@ -49,8 +49,8 @@ func (o *optimus) schedule(active []*job, h *slots) (workers, order []int, err e
 	return workers, order, nil
 }
 
-// gain is the seconds that one worker more saves a job of n, 0 where it can
-// use no more; the published program never gives ncf more than one.
+// gain is the seconds that one worker more saves a job of n, 0 where it can use no more;
+// the published program never gives ncf more than one.
 func (o *optimus) gain(j *job, n int, h *slots) (float64, error) {
 	most := int(math.Floor(j.Batch / j.limits.LocalMin))
 	if j.app.Name == "ncf" {

@@ -65,8 +65,8 @@ func (h *slots) shares(nodes []int) (out []data.NodeShare) {
 	return out
 }
 
-// worstFit takes n GPUs from the nodes with most free ones, the first of
-// equals, and books them; nil if there are not enough.
+// worstFit takes n GPUs from the nodes with most free ones, the first of equals; nil: not
+// enough.
 func worstFit(free []int, n int) []int {
 	var out []int
 	for n > 0 {

@@ -2,13 +2,12 @@ package pollux
 
 import "slices"
 
-// demotion is the attained service, in GPU-seconds, at which a job leaves
-// the first queue.
+// demotion is the attained service, in GPU-seconds, at which a job leaves the first queue.
 const demotion = 57600
 
-// tiresias is Tiresias (Gu et al., NSDI 2019) as the Pollux simulator has
-// it: two queues by attained service, gangs as asked for, no promotion; jobs that do
-// not fit are passed over.
+// tiresias is Tiresias (Gu et al., NSDI 2019) as the Pollux simulator has it: two queues
+// by attained service, gangs as asked for, no promotion; jobs that do not fit are passed
+// over.
 type tiresias struct {
 	queues [2][]*job
 	served map[*job]float64 // GPU-seconds of whole rounds, restarts included

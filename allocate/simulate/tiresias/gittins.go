@@ -32,8 +32,8 @@ func newGittins(service []int64) (*gittins, error) {
 	return t, nil
 }
 
-// index is that of a job that has attained service a, in millionths per GPU-second. As
-// in the published program it is that just before the next sample, with its rounding.
+// index is that of a job that has attained service a, in millionths per GPU-second; as in
+// the published program that just before the next sample, with its rounding.
 func (t *gittins) index(a int64) float64 {
 	n, i := len(t.age), t.upTo(a)
 	if i == n {

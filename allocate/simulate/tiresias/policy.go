@@ -28,9 +28,9 @@ func (j *job) service(byGPU bool) float64 {
 // second queue. The published program has a third value that it never uses.
 var limits = [...]float64{quantum, 7200}
 
-// published is a policy of the published program: at every event all jobs compete
-// anew for all GPUs, queue by queue. In the discretized policies (Tiresias, section
-// 3.3) jobs sink through three queues as they use GPUs; the others have one.
+// published is a policy of the published program: at every event all jobs compete anew
+// for all GPUs, queue by queue. In the discretized policies (Tiresias, section 3.3) jobs
+// sink through three queues as they use GPUs; the others have one.
 type published struct {
 	order  func(a, b *job) int // sorts a queue before it is served; nil: it stays
 	blocks bool                // a job that does not fit blocks those behind it
@@ -93,10 +93,9 @@ func (p *published) drop(queue int, which func(*job) bool) {
 }
 
 // settle sorts, where there are several queues, waiting jobs behind running ones, and
-// finds when the first running job might have used up its queue. In
-// GPU-seconds the published program takes the limit in GPU-seconds, what was executed
-// in seconds, and rounds their difference down after dividing by the GPUs; it
-// therefore wakes too early or too late, and so does this one.
+// finds when the first running job might have used up its queue. The published program
+// takes the limit in GPU-seconds less what was executed in seconds, and rounds after
+// dividing by the GPUs; it therefore wakes too early or too late, and so does this one.
 func (p *published) settle(now float64) (wake float64) {
 	wake = math.Inf(1)
 	for i, queue := range p.queues {
@@ -117,7 +116,6 @@ func (p *published) settle(now float64) (wake float64) {
 	return wake
 }
 
-// by orders jobs by a key.
 func by(key func(*job) float64) func(a, b *job) int {
 	return func(a, b *job) int { return cmp.Compare(key(a), key(b)) }
 }

@@ -64,10 +64,9 @@ func New(name string, service []int64) (allocate.Policy, error) {
 	return p, nil
 }
 
-// Prepare returns the jobs of a workload as the published program takes them,
-// and the pool of GPUs they run on, for [simulate.Run]. Durations lose their
-// fraction. It fails if the program cannot take a value, or if a job wants more GPUs
-// than there are; the program leaves such jobs out without a message.
+// Prepare returns the jobs of a workload as the published program takes them, and the
+// pool of GPUs they run on. Durations lose their fraction. It fails if the program cannot
+// take a value, or would leave a job out as too large.
 func Prepare(workload []simulate.Job, gpus int) ([]simulate.Job, *data.Cluster, error) {
 	pool := &data.Cluster{Nodes: []data.Node{{Name: "pool", GPUType: "gpu", GPUs: gpus}}}
 	var out []simulate.Job

@@ -62,7 +62,6 @@ const (
 	entropy = 0.01 // keeps it trying, as in the paper
 )
 
-// learn returns a network after so many worlds.
 func learn(rounds int, seed uint64) (dl2.Net, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	net := dl2.Zero(units)

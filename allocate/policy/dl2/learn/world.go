@@ -8,7 +8,6 @@ import (
 	"knee/allocate"
 	"knee/allocate/simulate"
 	"knee/data"
-	"knee/predict"
 )
 
 // world is a made-up workload on a made-up cluster.
@@ -26,7 +25,6 @@ type kind struct {
 	types int                          // of GPUs, each half as fast as the one before
 }
 
-// kinds are those to learn from.
 func kinds() []kind {
 	amdahl := func(rng *rand.Rand) func(float64) float64 {
 		serial := math.Exp(-1 - 3*rng.Float64())
@@ -42,7 +40,6 @@ func lognormal(median, sd float64) func(*rand.Rand) float64 {
 	return func(rng *rand.Rand) float64 { return median * math.Exp(sd*rng.NormFloat64()) }
 }
 
-// draw makes a world.
 func (k kind) draw(rng *rand.Rand) world {
 	nodes, count := 3+rng.IntN(6), 24
 	most := min(32, 4*(nodes/k.types)) // GPUs of a type
@@ -58,8 +55,7 @@ func (k kind) draw(rng *rand.Rand) world {
 		for t := range k.types {
 			for n := 1; n <= most; n *= 2 {
 				c := data.Config{GPUType: fmt.Sprintf("g%d", t), Workers: n}
-				j.Options = append(j.Options, allocate.Option{Use: allocate.UseOf(c, data.Resources{}),
-					Answer: predict.Answer{Config: c, Goodput: data.Estimate{Mean: speed(float64(n)) / float64(int(1)<<t)}}})
+				j.Options = append(j.Options, simulate.Known(c, speed(float64(n))/float64(int(1)<<t)))
 			}
 		}
 		work += hours
