@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -173,3 +174,25 @@ func PodPath(namespace, name string) string { return PodsPath(namespace) + "/" +
 func ServicesPath(namespace string) string { return Path("v1", namespace, "services") }
 func JobsPath(namespace string) string     { return Path("batch/v1", namespace, "jobs") }
 func NodesPath() string                    { return Path("v1", "", "nodes") }
+
+// Patch merges fields into the object at path (RFC 7396: null removes a field, a
+// list replaces a list), and reads the result into out unless it is nil. With
+// metadata.resourceVersion in fields, the error is a conflict if the object was
+// changed since that version.
+func (c *Client) Patch(ctx context.Context, path string, fields map[string]any, out any) error {
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return fmt.Errorf("write the patch for %s: %w", path, err)
+	}
+	r := c.rest.Patch(types.MergePatchType).AbsPath(path).Param("fieldValidation", "Strict").Body(body)
+	return c.call(ctx, r, nil, out)
+}
+
+// Object is anything that has metadata.
+type Object = metav1.PartialObjectMetadata
+
+// List is one page of a collection.
+type List[T any] struct {
+	Metadata metav1.ListMeta `json:"metadata"`
+	Items    []T             `json:"items"`
+}

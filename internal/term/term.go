@@ -5,7 +5,9 @@ package term
 import (
 	"io"
 	"os"
+	"strings"
 
+	"github.com/rivo/uniseg"
 	"golang.org/x/term"
 )
 
@@ -29,3 +31,86 @@ func widthOf(w io.Writer) int {
 // colourful reports whether a terminal may be sent colours: not if NO_COLOR is
 // set (https://no-color.org) or TERM is dumb.
 func colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
+// Hanging wraps lines that are wider than the terminal w at blanks. Continuation
+// lines are indented to where the text of the line begins. If w is no terminal the
+// text is unchanged.
+func Hanging(w io.Writer, text string) string {
+	if !isTerminal(w) {
+		return text
+	}
+	return hangingAt(text, widthOf(w))
+}
+
+func hangingAt(text string, width int) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if uniseg.StringWidth(line) <= width {
+			out = append(out, line)
+			continue
+		}
+		head := line[:textBegins(line)]
+		indent := max(2, len(head))
+		for i, part := range wrap(line[len(head):], width-indent) {
+			if i > 0 {
+				head = strings.Repeat(" ", indent)
+			}
+			out = append(out, head+part)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// textBegins is the byte at which the text of a line begins: after its indentation,
+// a dash, or a first word that two blanks or more separate from the text.
+func textBegins(line string) int {
+	begin := len(line) - len(strings.TrimLeft(line, " "))
+	rest := line[begin:]
+	if strings.HasPrefix(rest, "- ") {
+		return begin + 2
+	}
+	if gap := strings.Index(rest, "  "); begin > 0 && gap > 0 && !strings.Contains(rest[:gap], " ") {
+		return begin + len(rest) - len(strings.TrimLeft(rest[gap:], " "))
+	}
+	return begin
+}
+
+// wrap breaks a text at blanks into lines of at most width columns. A longer word
+// is broken at the end of the line.
+func wrap(s string, width int) []string {
+	if uniseg.StringWidth(s) <= width {
+		return []string{s}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(s) {
+		switch {
+		case line == "":
+			line = word
+		case uniseg.StringWidth(line)+1+uniseg.StringWidth(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for uniseg.StringWidth(line) > width {
+			head, rest := split(line, width)
+			lines, line = append(lines, head), rest
+		}
+	}
+	return append(lines, line)
+}
+
+// split splits a text after at most width columns, but after at least one
+// character.
+func split(s string, width int) (head, rest string) {
+	letter, rest, columns, state := uniseg.FirstGraphemeClusterInString(s, -1)
+	for used := columns; ; used += columns {
+		head += letter
+		letter, s, columns, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if letter == "" || used+columns > width {
+			return head, rest
+		}
+		rest = s
+	}
+}
