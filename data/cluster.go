@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"knee/internal/hostlist"
 )
@@ -29,10 +30,8 @@ type Node struct {
 // GPUTypes returns the GPU types of the cluster in order of appearance.
 func (c *Cluster) GPUTypes() []string {
 	var types []string
-	seen := map[string]bool{}
 	for _, n := range c.Nodes {
-		if !seen[n.GPUType] {
-			seen[n.GPUType] = true
+		if !slices.Contains(types, n.GPUType) {
 			types = append(types, n.GPUType)
 		}
 	}

@@ -101,14 +101,8 @@ func sharded(sharding string) (stage int, strategy string) {
 
 // cleanTemplateError drops the prefix "template: :1:2:".
 func cleanTemplateError(err error) string {
-	_, after, found := strings.Cut(err.Error(), ": ")
-	if !found {
-		return err.Error()
-	}
-	if _, rest, ok := strings.Cut(after, ": "); ok {
-		return rest
-	}
-	return after
+	parts := strings.SplitN(err.Error(), ": ", 3)
+	return parts[len(parts)-1]
 }
 
 // LayoutEnv returns the layout as environment variables of a job: KNEE_TP,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,34 +190,21 @@ func cause(err error) error {
 
 // replace writes a temporary file and renames it to path.
 func replace(path string, mode fs.FileMode, text []byte) error {
-	f, err := createTemp(path, mode)
+	dir, base := filepath.Split(path)
+	name := filepath.Join(dir, fmt.Sprintf(".%s.%x.tmp", base, rand.Uint64()))
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) // os.CreateTemp would ignore the umask
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(name, path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(name)
 	}
 	SyncFolder(filepath.Dir(path))
 	return err
-}
-
-// createTemp creates a new file beside path. Unlike os.CreateTemp it leaves the
-// permissions to the umask, as for any new file.
-func createTemp(path string, mode fs.FileMode) (*os.File, error) {
-	const tries = 1000
-	dir, base := filepath.Split(path)
-	for i := range tries {
-		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), i))
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
-	return nil, fmt.Errorf("no free name for a temporary file in %d attempts", tries)
 }
 
 // SyncFolder makes a new name in a folder survive a power cut. Errors are

@@ -24,10 +24,11 @@ type GPU struct {
 //go:embed gpus.csv
 var gpuTable string
 
-// gpus are the types that are known, by name. The figures are peak values of
-// data sheets; training reaches different fractions of them, but their ratios
-// order the types well enough to transfer from one to another.
-var gpus = sync.OnceValue(func() (all []GPU) {
+// gpus are the types that are known, by their names without hyphens. The figures are
+// peak values of data sheets; training reaches different fractions of them, but their
+// ratios order the types well enough to transfer from one to another.
+var gpus = sync.OnceValue(func() map[string]GPU {
+	all := map[string]GPU{}
 	for line := range strings.Lines(gpuTable) {
 		if cells := strings.Split(strings.TrimSpace(line), ","); line[0] != '#' {
 			g := GPU{Name: cells[0]}
@@ -37,17 +38,8 @@ var gpus = sync.OnceValue(func() (all []GPU) {
 					panic("data: gpus.csv: " + err.Error())
 				}
 			}
-			all = append(all, g)
+			all[strings.ReplaceAll(g.Name, "-", "")] = g
 		}
-	}
-	return all
-})
-
-// gpusByWords are they by their names without hyphens.
-var gpusByWords = sync.OnceValue(func() map[string]GPU {
-	all := map[string]GPU{}
-	for _, g := range gpus() {
-		all[strings.ReplaceAll(g.Name, "-", "")] = g
 	}
 	return all
 })
@@ -62,7 +54,7 @@ func FindGPU(name string) (GPU, bool) {
 	n := parseGPUName(name)
 	gb := fmt.Sprintf("%dgb", n.memory) // "0gb", of which there is no type, if it says none
 	for _, variant := range []string{gb, cmp.Or(n.form, gb), ""} {
-		g, known := gpusByWords()[n.words+variant]
+		g, known := gpus()[n.words+variant]
 		if !known || variant != gb && strings.HasSuffix(g.Name, "gb") {
 			continue
 		}
@@ -155,11 +147,11 @@ func parseGPUName(name string) (n gpuName) {
 	return n
 }
 
-// GPUNames lists the known GPU types.
-func GPUNames() []string {
-	var names []string
+// GPUNames lists the known GPU types, sorted.
+func GPUNames() (names []string) {
 	for _, g := range gpus() {
 		names = append(names, g.Name)
 	}
+	slices.Sort(names)
 	return names
 }

@@ -160,7 +160,7 @@ func (r Remaining) check(job *object) {
 type Current struct {
 	GPUType    string    `yaml:"gpu_type,required" is:"gpu type" want:"the GPU type it runs on"`
 	Mode       Mode      `yaml:"mode" is:"any text"`
-	Placement  Placement `yaml:"placement"`
+	Placement  Placement `yaml:"placement,required" is:"placement" want:"workers per node, such as \"4-4-2\""`
 	PS         int       `yaml:"ps"`
 	LocalBatch float64   `yaml:"local_batch" is:"samples"`
 	AccumSteps int       `yaml:"accum_steps"`

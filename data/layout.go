@@ -85,11 +85,7 @@ func (l Layout) Get(name string) string {
 // Set sets the part name from text. want is empty, or what is wanted if text is
 // invalid.
 func (l *Layout) Set(name, text string) (want string) {
-	i := layoutIndex(name)
-	if i < 0 {
-		return "one of " + strings.Join(LayoutNames(), ", ")
-	}
-	c := layoutColumns[i]
+	c := layoutColumns[layoutIndex(name)]
 	if c.count != nil {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxCount {

@@ -236,7 +236,7 @@ func readLocalBatch(r *Row, c *Config) {
 		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
 			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 		}
-	} else if !nearlyEqual(c.LocalBatch*micro, global) {
+	} else if math.Abs(c.LocalBatch*micro-global) > 1e-3*max(c.LocalBatch*micro, global) { // local batches may have few digits
 		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s, which is %s × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro), replicasWord(*c)))
 	}
 }
@@ -267,12 +267,6 @@ func formatStartedAt(at time.Time) string {
 		return ""
 	}
 	return at.UTC().Format(time.RFC3339Nano)
-}
-
-// nearlyEqual reports whether a and b agree to a part in a thousand, which
-// leaves room for local batches written with few digits.
-func nearlyEqual(a, b float64) bool {
-	return math.Abs(a-b) <= 1e-3*math.Max(math.Abs(a), math.Abs(b))
 }
 
 // checkMode reads a mode and checks it against the number of parameter servers.

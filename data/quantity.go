@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -76,48 +77,20 @@ const day = 24 * time.Hour
 // ParseDuration reads a duration ≥ 0: the form of [time.ParseDuration]
 // ("2h30m"), optionally after days ("1d12h", "1.5d"), or plain seconds ("90").
 func ParseDuration(s string) (time.Duration, error) {
-	bad := fmt.Errorf("duration %q: want a time ≥ 0 such as 90s, 2h30m, 1d12h or plain seconds", s)
-	if v, err := plainNumber(s); err == nil {
-		return scaleDuration(v, time.Second, bad)
-	}
-	var total time.Duration
-	rest := s
+	const digits = "0123456789.e" // not other forms that strconv takes, such as Inf or 0x1p4
+	number, unit, rest := s, time.Second, "0"
 	if days, after, found := strings.Cut(s, "d"); found {
-		v, err := plainNumber(days)
-		if err != nil {
-			return 0, bad
-		}
-		if total, err = scaleDuration(v, day, bad); err != nil {
-			return 0, err
-		}
-		rest = after
+		number, unit, rest = days, day, cmp.Or(after, rest)
+	} else if strings.Trim(s, digits) != "" {
+		number, rest = "0", s
 	}
-	if rest == "" && rest != s {
-		return total, nil
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || strings.ContainsAny(rest, "+-") || total > math.MaxInt64-d {
-		return 0, bad
-	}
-	return total + d, nil
-}
-
-// plainNumber reads digits with a point or an exponent, but not other forms
-// that strconv takes, such as Inf or 0x1p4.
-func plainNumber(s string) (float64, error) {
-	if strings.Trim(s, "0123456789.e") != "" {
-		return 0, strconv.ErrSyntax
-	}
-	return strconv.ParseFloat(s, 64)
-}
-
-// scaleDuration returns v units, or bad if that is no duration.
-func scaleDuration(v float64, unit time.Duration, bad error) (time.Duration, error) {
+	v, err := strconv.ParseFloat(number, 64)
+	more, bad := time.ParseDuration(rest)
 	d := math.Round(v * float64(unit))
-	if !(d >= 0 && d < math.MaxInt64) {
-		return 0, bad
+	if err != nil || bad != nil || strings.Trim(number, digits) != "" || strings.ContainsAny(rest, "+-") || d >= math.MaxInt64 || time.Duration(d) > math.MaxInt64-more {
+		return 0, fmt.Errorf("duration %q: want a time ≥ 0 such as 90s, 2h30m, 1d12h or plain seconds", s)
 	}
-	return time.Duration(d), nil
+	return time.Duration(d) + more, nil
 }
 
 // FormatDuration returns a short text that [ParseDuration] reads back as

@@ -18,7 +18,7 @@ type Study struct {
 	Command      []string           `yaml:"command" want:"a list of arguments such as [python, train.py]"` // argument templates; fields of [TemplateData]
 	Dir          string             `yaml:"dir"`                                                           // working directory, relative to the study file
 	Env          map[string]string  `yaml:"env" want:"the name of an environment variable"`
-	Space        Space              `yaml:"space"` // in the order of the file
+	Space        Space              `yaml:"space" is:"space"` // in the order of the file
 	Constraints  []string           `yaml:"constraints" want:"a list of expressions such as [\"workers * local_batch <= 8192\"]"`
 	Objective    Objective          `yaml:"objective"`
 	Metrics      Metrics            `yaml:"metrics"`

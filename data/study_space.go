@@ -18,17 +18,15 @@ const maxKnobValues = 100_000
 
 const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
 
-// readYAML reads the search space in the order of the file.
-func (s *Space) readYAML(root *object, key string) {
+// readSpace reads the search space in the order of the file.
+func readSpace(root *object, key string) any {
+	var s Space
 	o := root.object(key)
-	if root.has(key) && (o == nil || len(o.keys) == 0) {
-		root.fail(key, "nothing", wantSpace)
-	}
 	if o == nil {
-		return
+		return s
 	}
 	for _, name := range o.keys {
-		*s = append(*s, readKnob(o, name))
+		s = append(s, readKnob(o, name))
 		bare := strings.TrimPrefix(name, extraPrefix)
 		if bare != name && (o.has(bare) || slices.Contains(configColumns(), bare)) {
 			o.fail(name, "the name of another knob after x_", "another name: x_ marks a further knob")
@@ -37,6 +35,7 @@ func (s *Space) readYAML(root *object, key string) {
 	if o.has("local_batch") && o.has("global_batch") && o.has("accum_steps") {
 		o.fail("global_batch", "local_batch and accum_steps too", "two of local_batch, global_batch and accum_steps: the third follows")
 	}
+	return s
 }
 
 // readKnob reads one dimension: a list of values or a range.

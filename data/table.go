@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unique"
 )
 
 // maxRows bounds the rows of a CSV file: a few kilobytes of gzip data can
@@ -33,9 +34,8 @@ type Table struct {
 	csv   *csv.Reader
 	above int // lines above the header
 	rows  int
-	comma bool              // a decimal comma is allowed
-	marks marks             // decimal and thousands marks
-	texts map[string]string // one copy of each repeated text
+	comma bool  // a decimal comma is allowed
+	marks marks // decimal and thousands marks
 }
 
 // NewTable reads the header of a CSV file. name is the file in errors. An empty
@@ -45,7 +45,7 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
 		_, _ = b.Discard(3) // the bytes are buffered, so this cannot fail
 	}
-	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}, texts: map[string]string{}}
+	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}}
 	t.skipComments(b)
 	t.csv.Comma = separator(b)
 	t.comma = t.csv.Comma != ','
@@ -357,20 +357,7 @@ func (r *Row) Text(column string) string {
 	if !singleLine(cell) {
 		r.Bad(column, wantText)
 	}
-	return r.table.keep(cell)
-}
-
-// keep returns a copy of a text, shared by all rows, which does not keep the
-// memory of its row.
-func (t *Table) keep(s string) string {
-	if kept, ok := t.texts[s]; ok {
-		return kept
-	}
-	kept := strings.Clone(s)
-	if len(t.texts) < 4096 { // texts beyond that rarely repeat
-		t.texts[kept] = kept
-	}
-	return kept
+	return unique.Make(cell).Value() // a copy for all rows, which does not keep the memory of this one
 }
 
 // pointNotComma returns advice if a cell is not a number only because of a

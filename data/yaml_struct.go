@@ -37,9 +37,8 @@ type (
 	defaulter interface{ defaults() }
 	validator interface{ validate(o *object) }
 
-	// yamlReadable and yamlWritable are values with their own reader and writer.
+	// yamlReadable is a value that reads a missing key too.
 	yamlReadable interface{ readYAML(o *object, key string) }
-	yamlWritable interface{ writeYAML() *yaml.Node }
 )
 
 // yamlField is a field of a struct with its tags.
@@ -281,9 +280,6 @@ func mappingOf(v reflect.Value) yamlMap {
 }
 
 func (f yamlField) write(v reflect.Value) *yaml.Node {
-	if custom, ok := v.Addr().Interface().(yamlWritable); ok {
-		return custom.writeYAML()
-	}
 	if kind, ok := yamlKinds[f.tag.Get("is")]; ok && kind.write != nil {
 		return kind.write(v)
 	}
