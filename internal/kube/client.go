@@ -50,19 +50,19 @@ func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bo
 	if dryRun {
 		r.Param("dryRun", "All")
 	}
-	return c.call(ctx, r, in, out)
+	return c.call(ctx, r.SetHeader("Content-Type", "application/json"), in, out)
 }
 
 // Update replaces the object at path, without a check whether another program has
 // changed it: use it for objects that only knee writes.
 func (c *Client) Update(ctx context.Context, path string, in, out any) error {
-	return c.call(ctx, c.rest.Put().AbsPath(path), in, out)
+	return c.call(ctx, c.rest.Put().AbsPath(path).SetHeader("Content-Type", "application/json"), in, out)
 }
 
 // Delete removes the object at path. It is no error if the object does not exist.
 func (c *Client) Delete(ctx context.Context, path string, o metav1.DeleteOptions) error {
 	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	err := c.call(ctx, c.rest.Delete().AbsPath(path), o, nil)
+	err := c.call(ctx, c.rest.Delete().AbsPath(path).SetHeader("Content-Type", "application/json"), o, nil)
 	if IsNotFound(err) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 		if err != nil {
 			return fmt.Errorf("write the object for %s: %w", r.URL().Path, err)
 		}
-		r.SetHeader("Content-Type", "application/json").Body(body)
+		r.Body(body)
 	}
 	r.MaxRetries(0).Timeout(requestTimeout)
 	var answer []byte
@@ -180,12 +180,7 @@ func NodesPath() string                    { return Path("v1", "", "nodes") }
 // metadata.resourceVersion in fields, the error is a conflict if the object was
 // changed since that version.
 func (c *Client) Patch(ctx context.Context, path string, fields map[string]any, out any) error {
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return fmt.Errorf("write the patch for %s: %w", path, err)
-	}
-	r := c.rest.Patch(types.MergePatchType).AbsPath(path).Param("fieldValidation", "Strict").Body(body)
-	return c.call(ctx, r, nil, out)
+	return c.call(ctx, c.rest.Patch(types.MergePatchType).AbsPath(path).Param("fieldValidation", "Strict"), fields, out)
 }
 
 // Object is anything that has metadata.

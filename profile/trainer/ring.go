@@ -19,10 +19,13 @@ type ring struct {
 	part       []float64 // buffer for a segment to add
 }
 
-// newRing connects this worker to its two neighbours. All connect to rank 0
-// first, which sends each the address of its next.
+// newRing connects this worker to its two neighbours, if it has any. All connect
+// to rank 0 first, which sends each the address of its next.
 func newRing(g *group) (*ring, error) {
 	r, k := &ring{o: g.o}, g.o.Workers
+	if k == 1 {
+		return r, nil
+	}
 	following, before := (g.o.Rank+1)%k, (g.o.Rank+k-1)%k
 	master := net.JoinHostPort(g.o.MasterAddr, strconv.Itoa(g.o.MasterPort))
 	var addr string // address of the next rank
@@ -119,6 +122,9 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 		return outcome{}, err
 	}
 	sync := time.Since(start)
+	if r.o.Workers == 1 {
+		sync = 0
+	}
 	descend(params, grad, r.o.learningRate(r.o.globalBatch()))
 	n := len(grad)
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil

@@ -44,10 +44,6 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	if o.Role == Worker && o.Rank == 0 {
 		fmt.Fprintln(stderr, "knee train:", o.describe(m))
 	}
-	if o.Workers+o.PS == 1 {
-		w := newWorker(&o, m, stdout)
-		return w.params, w.run(ctx, alone{&o}, func(int64) {})
-	}
 	g := newGroup(ctx, &o)
 	defer g.close()
 	params, err := g.play(m, stdout)

@@ -39,15 +39,6 @@ type synchronizer interface {
 	close() error
 }
 
-type alone struct{ o *Options }
-
-func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
-	descend(params, grad, a.o.learningRate(a.o.globalBatch()))
-	return outcome{loss: t.Loss, last: a.o.isLast(step)}, nil
-}
-
-func (a alone) close() error { return nil }
-
 func (o *Options) isLast(step int64) bool { return o.Steps > 0 && step >= int64(o.Steps) }
 
 type worker struct {
