@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"time"
 
 	"knee/profile/launch"
@@ -15,13 +16,19 @@ import (
 type queueing struct {
 	launched time.Time
 	followed bool      // an earlier run had submitted it
-	queueing bool      // an engine has it
 	begun    time.Time // zero as long as it waits
 }
 
 func newQueueing(t launch.Trial) *queueing {
-	return &queueing{launched: time.Now(), followed: t.Handle != "", queueing: t.Handle != ""}
+	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
+	if !q.followed {
+		q.begun = q.launched
+	}
+	return q
 }
+
+// wait records that an engine has the trial.
+func (q *queueing) wait() { q.begun = time.Time{} }
 
 func (q *queueing) began(at time.Time) {
 	if now := time.Now(); at.IsZero() || at.After(now) {
@@ -50,28 +57,10 @@ func (q *queueing) took() float64 {
 	return time.Since(q.launched).Seconds()
 }
 
-func (q *queueing) waiting() bool { return q.queueing && q.begun.IsZero() }
+func (q *queueing) waiting() bool { return q.begun.IsZero() }
 
-// beginning returns when the trial began to run; its launch if it has not waited.
-func (q *queueing) beginning() time.Time {
-	if q.begun.IsZero() {
-		return q.launched
-	}
-	return q.begun
-}
-
-// ran returns how long the trial has run by now, 0 if it has not begun.
-func (q *queueing) ran(now time.Time) time.Duration {
-	if q.waiting() {
-		return 0
-	}
-	return max(now.Sub(q.beginning()), 0)
-}
-
-// queued returns how long the trial waited for nodes, up to now.
-func (q *queueing) queued(now time.Time) time.Duration {
-	if q.waiting() {
-		return now.Sub(q.launched)
-	}
-	return max(q.beginning().Sub(q.launched), 0)
+// times returns how long the trial waited for nodes and how long it ran, up to now.
+func (q *queueing) times(now time.Time) (queued, ran time.Duration) {
+	begun := cmp.Or(q.begun, now)
+	return max(begun.Sub(q.launched), 0), max(now.Sub(begun), 0)
 }

@@ -202,9 +202,10 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				out.warnings = append(out.warnings, warning{text: err.Error()})
 			}
 			now := time.Now()
-			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
+			out.began = cmp.Or(q.begun, q.launched)
+			out.queued, out.ran = q.times(now)
 			if !first.IsZero() && !q.followed {
-				out.measurement.StartSeconds = max(first.Sub(q.beginning()), 0).Seconds()
+				out.measurement.StartSeconds = max(first.Sub(out.began), 0).Seconds()
 			}
 			return out
 		}
@@ -220,19 +221,20 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 			return err
 		}
 		calls <- func() {
-			q.queueing = true
+			q.wait()
 			e := Event{Kind: TrialQueued, Trial: t}
 			e.Trial.Handle = handle
 			r.notify(e)
 		}
 		return nil
 	}
-	out.Waiting = func() { calls <- func() { q.queueing = true } }
+	out.Waiting = func() { calls <- q.wait }
 	out.Began = func(at time.Time) {
 		calls <- func() {
 			q.began(at)
 			began()
-			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: q.queued(time.Now())})
+			queued, _ := q.times(time.Now())
+			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: queued})
 		}
 	}
 	return out

@@ -7,9 +7,8 @@ import (
 	"knee/data"
 )
 
-func architecture() []string {
-	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
-}
+// sizes are the knobs of the size of the model that are counts.
+func sizes() []string { return data.ArchitectureNames()[1:] }
 
 // named returns the part that sets a knob; a global batch does not count.
 func (d *drafting) named(knob string) (part, bool) {
@@ -34,7 +33,7 @@ func (d *drafting) modelParallel() int {
 // model is the section model, for predictions of other sizes.
 func (d *drafting) model() string {
 	var keys []string
-	for _, key := range architecture() {
+	for _, key := range sizes() {
 		if p, ok := d.named(key); ok {
 			keys = append(keys, key+": "+plain(p.value))
 		}
@@ -59,7 +58,7 @@ func (d *drafting) layout(slots int) (knobs []string) {
 			if name == "tp" || name == "pp" {
 				most = max(most, d.perNode(slots))
 			}
-			knobs = append(knobs, name+": ["+joined(doublings(most))+"]   # "+about[name])
+			knobs = append(knobs, name+": ["+doublings(most)+"]   # "+about[name])
 		}
 	}
 	return knobs

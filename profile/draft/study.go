@@ -113,7 +113,7 @@ func (d *drafting) write() string {
 		command = append(command, quoted(a))
 	}
 	for _, p := range d.parts {
-		if !p.fixed && !slices.Contains(architecture(), p.knob) {
+		if !p.fixed && !slices.Contains(sizes(), p.knob) {
 			replaced = append(replaced, p.arg+" was "+cmp.Or(p.word, plain(p.value)))
 		}
 	}
@@ -121,7 +121,7 @@ func (d *drafting) write() string {
 	err := studyTemplate.Execute(&b, map[string]any{
 		"Job": quoted(job), "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": strings.Join(command, ", "),
 		"Reports": d.reports, "Format": d.format, "Patterns": strings.Join(data.MetricPatterns(), ", "), "Model": d.model(),
-		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": joined(doublings(max(slots, d.modelParallel(), d.perNode(slots)))),
+		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": doublings(max(slots, d.modelParallel(), d.perNode(slots))),
 		"Knobs": append(d.layout(slots), d.batches()...), "Price": price,
 	})
 	if err != nil {
@@ -175,25 +175,15 @@ func (d *drafting) batch() float64 {
 	return whole / math.Max(1, workers/float64(d.modelParallel()))
 }
 
-func doublings(n int) []int {
-	var out []int
+// doublings is a list of powers of two up to n, which is the last: "1, 2, 4, 6".
+func doublings(n int) (list string) {
 	for k := 1; k < n; k *= 2 {
-		out = append(out, k)
+		list += fmt.Sprintf("%d, ", k)
 	}
-	return append(out, max(n, 1))
+	return list + fmt.Sprint(max(n, 1))
 }
 
-func joined(ns []int) string {
-	words := make([]string, len(ns))
-	for i, n := range ns {
-		words[i] = fmt.Sprint(n)
-	}
-	return strings.Join(words, ", ")
-}
-
-func plain(v float64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
-}
+func plain(v float64) string { return data.Number(v).String() }
 
 // quoted writes a YAML scalar for a list in brackets.
 func quoted(s string) string {

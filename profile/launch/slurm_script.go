@@ -58,7 +58,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	maps.Copy(env, layout.env(t.Config))
 	var b strings.Builder
 	err = slurmTemplate.Execute(&b, map[string]any{
-		"Trial": t, "Spec": spec, "About": printable(t.Config.Job) + ": " + printable(t.Config.String()), "Name": name,
+		"Trial": t, "Spec": spec, "About": oneLine(t.Config.Job + ": " + t.Config.String()), "Name": name,
 		"Output": quoteDirective(strings.ReplaceAll(t.Log, "%", "%%")), // in Slurm's file names % begins a field
 		"Time":   slurmTime(spec.Time), "GRES": slurmGRES(spec, t.Config), "Begin": markBegin, "End": markEnd, "Env": env,
 		"LowestPort": lowestPort, "PortRange": portRange, "Dir": dir, "Layout": layout,
@@ -171,5 +171,3 @@ func quoteDirective(s string) string {
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
-
-func printable(s string) string { return strings.Join(strings.Fields(s), " ") }

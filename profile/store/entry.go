@@ -26,7 +26,7 @@ type entry struct {
 	Config      *data.Config      `json:"config,omitempty"`
 	At          time.Time         `json:"at,omitzero"`
 	Measurement *data.Measurement `json:"measurement,omitempty"`
-	Curve       []curveEntry      `json:"curve,omitempty"`
+	Curve       []curvePoint      `json:"curve,omitempty"`
 	Queued      float64           `json:"queued_s,omitempty"` // s waiting for nodes, not in wall_s
 
 	// In an outbox, where the entry belongs: the storage, the study in it, the
@@ -125,39 +125,33 @@ func onLine(v any) string {
 	return text
 }
 
-// curveEntry is a curve point in the journal. Unknown numbers are left out.
-type curveEntry struct {
-	Step        *float64 `json:"step,omitempty"`
-	Loss        *float64 `json:"loss,omitempty"`
-	GlobalBatch *float64 `json:"global_batch,omitempty"`
-	GradSqr     *float64 `json:"grad_sqr,omitempty"`
-	GradVar     *float64 `json:"grad_var,omitempty"`
+// curvePoint holds the numbers of a curve point in the journal that are known.
+type curvePoint map[string]float64
+
+func numbersOf(p *data.CurvePoint) map[string]*float64 {
+	return map[string]*float64{"step": &p.Step, "loss": &p.Loss, "global_batch": &p.GlobalBatch, "grad_sqr": &p.GradSqr, "grad_var": &p.GradVar}
 }
 
-// fields pairs the numbers of an entry with those of a point.
-func (e *curveEntry) fields(p *data.CurvePoint) map[**float64]*float64 {
-	return map[**float64]*float64{&e.Step: &p.Step, &e.Loss: &p.Loss, &e.GlobalBatch: &p.GlobalBatch, &e.GradSqr: &p.GradSqr, &e.GradVar: &p.GradVar}
-}
-
-func encodeCurve(curve []data.CurvePoint) []curveEntry {
-	es := make([]curveEntry, len(curve))
+func encodeCurve(curve []data.CurvePoint) []curvePoint {
+	out := make([]curvePoint, len(curve))
 	for i := range curve {
-		for to, v := range es[i].fields(&curve[i]) {
+		out[i] = curvePoint{}
+		for name, v := range numbersOf(&curve[i]) {
 			if !math.IsNaN(*v) {
-				*to = v
+				out[i][name] = *v
 			}
 		}
 	}
-	return es
+	return out
 }
 
-func decodeCurve(job string, trial int, es []curveEntry) []data.CurvePoint {
-	curve := make([]data.CurvePoint, len(es))
-	for i := range es {
+func decodeCurve(job string, trial int, points []curvePoint) []data.CurvePoint {
+	curve := make([]data.CurvePoint, len(points))
+	for i, p := range points {
 		curve[i] = meter.EmptyPoint(job, trial)
-		for from, v := range es[i].fields(&curve[i]) {
-			if *from != nil {
-				*v = **from
+		for name, v := range numbersOf(&curve[i]) {
+			if known, ok := p[name]; ok {
+				*v = known
 			}
 		}
 	}
