@@ -104,13 +104,3 @@ func cleanTemplateError(err error) string {
 	parts := strings.SplitN(err.Error(), ": ", 3)
 	return parts[len(parts)-1]
 }
-
-// LayoutEnv returns the layout as environment variables of a job: KNEE_TP,
-// KNEE_SHARDING and so on, and KNEE_DP, the replicas.
-func (c Config) LayoutEnv() map[string]string {
-	env := map[string]string{"KNEE_DP": strconv.Itoa(c.Replicas())}
-	for _, name := range LayoutNames() {
-		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
-	}
-	return env
-}

@@ -39,10 +39,6 @@ type sample struct {
 	draw       *rand.Rand
 }
 
-func newSample(most int) *sample {
-	return &sample{most: most, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
-}
-
 func (s *sample) add(m Measurement) {
 	if s.most == 0 {
 		s.rows = append(s.rows, m)
@@ -92,7 +88,8 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	slowSync, noBatch, doubtful, above, doubt, rows, kept := 0, 0, 0, "", "", 0, newSample(im.Repeats)
+	slowSync, noBatch, doubtful, above, doubt, rows := 0, 0, 0, "", "", 0
+	kept := &sample{most: im.Repeats, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
 	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
 		if m.Status == OK && m.SyncTime > m.StepTime {
@@ -152,11 +149,12 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 		return mr, err
 	}
 	for _, column := range slices.Sorted(maps.Keys(im.Given)) {
-		if im.Given[column] == "" || column == "job" && t.Has(column) {
-			continue // not given, or the file has the column
-		}
-		if err := t.give(column, im.Given[column]); err != nil {
-			return mr, err
+		switch cell := im.Given[column]; {
+		case cell == "" || column == "job" && t.Has(column): // not given, or the file has the column
+		case t.Has(column):
+			return mr, t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
+		default:
+			t.given[column] = cell
 		}
 	}
 	if !t.Has("job") {

@@ -177,8 +177,8 @@ func readRange(o *object, name string) *Range {
 		sub.fail("min", numberText(r.Min), "a number > 0, since scale is log2")
 	case r.Scale == "log2" && r.Step != 0:
 		sub.fail("step", numberText(r.Step), "no step, since scale log2 doubles")
-	case r.Scale == "linear" && (r.Max-r.Min)/stepOf(r) > maxKnobValues:
-		sub.fail("step", numberText(stepOf(r)), fmt.Sprintf("a step that gives at most %d values, or scale: log2", maxKnobValues))
+	case r.Scale == "linear" && (r.Max-r.Min)/cmp.Or(r.Step, 1) > maxKnobValues:
+		sub.fail("step", numberText(cmp.Or(r.Step, 1)), fmt.Sprintf("a step that gives at most %d values, or scale: log2", maxKnobValues))
 	case boundsOf(name).Whole && r.Step != math.Trunc(r.Step):
 		sub.fail("step", numberText(r.Step), "a whole number")
 	}
@@ -192,11 +192,4 @@ func readBound(sub *object, key, name string) float64 {
 		sub.fail(key, "nothing", b.String())
 	}
 	return sub.number(key, 0, b)
-}
-
-func stepOf(r *Range) float64 {
-	if r.Step == 0 {
-		return 1
-	}
-	return r.Step
 }

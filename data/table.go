@@ -128,15 +128,6 @@ func (t *Table) Rename(names map[string]string) error {
 	return nil
 }
 
-// give sets the cell of all rows in a column that the file lacks.
-func (t *Table) give(column, cell string) error {
-	if t.Has(column) {
-		return t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
-	}
-	t.given[column] = cell
-	return nil
-}
-
 // Has reports whether the table has a column of one of the names.
 func (t *Table) Has(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {

@@ -69,11 +69,14 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work to finish by then, in samples at the initial batch"}
 	}
 	o := bayesopt.Options{Objective: bayesopt.ObjectiveOf(s.Objective), Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
-		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: formsOf(s), Trials: s.Budget.Trials,
+		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model}.Fits,
 		// On real machines runs of one configuration differ by several per cent, even
 		// if the steps of each run agree.
 		Noisy: s.Launcher.Replay == nil}
+	if slices.ContainsFunc(s.Space, func(k data.Knob) bool { return slices.Contains(data.LayoutNames(), k.Name) }) {
+		o.Forms = LayoutForms(s.Model)
+	}
 	if len(s.PricePerHour) > 0 {
 		o.Price = func(c data.Config) float64 { return Price(s, c) }
 	}
@@ -101,14 +104,6 @@ func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm} }
 // the architecture of the model, zero if not known.
 func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
 	return []bayesopt.MeanForm{layoutPrior(a), speedForm}
-}
-
-// formsOf returns the forms for the space of a study.
-func formsOf(s *data.Study) []bayesopt.MeanForm {
-	if slices.ContainsFunc(s.Space, func(k data.Knob) bool { return slices.Contains(data.LayoutNames(), k.Name) }) {
-		return LayoutForms(s.Model)
-	}
-	return SpeedForms()
 }
 
 // layoutPrior is the layout form as expected of a job without measurements.

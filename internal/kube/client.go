@@ -31,12 +31,6 @@ type Client struct {
 // answer.
 const requestTimeout = 30 * time.Second
 
-// backoff repeats a request with pauses that double from 200 ms to 3.2 s, longer
-// in all than a restart of the API server (3 to 10 s).
-func backoff() wait.Backoff {
-	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
-}
-
 // Get reads the object at path into out.
 func (c *Client) Get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, c.rest.Get().AbsPath(path), nil, out)
@@ -130,7 +124,9 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	var answer []byte
 	var last error
 	tries := 0
-	err := wait.ExponentialBackoffWithContext(ctx, backoff(), func(ctx context.Context) (bool, error) {
+	// Longer in all than a restart of the API server, 3 to 10 s.
+	pauses := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
+	err := wait.ExponentialBackoffWithContext(ctx, pauses, func(ctx context.Context) (bool, error) {
 		tries++
 		answer, last = r.Do(ctx).Raw()
 		last = c.explain(withBody(last, answer))

@@ -22,10 +22,6 @@ func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 // log before the container has started also gets.
 func IsBadRequest(err error) bool { return hasCode(err, http.StatusBadRequest) }
 
-// isGone reports whether err means that a resource version is too old to continue
-// a watch.
-func isGone(err error) bool { return hasCode(err, http.StatusGone) }
-
 func hasCode(err error, code int) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && int(status.Status().Code) == code
@@ -41,7 +37,7 @@ func IsRefused(err error) bool {
 // reached, is starting, or is overloaded.
 func IsTemporary(err error) bool {
 	var status apierrors.APIStatus
-	if err == nil || !errors.As(err, &status) {
+	if !errors.As(err, &status) {
 		return err != nil && !strings.Contains(err.Error(), "exec: executable ") // a plugin that is not installed
 	}
 	switch s := status.Status(); s.Code {

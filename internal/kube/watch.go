@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -98,7 +99,7 @@ func (c *Client) lister(w Watch, stop func(error)) *cache.ListWatch {
 		switch {
 		case err == nil:
 			answered.Store(time.Now().UnixNano())
-		case ctx.Err() != nil || isGone(err):
+		case ctx.Err() != nil || hasCode(err, http.StatusGone): // the version is too old to continue from
 		case !IsTemporary(err):
 			stop(err)
 		case silent > w.OutageTimeout:

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,12 +41,7 @@ func (e *CommandError) Unwrap() error { return e.Err }
 // contains reports whether the command printed a text, given in lower case.
 func (e *CommandError) contains(texts ...string) bool {
 	said := strings.ToLower(e.Text)
-	for _, t := range texts {
-		if strings.Contains(said, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 }
 
 // Unreachable reports whether an error means that the controller did not answer,

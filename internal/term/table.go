@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type Table struct {
 // Write writes the table as wide as a terminal, else with one line a row.
 func (t *Table) Write(w io.Writer) error {
 	if isTerminal(w) {
-		return t.wrapped(w, widthOf(w), colourful())
+		return t.wrapped(w, widthOf(w), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb") // https://no-color.org
 	}
 	return t.wrapped(w, math.MaxInt32, false)
 }

@@ -28,10 +28,6 @@ func widthOf(w io.Writer) int {
 	return 80
 }
 
-// colourful reports whether a terminal may be sent colours: not if NO_COLOR is
-// set (https://no-color.org) or TERM is dumb.
-func colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
-
 // Hanging wraps lines that are wider than the terminal w at blanks. Continuation
 // lines are indented to where the text of the line begins. If w is no terminal the
 // text is unchanged.

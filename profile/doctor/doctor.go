@@ -88,15 +88,10 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil && stderr.Len() > 0 {
-		err = fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(lines[len(lines)-1])) // where programs print the reason
 	}
 	return strings.TrimSpace(string(out)), err
-}
-
-// lastLine returns the last line with text: there programs print the reason.
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func absent(program, advice string) Finding {

@@ -156,7 +156,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 		return fmt.Errorf("find job %s again: %w", name, err)
 	}
 	r.log.note("following %s again", r.trial.Handle)
-	if r.trial.Config.PS == 0 || jobSucceeded(&job) || jobFailure(&job) != nil {
+	if r.trial.Config.PS == 0 || jobIs(&job, batchv1.JobComplete) != nil || jobIs(&job, batchv1.JobSuccessCriteriaMet) != nil || jobFailure(&job) != nil {
 		return nil
 	}
 	// Knee may have ended between creating the job and all of its servers;

@@ -58,7 +58,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 			return
 		case err == nil:
 			good = time.Now()
-		case refusesLogs(err):
+		case kube.IsRefused(err) && !kube.IsBadRequest(err): // which is the answer before the container has begun
 			l.fail("read the output of "+l.out.name, err)
 			return
 		case time.Since(good) > outageTimeout:
@@ -76,10 +76,6 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 		}
 	}
 }
-
-// refusesLogs reports whether the server refuses the output for good. A bad
-// request is not final: it is the answer before the container has begun.
-func refusesLogs(err error) bool { return kube.IsRefused(err) && !kube.IsBadRequest(err) }
 
 // stream reads from the read position until the connection or the output ends.
 func (l *podLog) stream(ctx context.Context, final bool) error {

@@ -148,10 +148,6 @@ func jobFailure(j *batchv1.Job) *Failure {
 	return f
 }
 
-func jobSucceeded(j *batchv1.Job) bool {
-	return jobIs(j, batchv1.JobComplete) != nil || jobIs(j, batchv1.JobSuccessCriteriaMet) != nil
-}
-
 // verdict reads the remaining output and returns how the trial ended; the first
 // of these counts: pods disrupted, out of memory, failed, a failed job, an
 // unreadable line, no observation.

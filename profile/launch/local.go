@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -155,6 +154,7 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 		"KNEE_WORKERS":  strconv.Itoa(c.Workers),
 		"KNEE_PS":       strconv.Itoa(c.PS),
 		"KNEE_NODES":    strconv.Itoa(c.NodeCount()),
+		"KNEE_DP":       strconv.Itoa(c.Replicas()),
 		"KNEE_GPU_TYPE": c.GPUType,
 	}
 	if c.LocalBatch > 0 {
@@ -165,7 +165,9 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 	if initialBatch > 0 {
 		env["KNEE_INITIAL_BATCH"] = num(initialBatch)
 	}
-	maps.Copy(env, c.LayoutEnv())
+	for _, name := range data.LayoutNames() {
+		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
+	}
 	for k, v := range c.Extra {
 		env["KNEE_X_"+strings.ToUpper(k)] = v
 	}

@@ -137,8 +137,6 @@ func (a *address) wrap(doing string, err error, is error) error {
 	if _, ok := errors.AsType[*data.InputError](err); ok {
 		return err
 	}
-	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + oneLine(err)), is}
+	line := strings.Join(strings.Fields(err.Error()), " ") // drivers add lists of attempts
+	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + line), is}
 }
-
-// oneLine returns an error on one line: drivers add lists of attempts.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -2,10 +2,9 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -205,9 +204,7 @@ func ownerName() string {
 	if err != nil {
 		host = "unknown host"
 	}
-	lot := make([]byte, 4)
-	rand.Read(lot) // never fails
-	return fmt.Sprintf("%.200s, process %d, %s", host, os.Getpid(), hex.EncodeToString(lot))
+	return fmt.Sprintf("%.200s, process %d, %08x", host, os.Getpid(), rand.Uint32())
 }
 
 // do runs f in a transaction. During an outage it returns the last error until

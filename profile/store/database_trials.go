@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,8 @@ func (d *Database) Begin(c data.Config) (int, error) {
 		if err := tx.Create(&row).Error; err != nil {
 			return err
 		}
-		if err := d.describe(id, c); err != nil {
+		// For people: the parameters are ordinals.
+		if err := cmp.Or(d.goptuna.SetTrialUserAttr(id, "config", cut(c.String())), d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))); err != nil {
 			return err
 		}
 		if err := d.touch(tx, id); err != nil {
@@ -78,16 +80,6 @@ func (d *Database) touch(tx *gorm.DB, ids ...int) error {
 
 // attributeLimit is the size of goptuna's attributes in characters.
 const attributeLimit = 2048
-
-// describe writes the configuration and profiler of a trial into goptuna's
-// attributes, for people: its parameters are ordinals.
-func (d *Database) describe(id int, c data.Config) error {
-	err := d.goptuna.SetTrialUserAttr(id, "config", cut(c.String()))
-	if err == nil {
-		err = d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))
-	}
-	return err
-}
 
 func cut(s string) string {
 	if r := []rune(s); len(r) > attributeLimit {

@@ -147,7 +147,8 @@ func (d *Database) deliverRest(limit time.Duration) error {
 
 // deliverOld delivers the outboxes of earlier runs, except files of active runs.
 func (d *Database) deliverOld() error {
-	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
+	literal := strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(d.outbox.prefix)
+	paths, err := filepath.Glob(literal + "-*.jsonl")
 	if err != nil {
 		return err
 	}
@@ -191,9 +192,4 @@ func (d *Database) deliverFile(path string) error {
 	}
 	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered results that an earlier run kept for the database: %d lines", path, delivered))
 	return os.Remove(path)
-}
-
-// escapeGlob returns a pattern that matches one path only.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }

@@ -78,20 +78,16 @@ func (m *model) initial(seed int64) []float64 {
 	return p
 }
 
-func (m *model) reserve(n int) {
-	for i := range m.layers {
-		l := &m.layers[i]
-		l.act = slices.Grow(l.act[:0], n*l.out)[:n*l.out]
-		l.diff = slices.Grow(l.diff[:0], n*l.out)[:n*l.out]
-	}
-}
-
 // gradient overwrites grad with scale > 0 times the gradient of the batch's
 // mean loss at params. Both vectors have m.size elements. It returns the
 // mean loss and the sum of the squared norms of the samples' own gradients,
 // unscaled.
 func (m *model) gradient(grad, params []float64, b *batch, scale float64) (loss, sumSqr float64) {
-	m.reserve(b.n)
+	for i := range m.layers {
+		l := &m.layers[i]
+		l.act = slices.Grow(l.act[:0], b.n*l.out)[:b.n*l.out]
+		l.diff = slices.Grow(l.diff[:0], b.n*l.out)[:b.n*l.out]
+	}
 	m.forward(params, b)
 	loss = m.softmax(b, scale)
 	m.backward(grad, params, b)

@@ -212,13 +212,6 @@ func (o *Options) updateBatch(rank int) int {
 	return o.globalBatch()
 }
 
-func (o *Options) initialBatch() float64 {
-	if o.InitialBatch > 0 {
-		return o.InitialBatch
-	}
-	return float64(o.globalBatch())
-}
-
 // learningRate returns the rate of an update computed from batch samples. With
 // the square root of the batch the variance of an update stays constant
 // (Krizhevsky, "One weird trick for parallelizing convolutional neural

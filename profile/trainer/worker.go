@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,7 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	if o.AccumSteps > 0 {
 		w.micro = make([]float64, m.size)
 	}
-	w.stats = newGradStats(o.updateBatch(o.Rank), o.initialBatch())
+	w.stats = newGradStats(o.updateBatch(o.Rank), cmp.Or(o.InitialBatch, float64(o.globalBatch())))
 	return w
 }
 
