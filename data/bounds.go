@@ -34,8 +34,7 @@ func PositiveSeconds() Bounds { return Bounds{What: "seconds", Min: 1e-9, Max: 1
 // Samples are batches. Shares of a fixed global batch may be fractional.
 func Samples() Bounds { return Bounds{What: "samples", Min: 1e-6, Max: maxBatch} }
 
-// Bytes are amounts of device memory, at least a MiB: a smaller number is in
-// another unit.
+// Bytes are amounts of device memory, from a MiB: less is in another unit.
 func Bytes() Bounds {
 	b := Bounds{What: "bytes, or a number with a unit such as 40 GiB or 43 GB", Want: "bytes, at least a MiB, or a number with a unit such as 40 GiB or 43 GB", Min: 1 << 20, Max: 1e18, units: units{"B": 1}}
 	for _, u := range quantityUnits() {
@@ -58,8 +57,7 @@ func Positive(what string) Bounds { return Bounds{What: what, Min: 1e-9, Max: ma
 // NonNegative is [Positive] with 0.
 func NonNegative(what string) Bounds { return Bounds{What: what, Max: maxAmount} }
 
-// Any are numbers of either sign, such as a loss: 0, or an absolute value from
-// 1e-30 to 1e30, so that ratios are finite.
+// Any are numbers of either sign: 0, or 1e-30 to 1e30, so that ratios are finite.
 func Any(what string) Bounds { return Bounds{What: what, Min: -1e30, Max: 1e30} }
 
 const (
@@ -85,8 +83,7 @@ func (b Bounds) String() string {
 	return b.What
 }
 
-// Instead returns what is wanted in place of s, with the outer bounds only if s
-// exceeds them.
+// Instead is what is wanted in place of s, with an outer bound only if s exceeds it.
 func (b Bounds) Instead(s string) string {
 	switch v, err := strconv.ParseFloat(s, 64); {
 	case b.Want != "" || b.Whole || err != nil && !errors.Is(err, strconv.ErrRange):
@@ -105,8 +102,7 @@ func (b Bounds) Holds(v float64) bool {
 	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v)) && (b.Min >= 0 || v == 0 || math.Abs(v) >= 1/b.Max)
 }
 
-// Parse reads a number, optionally with one of the units; ok is false outside
-// the bounds.
+// Parse reads a number, perhaps with one of the units; ok is false outside the bounds.
 func (b Bounds) Parse(s string) (v float64, ok bool) {
 	number, unit := strings.TrimSpace(s), 1.0
 	if b.units["$"] != 0 {
@@ -131,8 +127,7 @@ func plainText(v float64) string {
 	return strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(s)
 }
 
-// marks are the decimal and thousands marks of a file, the same for all its
-// numbers: 1,024 alone is ambiguous.
+// marks are the decimal and thousands marks of a file: 1,024 alone is ambiguous.
 type marks struct {
 	decimal string // "." or ","; empty if not known yet
 	line    int    // where decimal was found
@@ -146,8 +141,7 @@ const blankMarks = " \u00a0\u2009\u202f'’"
 var (
 	// figure matches the number at the start of a cell, after a currency sign.
 	figure = regexp.MustCompile(`^[^\d.,;\s]{0,4}\s?(\d[\d.,]*\d)`)
-	// blankGroups matches a number whose thousands are apart by a mark that is
-	// never a decimal mark.
+	// blankGroups matches thousands apart by a mark that is never a decimal mark.
 	blankGroups = regexp.MustCompile(`\b[1-9]\d{0,2}(?:[` + blankMarks + `]\d{3})+\b`)
 	// grouped matches a number with a mark between all of its thousands.
 	grouped = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+(?:,\d+)?|(?:,\d{3})+(?:\.\d+)?)$`)
@@ -203,8 +197,7 @@ func tells(number string) (decimal, group string) {
 	return "", ""
 }
 
-// plainNumber rewrites the number in a cell with a decimal point and without
-// thousands marks.
+// plainNumber rewrites a number with a decimal point and without thousands marks.
 func (r *Row) plainNumber(column, cell string) string {
 	t := r.table
 	cell = blankGroups.ReplaceAllStringFunc(cell, func(number string) string {

@@ -108,8 +108,7 @@ func (f *clusterFile) validate(o *object) {
 	}
 }
 
-// ReadCluster reads cluster.yaml from r. Host lists ("a[01-04]") are
-// expanded, so that the cluster has one entry per machine, in order.
+// ReadCluster reads cluster.yaml; host lists ("a[01-04]") become an entry per machine.
 func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 	f, err := readYAML(r, name, &clusterFile{})
 	if err != nil {
@@ -118,8 +117,7 @@ func ReadCluster(r io.Reader, name string) (*Cluster, error) {
 	return &Cluster{Nodes: f.machines, Source: Source{File: name, Line: 1}}, nil
 }
 
-// maxNodeGPUs bounds the worker slots of one machine, above any that exists: a
-// larger number is a mistake, and planning takes memory per slot.
+// maxNodeGPUs bounds the slots of a machine, above any that exists: planning takes memory.
 const maxNodeGPUs = 4096
 
 func (e *nodeEntry) validate(o *object) {

@@ -7,8 +7,7 @@ import (
 	"text/template"
 )
 
-// TemplateData is what the argument templates of a command may use,
-// such as --batch={{.LocalBatch}} or --depth={{.X.depth}}.
+// TemplateData is what templates of arguments may use, such as --batch={{.LocalBatch}}.
 type TemplateData struct {
 	Job              string
 	GPUType          string

@@ -70,8 +70,7 @@ func (c Config) SamplesPerStep() float64 {
 	return c.GlobalBatch()
 }
 
-// NodeCount returns the number of nodes: that of the placement, else Nodes,
-// else 1.
+// NodeCount returns the nodes of the placement, else Nodes, else 1.
 func (c Config) NodeCount() int {
 	switch {
 	case len(c.Placement) > 0:
@@ -82,8 +81,7 @@ func (c Config) NodeCount() int {
 	return 1
 }
 
-// WidestNode returns the largest number of workers on one node. Without a
-// placement it assumes an even one.
+// WidestNode returns the most workers on a node; without a placement, of an even one.
 func (c Config) WidestNode() int {
 	if len(c.Placement) > 0 {
 		return slices.Max(c.Placement)
@@ -92,8 +90,7 @@ func (c Config) WidestNode() int {
 	return (c.Workers + n - 1) / n
 }
 
-// Key returns a string that identifies the configuration: equal keys mean the
-// same configuration. The order of extra knobs does not matter.
+// Key identifies the configuration: equal keys mean the same one.
 func (c Config) Key() string {
 	b := make([]byte, 0, 96) // hot: tens of thousands are compared at a time
 	for _, s := range []string{c.Job, c.GPUType, string(c.ModeOrDefault())} {
@@ -122,8 +119,7 @@ func (c Config) ModeOrDefault() Mode {
 	return c.Mode
 }
 
-// Kind names a GPU type and mode for people: "a100, allreduce", and "(no
-// gpu_type), allreduce" without a GPU type.
+// Kind names GPU type and mode for people: "a100, allreduce", "(no gpu_type), allreduce".
 func (c Config) Kind() string {
 	gpu := c.GPUType
 	if gpu == "" {
@@ -132,8 +128,7 @@ func (c Config) Kind() string {
 	return gpu + ", " + string(c.ModeOrDefault())
 }
 
-// String returns a short description for people, such as
-// "4 × a100, allreduce, batch 64".
+// String describes it for people, such as "4 × a100, allreduce, batch 64".
 func (c Config) String() string {
 	parts := []string{fmt.Sprintf("%d × %s", c.Workers, c.GPUType)}
 	if c.GPUType == "" {
@@ -183,8 +178,7 @@ func ParsePlacement(s string) (Placement, error) {
 	return p, nil
 }
 
-// EvenPlacement divides workers evenly over nodes; the first nodes get the
-// remainder. It returns nil unless 1 ≤ nodes ≤ workers.
+// EvenPlacement divides workers, more on the first nodes; nil unless 1 ≤ nodes ≤ workers.
 func EvenPlacement(workers, nodes int) Placement {
 	if nodes < 1 || nodes > workers {
 		return nil

@@ -45,8 +45,7 @@ func WriteCurve(w io.Writer, points []CurvePoint) error {
 	return writeTable(w, "curve", points, curveColumns(len(points) == 0), ReadCurve)
 }
 
-// curveColumns are the columns of curve.csv in order; with keep, empty columns
-// are written too.
+// curveColumns are the columns of curve.csv; with keep, empty ones are written too.
 func curveColumns(keep bool) []columnOf[CurvePoint] {
 	type P = CurvePoint
 	done, value := NonNegative("a number"), Any("a finite number, or an empty cell if it was not recorded")

@@ -31,8 +31,7 @@ func (s Source) String() string {
 	return b.String()
 }
 
-// Beside resolves a path written in the file: relative to the file's folder
-// unless absolute.
+// Beside resolves a path written in the file, relative to the file's folder.
 func (s Source) Beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -40,8 +39,7 @@ func (s Source) Beside(path string) string {
 	return filepath.Join(filepath.Dir(s.File), path)
 }
 
-// InputError is an error in an input, with its place. Commands exit with status
-// 2 on it.
+// InputError is an error in an input, with its place. Commands exit with status 2.
 type InputError struct {
 	Source
 	Found string // may be empty
@@ -91,8 +89,7 @@ func Visible(s string, most int) string {
 	return b.String()
 }
 
-// UnknownError says that a name given by the user does not exist, such as that
-// of a policy. Commands exit with status 2 on it.
+// UnknownError is about a name that does not exist. Commands exit with status 2.
 type UnknownError struct {
 	What  string   // the kind of thing, such as "policy"
 	Name  string   // what was requested
@@ -114,8 +111,7 @@ func didYouMean(name string, known []string) string {
 	return ` (did you mean "` + best + `"?)`
 }
 
-// Closest returns the known name closest to a mistyped one, or the first that
-// begins with it; nothing if none is close.
+// Closest returns the known name closest to a mistyped one, or that begins with it.
 func Closest(name string, known []string) string {
 	best, bestDist := "", 1+max(1, len(name)/3)
 	for _, k := range known {

@@ -37,8 +37,7 @@ func Open(path string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// maxDecompressed is the most bytes that gzip data may expand to; the ratio can
-// reach 1000.
+// maxDecompressed bounds what gzip data expands to, in bytes; the ratio can reach 1000.
 const maxDecompressed = 1 << 30
 
 // decompressed reads gzip data. Damaged or too large data is an [*InputError].
@@ -108,8 +107,7 @@ func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, er
 	return read(f, path)
 }
 
-// ReadFile reads the whole file at path through [Open]; more than 256 MiB is an
-// [*InputError].
+// ReadFile reads a file through [Open]; more than 256 MiB is an [*InputError].
 func ReadFile(path string) ([]byte, error) {
 	return Load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
 }
@@ -125,8 +123,7 @@ func readDocument(r io.Reader, name string, most int) ([]byte, error) {
 	return text, nil
 }
 
-// ReadError adds the name of a file to an error of reading it, unless it has
-// one.
+// ReadError adds the name of a file to an error of reading it, unless it has one.
 func ReadError(name string, err error) error {
 	var input *InputError
 	if err == nil || errors.As(err, &input) {
@@ -176,8 +173,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// cause returns what an error of the file system says without the name of the file,
-// which is that of the temporary one.
+// cause returns an error of the file system without the name of the temporary file.
 func cause(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return of.Err
@@ -207,8 +203,7 @@ func replace(path string, mode fs.FileMode, text []byte) error {
 	return err
 }
 
-// SyncFolder makes a new name in a folder survive a power cut. Errors are
-// ignored: not every file system supports it, and the data itself is synced.
+// SyncFolder makes a new name survive a power cut, where the file system supports it.
 func SyncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -216,8 +211,7 @@ func SyncFolder(dir string) {
 	}
 }
 
-// CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest. kind is that
-// of the file ("plan", "model"), file its name.
+// CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest; kind is "plan" or "model".
 func CheckVersion(kind, file string, got, newest int) error {
 	src := Source{File: file, Column: "version"}
 	switch {

@@ -48,8 +48,7 @@ type JobsFile struct {
 // AllTypes is the name of all GPU types in a quota; "cpu" is none of them.
 const AllTypes = "all"
 
-// Limit is the quota that holds for a GPU type, and for which: the type itself or
-// AllTypes.
+// Limit is a quota, and the GPU type or AllTypes that it is of.
 type Limit struct {
 	Of   string
 	Most int
@@ -74,8 +73,7 @@ type Tenant struct {
 	Source Source
 }
 
-// History is a job's record in a scheduler's accounting. Nil fields are not
-// known.
+// History is a job's record in a scheduler's accounting; nil: not known.
 type History struct {
 	GPUSeconds *float64           `yaml:"gpu_seconds" is:"not negative" of:"GPU-seconds"`           // attained service: worker slots held × seconds
 	Seconds    *float64           `yaml:"seconds" is:"seconds"`                                     // in which it held workers
@@ -84,8 +82,7 @@ type History struct {
 	ByType     map[string]float64 `yaml:"by_type" is:"not negative" of:"GPU-seconds"`               // GPU-seconds by GPU type
 }
 
-// Due returns the seconds from now to the job's deadline, 0 if it has none; at
-// least 1 for a point in time that has passed.
+// Due is the seconds to the deadline: 0 without one, at least 1 for one that has passed.
 func (j *Job) Due(now time.Time) float64 {
 	if j.DeadlineAt.IsZero() {
 		return j.Deadline.Seconds()
@@ -93,8 +90,7 @@ func (j *Job) Due(now time.Time) float64 {
 	return max(j.DeadlineAt.Sub(now).Seconds(), 1)
 }
 
-// States reports whether the job gives a field of jobs.yaml, such as
-// "requested" or "history.gpu_seconds". It panics for an unknown field.
+// States reports whether the job gives a field such as "history.gpu_seconds".
 func (j *Job) States(field string) bool {
 	h := j.History
 	if h == nil {
@@ -133,8 +129,7 @@ type Remaining struct {
 	Seconds    float64 `yaml:"seconds" is:"positive seconds"` // at its current (else its minimum) allocation
 }
 
-// check fails unless the work left is given in exactly one way. job is the YAML
-// object of the job.
+// check fails unless the work left is given in exactly one way.
 func (r Remaining) check(job *object) {
 	const want = "one of {steps: …}, {target_loss: …}, {epochs: …, dataset: …}, {seconds: …}"
 	var ways []string
@@ -210,8 +205,7 @@ func (t Template) IsZero() bool {
 	return t.Image+t.Namespace+t.Partition+t.Account+t.TimeLimit == "" && len(t.Command) == 0 && len(t.Env) == 0 && len(t.Pod) == 0
 }
 
-// ReadJobs reads jobs.yaml from r. Paths of models stay relative to the file;
-// Source has the line of each job. The list may be empty.
+// ReadJobs reads jobs.yaml, perhaps an empty list. Paths stay relative to the file.
 func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
 	return readYAML(r, name, &JobsFile{})
 }
@@ -232,8 +226,7 @@ func (f *JobsFile) validate(o *object) {
 	checkTenants(o, f.Tenants)
 }
 
-// checkTenants fails for a duplicate tenant, an unknown parent or a cycle of
-// parents.
+// checkTenants fails for a duplicate tenant, an unknown parent or a cycle.
 func checkTenants(o *object, tenants []Tenant) {
 	lines := o.items("tenants", "a list of tenants")
 	at := map[string]int{}

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// Layout is how a model is divided over the workers of a job. The zero value is
-// plain data parallelism: every worker holds the whole model.
+// Layout is how a model is divided over workers; zero is plain data parallelism.
 type Layout struct {
 	TP        int    `json:"tp,omitempty" yaml:"tp" min:"1"`                   // tensor-parallel degree; 0 means 1, as for all degrees
 	PP        int    `json:"pp,omitempty" yaml:"pp" min:"1"`                   // pipeline stages
@@ -20,11 +19,9 @@ type Layout struct {
 	Sharding  string `json:"sharding,omitempty" yaml:"sharding" is:"layout"`   // state divided among replicas: one of [LayoutWords]
 	Recompute string `json:"recompute,omitempty" yaml:"recompute" is:"layout"` // activations recomputed in the backward pass
 	Offload   string `json:"offload,omitempty" yaml:"offload" is:"layout"`     // state kept in host memory
-	// Unknown says that other rows of the same table have a layout, but not this
-	// one.
+	// Unknown says that other rows of the table have a layout, but not this one.
 	Unknown bool `json:"layout_unknown,omitempty"`
-	// MicroUnknown says that the number of micro-batches of a replica's batch is
-	// not known: LocalBatch is the whole batch.
+	// MicroUnknown says that LocalBatch is the whole batch, of an unknown number of micro-batches.
 	MicroUnknown bool `json:"micro_batches_unknown,omitempty"`
 }
 
@@ -46,8 +43,7 @@ var layoutColumns = []layoutColumn{
 	{name: "offload", word: func(l *Layout) *string { return &l.Offload }, words: []string{"none", "cpu", "optimizer", "activations"}},
 }
 
-// LayoutNames lists the names of the parts of a [Layout], as columns and as
-// keys of a study.
+// LayoutNames are the parts of a [Layout], as columns and as keys of a study.
 func LayoutNames() []string {
 	var names []string
 	for _, c := range layoutColumns {
@@ -56,8 +52,7 @@ func LayoutNames() []string {
 	return names
 }
 
-// LayoutWords returns the values of the part name of a layout, the default
-// first; nil for a degree.
+// LayoutWords are the values of a part, the default first; nil for a degree.
 func LayoutWords(name string) []string {
 	if i := layoutIndex(name); i >= 0 {
 		return slices.Clone(layoutColumns[i].words)
@@ -69,8 +64,7 @@ func layoutIndex(name string) int {
 	return slices.IndexFunc(layoutColumns, func(c layoutColumn) bool { return c.name == name })
 }
 
-// Get returns the part name as text, "1" or "none" by default, and "" for an
-// unknown part.
+// Get returns a part as text, "1" or "none" by default; "" for an unknown part.
 func (l Layout) Get(name string) string {
 	i := layoutIndex(name)
 	if i < 0 {
@@ -85,8 +79,7 @@ func (l Layout) Get(name string) string {
 	}
 }
 
-// Set sets the part name from text. want is empty, or what is wanted if text is
-// invalid.
+// Set sets a part from text. want is empty, or what is wanted if text is invalid.
 func (l *Layout) Set(name, text string) (want string) {
 	c := layoutColumns[layoutIndex(name)]
 	if c.count != nil {
@@ -106,8 +99,7 @@ func (l *Layout) Set(name, text string) (want string) {
 	return ""
 }
 
-// Plain reports whether this is data parallelism only, without sharding,
-// recomputation or offloading.
+// Plain reports whether this is data parallelism only.
 func (l Layout) Plain() bool {
 	return l.ModelParallel() == 1 && l.EP <= 1 && l.Sharding == "" && l.Recompute == "" && l.Offload == ""
 }
@@ -115,8 +107,7 @@ func (l Layout) Plain() bool {
 // ModelParallel returns the workers that hold one replica: tp × pp × cp.
 func (l Layout) ModelParallel() int { return max(l.TP, 1) * max(l.PP, 1) * max(l.CP, 1) }
 
-// String returns the parts that are not the default, such as "tp 4, pp 2,
-// zero1".
+// String returns the parts that are not the default: "tp 4, pp 2, zero1".
 func (l Layout) String() string {
 	var parts []string
 	for _, c := range layoutColumns {
@@ -155,8 +146,7 @@ func (l Layout) Check(workers int, mode Mode, a Architecture) (column, found, wa
 	return "", "", ""
 }
 
-// Replicas returns the data-parallel width: workers / (tp × pp × cp), at
-// least 1.
+// Replicas is the data-parallel width, workers / (tp × pp × cp), at least 1.
 func (c Config) Replicas() int { return max(c.Workers/c.ModelParallel(), 1) }
 
 // Architecture is the size of a transformer. Zero means not known.
@@ -170,8 +160,7 @@ type Architecture struct {
 	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
 }
 
-// ArchitectureNames returns the names of the columns of an architecture, of
-// which the first is a number, the others are counts.
+// ArchitectureNames are the columns of an architecture: a number, then counts.
 func ArchitectureNames() []string {
 	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
 }
@@ -180,8 +169,7 @@ func (a *Architecture) count(name string) *int {
 	return map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "seq_len": &a.SeqLen, "vocab": &a.Vocab, "experts": &a.Experts}[name]
 }
 
-// architectureColumns are the columns of measurements.csv for the model that is
-// trained.
+// architectureColumns are the columns of measurements.csv for the trained model.
 func architectureColumns() (all []columnOf[Measurement]) {
 	for _, name := range ArchitectureNames() {
 		c := counts(name, 1, func(m *Measurement) *int { return m.Architecture.count(name) })
@@ -209,8 +197,7 @@ func VariedSizes(ms []Measurement) (names []string) {
 	return names
 }
 
-// SizesAsKnobs gives measurements knobs with the values of columns of their network's
-// size, so that rows that differ in them read differently.
+// SizesAsKnobs makes sizes of networks knobs, so that rows that differ in them read so.
 func SizesAsKnobs(ms []Measurement, names []string) {
 	for i := range ms {
 		for _, name := range names {
@@ -245,8 +232,7 @@ func (a *Architecture) SetColumn(name, text string) {
 	}
 }
 
-// Or returns the architecture with what is not known taken from another: the
-// number of parameters only if nothing is known that it depends on.
+// Or fills in what is not known, the number of parameters only if nothing else is.
 func (a Architecture) Or(other Architecture) Architecture {
 	if a.Layers > 0 || a.Hidden > 0 || a.Experts > 0 {
 		other.Parameters = 0
@@ -258,8 +244,7 @@ func (a Architecture) Or(other Architecture) Architecture {
 		cmp.Or(a.Heads, other.Heads), cmp.Or(a.SeqLen, other.SeqLen), cmp.Or(a.Vocab, other.Vocab), cmp.Or(a.Experts, other.Experts)}
 }
 
-// Known reports whether enough is known to count operations and bytes:
-// layers, hidden size and length of a sample.
+// Known reports whether operations and bytes can be counted.
 func (a Architecture) Known() bool { return a.Layers > 0 && a.Hidden > 0 && a.SeqLen > 0 }
 
 // Zero reports whether nothing is known.
@@ -313,8 +298,7 @@ func (a *Architecture) validate(o *object) {
 	}
 }
 
-// ReadArchitecture reads the size of a model from a YAML file with the keys of
-// a study's section model, or with that section. name is for errors.
+// ReadArchitecture reads the size of a model from YAML, with or without the key model.
 func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
 	var file struct {
 		Architecture

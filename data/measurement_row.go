@@ -219,8 +219,7 @@ func accumulationGiven(r *Row) bool {
 	return r.Cell("accum_steps") != "" || r.Cell("micro_steps") != ""
 }
 
-// readLocalBatch reads the local or the global batch; the other follows. If a
-// row has both and no accumulation, the accumulation follows.
+// readLocalBatch reads either batch; of both without accumulation, that follows.
 func readLocalBatch(r *Row, c *Config) {
 	c.LocalBatch = r.Number("local_batch", 0, Samples())
 	global := r.Number("global_batch", 0, Samples())
@@ -249,8 +248,7 @@ func replicasWord(c Config) string {
 	return "workers"
 }
 
-// readStartedAt reads a time stamp, normalised to UTC so that the same file
-// gives the same measurements on every machine.
+// readStartedAt reads a time stamp in UTC, the same on every machine.
 func readStartedAt(r *Row, m *Measurement) {
 	cell := r.Cell("started_at")
 	if cell == "" {
@@ -269,8 +267,7 @@ func formatStartedAt(at time.Time) string {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// checkMode reads a mode and checks it against the number of parameter servers.
-// If they contradict each other, want says what is wanted.
+// checkMode checks a mode and the number of servers; want is empty if they agree.
 func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	mode = Mode(name)
 	hint, known := oneOf(name, names(Modes()))
@@ -297,8 +294,7 @@ func names[T ~string](values []T) []string {
 	return out
 }
 
-// oneLine puts a message on one line and replaces unprintable characters by
-// blanks: logs of trials hold colour codes and progress bars.
+// oneLine replaces unprintable characters by blanks: logs hold colours and progress bars.
 func oneLine(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if !printable(string(c)) {

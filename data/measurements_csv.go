@@ -16,21 +16,17 @@ import (
 // extraPrefix marks the columns of further knobs in measurements.csv.
 const extraPrefix = "x_"
 
-// Import says how to read measurements that knee did not write. The zero value
-// reads knee's own.
+// Import says how to read measurements of other programs; zero reads knee's own.
 type Import struct {
-	// Columns maps columns of the file to those of measurements.csv, such as
-	// gpus to workers.
+	// Columns maps columns of the file to those of measurements.csv.
 	Columns map[string]string
 	// Given are cells of columns that the file lacks, such as the job.
 	Given map[string]string
-	// Repeats is the most rows kept per configuration and status; of more a random
-	// choice is kept, with a warning. 0 keeps all.
+	// Repeats bounds the rows of a configuration and status, chosen at random; 0 keeps all.
 	Repeats int
 }
 
-// sample keeps a uniform random choice of the rows of each configuration
-// (Vitter, "Random Sampling with a Reservoir", 1985, algorithm R).
+// sample is a random choice of each configuration's rows (Vitter 1985, algorithm R).
 type sample struct {
 	most, left int // most rows per configuration; number of rows left out
 	rows       []Measurement
@@ -56,14 +52,12 @@ func (s *sample) add(m Measurement) {
 	s.left++
 }
 
-// ReadMeasurements reads measurements.csv from r. name is the file in errors
-// and sources. See [Import.Read].
+// ReadMeasurements reads measurements.csv, see [Import.Read]; name is the file in errors.
 func ReadMeasurements(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
 	return Import{}.Read(r, name)
 }
 
-// LoadMeasurements reads the measurements file at path, as
-// [ReadMeasurements] does; see [Open] for "-" and compressed files.
+// LoadMeasurements is [ReadMeasurements] of the file at path, see [Open].
 func LoadMeasurements(path string) (ms []Measurement, warnings []string, err error) {
 	return LoadTable(path, ReadMeasurements)
 }
@@ -181,8 +175,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 	return mr, nil
 }
 
-// checkTargets fails for renaming a column to an unknown one, or tokens to
-// samples.
+// checkTargets fails for renaming a column to an unknown one, or tokens to samples.
 func (im Import) checkTargets(known []string) error {
 	known = append(known, speedNames()[1:]...) // the first is a column of measurements.csv
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
@@ -211,14 +204,12 @@ const wantSeqLen = ", with seq_len, the tokens of a sample (1 where batches coun
 type speed struct {
 	column string
 	bounds Bounds
-	// stepTime returns the seconds of a step from the cell v; 0 if m lacks what it
-	// needs.
+	// stepTime returns the seconds of a step from the cell v; 0 if m lacks what it needs.
 	stepTime func(v float64, m *Measurement) float64
 	needs    string // what the column needs in addition, for messages
 }
 
-// speeds lists the columns that give the step time; the first that a file has
-// is used.
+// speeds are the columns that give the step time; the first in a file is used.
 func speeds() []speed {
 	ms := PositiveSeconds()
 	ms.What, ms.Min, ms.Max, ms.units = "milliseconds", 1e3*ms.Min, 1e3*ms.Max, nil
@@ -295,8 +286,7 @@ func measurementColumns() []columnOf[Measurement] {
 	}
 }
 
-// layoutColumnsOf are the columns of layouts. If any row has a layout, tp is
-// written for all: an empty cell then means that the layout is not known.
+// layoutColumnsOf are the columns of layouts. If any row has one, an empty tp is unknown.
 func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
 	var columns []columnOf[Measurement]

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// Metrics says how the output of a trial is read. Exactly one of JSONL, Regex
-// and Pattern is set.
+// Metrics says how output is read: exactly one of JSONL, Regex and Pattern is set.
 type Metrics struct {
 	JSONL   bool   `yaml:"jsonl"`               // lines `knee: {"step":…}`
 	Regex   string `yaml:"regex" is:"any text"` // one expression with groups named as in [MetricQuantities]
@@ -29,8 +28,7 @@ func MetricQuantities() []string {
 //go:embed patterns.txt
 var patternText string
 
-// Pattern is the log format of a known program: an expression for each kind of
-// line, with groups named as in [MetricQuantities].
+// Pattern is the log format of a program: an expression for each kind of line.
 type Pattern struct {
 	Name  string
 	Lines []*regexp.Regexp

@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// PlanVersion is the version of plan.json written, and the newest that can be
-// read.
+// PlanVersion is the version written, and the newest that can be read.
 const PlanVersion = 1
 
 // Action is what a plan does to a job.
@@ -31,16 +30,14 @@ const (
 // Runs reports whether a job with the action runs by the plan.
 func (a Action) Runs() bool { return a != Pause && a != Wait }
 
-// Plan is the contents of plan.json: the allocation of every job, written by
-// allocate and read by export.
+// Plan is the contents of plan.json, which allocate writes and export reads.
 type Plan struct {
 	Version   int     `json:"version"`
 	Objective string  `json:"objective"`
 	Policy    string  `json:"policy"`
 	Value     float64 `json:"value"` // of the objective; larger is better
 	Bound     float64 `json:"bound"` // upper bound of Value over all plans with these options
-	// RunningBound bounds the value of plans that run every job; it equals Bound
-	// if not every job fits.
+	// RunningBound bounds plans that run every job; Bound if not every job fits.
 	RunningBound float64      `json:"running_bound"`
 	Gap          float64      `json:"gap"` // (b − value) / |b|, b being the running bound if every job runs, else the bound
 	Seed         int64        `json:"seed"`
@@ -96,8 +93,7 @@ func (j PlannedJob) Config() Config {
 		LocalBatch: j.LocalBatch, AccumSteps: j.AccumSteps, Layout: j.Layout, Extra: j.Extra}
 }
 
-// GPUPrice is the shadow price of a GPU type: the value of one more GPU, in
-// units of Plan.Value.
+// GPUPrice is the shadow price of a GPU type, in units of Plan.Value.
 type GPUPrice struct {
 	GPUType string   `json:"gpu_type"`
 	PerGPU  float64  `json:"per_gpu"`
@@ -105,8 +101,7 @@ type GPUPrice struct {
 	OneLess *float64 `json:"one_less,omitempty"` // loss of solving with one less
 }
 
-// Worth compares a job's value with the price of its GPUs, in units of the
-// objective's terms.
+// Worth compares a job's value with the price of its GPUs.
 type Worth struct {
 	Value   float64 `json:"value"`   // of the best option at the prices, minus that of pausing
 	Cost    float64 `json:"cost"`    // of that option's GPUs at the prices
@@ -155,8 +150,7 @@ type NodeShare struct {
 	PS      int    `json:"ps"`
 }
 
-// MarginalGain is the gain in the objective per worker: of the last step of
-// workers the job got, and of the next it would get.
+// MarginalGain is the gain per worker: of the last step of workers, and of the next.
 type MarginalGain struct {
 	Last float64 `json:"last"`
 	Next float64 `json:"next"`

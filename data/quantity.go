@@ -54,8 +54,7 @@ func ParseQuantity(s string) (int64, error) {
 	return bytes.Int64(), nil
 }
 
-// FormatQuantity returns the shortest text that [ParseQuantity] reads back
-// as exactly the same number of bytes: "80Gi", "96G", "1025".
+// FormatQuantity returns the shortest text that reads back exactly: "80Gi", "96G", "1025".
 func FormatQuantity(bytes int64) string {
 	best := strconv.FormatInt(bytes, 10)
 	if bytes == 0 {
@@ -74,8 +73,7 @@ func FormatQuantity(bytes int64) string {
 
 const day = 24 * time.Hour
 
-// ParseDuration reads a duration ≥ 0: the form of [time.ParseDuration]
-// ("2h30m"), optionally after days ("1d12h", "1.5d"), or plain seconds ("90").
+// ParseDuration reads a duration ≥ 0: "2h30m", "1d12h", "1.5d", or plain seconds.
 func ParseDuration(s string) (time.Duration, error) {
 	const digits = "0123456789.e" // not other forms that strconv takes, such as Inf or 0x1p4
 	number, unit, rest := s, time.Second, "0"
@@ -93,8 +91,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return time.Duration(d) + more, nil
 }
 
-// FormatDuration returns a short text that [ParseDuration] reads back as
-// exactly d, for d ≥ 0: "6h", "2d", "1d12h", "1m30s".
+// FormatDuration returns a short text that reads back as d ≥ 0: "6h", "1d12h", "1m30s".
 func FormatDuration(d time.Duration) string {
 	if d == math.MinInt64 {
 		return d.String() // has no positive counterpart

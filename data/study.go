@@ -96,8 +96,7 @@ type Budget struct {
 	Wall   time.Duration `yaml:"wall"` // wall-clock time
 }
 
-// Spent returns which part of the budget the trials that ended, those that run and
-// the time since the first have spent, as a sentence; empty if none.
+// Spent says which part of the budget is spent by ended and running trials; empty if none.
 func (b Budget) Spent(ended []Measurement, running int, wall time.Duration) string {
 	trials, cost := running, 0.0
 	for _, m := range ended {
@@ -127,8 +126,7 @@ type LauncherSpec struct {
 
 // LocalSpec runs the ranks of a trial as processes of this machine.
 type LocalSpec struct {
-	// Ranks starts the command once per worker and parameter server with
-	// RANK, WORLD_SIZE, … set; otherwise it is started once.
+	// Ranks starts the command once per worker and server, with RANK, WORLD_SIZE, … set.
 	Ranks bool `yaml:"ranks"`
 }
 
@@ -142,8 +140,7 @@ const (
 	defaultStorage = "journal"
 )
 
-// defaults give reliable step times in a study of a few lines: a precision of 2
-// % is well below the differences between neighbouring configurations.
+// defaults give 2 % precision, well below the differences between configurations.
 func (s *Study) defaults() {
 	s.Objective, s.Metrics, s.Storage = Objective{Cover: true}, Metrics{JSONL: true}, defaultStorage
 	s.Trial.defaults()
@@ -184,8 +181,7 @@ func (s *Study) validate(o *object) {
 	if s.Launcher.Kubernetes != nil && s.Dir != "" {
 		o.fail("dir", "a folder of this machine", "no dir: pods run in their image; template.spec.containers[0].workingDir sets the folder there")
 	}
-	// The connection is not checked here. The message does not repeat the text: an
-	// address may hold a password.
+	// The text is not repeated: an address may hold a password.
 	if s.Storage != defaultStorage && !regexp.MustCompile(`^(sqlite:|postgres://|postgresql://|mysql://).`).MatchString(s.Storage) {
 		o.fail("storage", "an unknown kind of storage", "journal, sqlite:FILE, postgres://… or mysql://…")
 	}
@@ -234,8 +230,7 @@ func (g *Objective) readYAML(o *object, key string) {
 	}
 }
 
-// foldGPUTypes converts the GPU types of a study by [GPUTypeOf]: A100 and a100
-// are one type. Slurm and Kubernetes get the study's spelling.
+// foldGPUTypes makes A100 and a100 one type; engines get the study's spelling.
 func (s *Study) foldGPUTypes() {
 	for i, k := range s.Space {
 		if k.Name != "gpu_type" {
@@ -253,8 +248,7 @@ func (s *Study) foldGPUTypes() {
 	}
 }
 
-// keepName maps a GPU type to its spelling in the study, for an engine's GPUTypes.
-// A name that is spelt as the type or has an entry is kept.
+// keepName adds the study's spelling of a GPU type to an engine's GPUTypes.
 func keepName(names map[string]string, name string) map[string]string {
 	folded := GPUTypeOf(name)
 	if own, known := names[name]; known {

@@ -23,8 +23,7 @@ type SlurmSpec struct {
 	// none. A configuration of gpu_type a100 with four workers on a node requests
 	// gpu:a100:4; cpu requests none.
 	GRES string `yaml:"gres" is:"slurm"`
-	// GPUTypes maps a gpu_type to the cluster's name if they differ, such as a100:
-	// nvidia_a100_80gb_pcie. An empty name requests any type.
+	// GPUTypes maps a gpu_type to the cluster's name, if different; empty: any type.
 	GPUTypes map[string]string `yaml:"gpu_types" want:"a gpu_type of the study"`
 
 	// Srun starts the command once per worker and parameter server through srun,
@@ -40,8 +39,7 @@ type SlurmSpec struct {
 	MaxWait    time.Duration `yaml:"max_wait"`                                                                // longest wait of a job in the queue; 0 for no limit
 }
 
-// slurmWord matches names allowed in an #SBATCH line, where spaces and quotes
-// have a meaning.
+// slurmWord matches names allowed in an #SBATCH line.
 var slurmWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,:+@/=-]*$`)
 
 func (s *SlurmSpec) validate(o *object) {
@@ -68,8 +66,7 @@ func (s *SlurmSpec) validate(o *object) {
 
 const wantSlurmWord = "a name of letters, digits and _ . , : + @ / = -"
 
-// directiveProblem returns what is wanted instead of a directive, empty if it
-// is allowed. Options that the launcher sets are not.
+// directiveProblem is what is wanted instead of a directive; empty if it is allowed.
 func directiveProblem(d string) string {
 	if !strings.HasPrefix(d, "-") || !singleLine(d) {
 		return "an option such as --constraint=ib"
@@ -120,8 +117,7 @@ const (
 	PerNode   = "node"   // all workers of a node, started by the command, such as torchrun
 )
 
-// Defaults of [KubernetesSpec]: the names of NVIDIA's device plugin and GPU
-// feature discovery.
+// Defaults of [KubernetesSpec]: NVIDIA's device plugin and GPU feature discovery.
 const (
 	DefaultGPUResource = "nvidia.com/gpu"
 	DefaultGPULabel    = "nvidia.com/gpu.product"
@@ -130,8 +126,7 @@ const (
 // noName disables gpu_resource or gpu_label.
 const noName = "none"
 
-// Kubernetes' forms of label values, qualified names such as nvidia.com/gpu,
-// and quantities.
+// Kubernetes' forms of label values, names such as nvidia.com/gpu, and quantities.
 var (
 	labelValue     = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 	qualifiedName  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
@@ -167,8 +162,7 @@ func (k *KubernetesSpec) validate(o *object) {
 	}
 }
 
-// tree reads a mapping of any depth, nil if there is none. Scalars keep their
-// YAML types.
+// tree reads a pod template, nil if there is none. Scalars keep their YAML types.
 func (o *object) tree(key string) map[string]any {
 	n := o.get(key)
 	if n == nil {
@@ -228,8 +222,7 @@ func treeValue(y *yamlReader, n *yaml.Node, path string, depth int) any {
 	return n.Value
 }
 
-// PodImage returns the image of the first container of a pod template, which
-// trains; empty if it names none.
+// PodImage returns the image of the first container, which trains; perhaps empty.
 func PodImage(pod map[string]any) string {
 	c, _ := firstContainer(pod).(map[string]any)
 	image, _ := c["image"].(string)

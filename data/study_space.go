@@ -12,8 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxKnobValues bounds the values of one knob: a longer list is a mistake, such
-// as a step too small.
+// maxKnobValues bounds the values of a knob: more are a mistake, as a step too small.
 const maxKnobValues = 100_000
 
 const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
@@ -56,8 +55,7 @@ func readKnob(o *object, name string) Knob {
 	return k
 }
 
-// checkKnobName fails for names that cannot be a knob. They must be
-// identifiers, for constraints and command templates.
+// checkKnobName fails for names that cannot be a knob, or no identifiers.
 func checkKnobName(o *object, name string) {
 	switch {
 	case name == "dp":
@@ -71,8 +69,7 @@ func checkKnobName(o *object, name string) {
 	}
 }
 
-// readValues reads the explicit values of a knob. Duplicates, also in another
-// spelling, are errors.
+// readValues reads the values of a knob, each once in whatever spelling.
 func readValues(o *object, name, want string) []string {
 	values := o.texts(name, want)
 	if len(values) == 0 {

@@ -16,8 +16,7 @@ import (
 	"unique"
 )
 
-// maxRows bounds the rows of a CSV file: a few kilobytes of gzip data can
-// expand to any number.
+// maxRows bounds the rows of a file: a little gzip data can expand to any number.
 const maxRows = 1_000_000
 
 // Table is a CSV file that is read row by row: a header row, then rows of as
@@ -38,8 +37,7 @@ type Table struct {
 	marks marks // decimal and thousands marks
 }
 
-// NewTable reads the header of a CSV file. name is the file in errors. An empty
-// file, a duplicate column and text that is not UTF-8 are an [*InputError].
+// NewTable reads the header. Errors are [*InputError]: an empty file, a column twice.
 func NewTable(r io.Reader, name string) (*Table, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
@@ -94,8 +92,7 @@ func (t *Table) skipComments(b *bufio.Reader) {
 	}
 }
 
-// separator returns the most common of comma, semicolon and tab in the header,
-// by default the comma.
+// separator is the most common of comma, semicolon and tab in the header.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(b.Size()) // a shorter text will do
 	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
@@ -142,8 +139,7 @@ func (t *Table) Missing(column, want string) error {
 	return t.fail(1, column, "columns "+strings.Join(t.Header, ", "), want)
 }
 
-// next returns the next row that is not blank, and [io.EOF] after the last.
-// The row is valid until the next call.
+// next returns the next row that is not blank, valid until the next call, or [io.EOF].
 func (t *Table) next() (*Row, error) {
 	cells, line, err := t.read()
 	if t.rows++; err == nil && t.rows > maxRows {
@@ -242,8 +238,7 @@ func (t *Table) fail(line int, column, found, want string) error {
 	return &InputError{Source: Source{t.name, line, column}, Found: found, Want: want}
 }
 
-// Unknown returns one warning that names the columns which are neither known
-// nor accepted by accept, nil if there are none.
+// Unknown returns one warning of columns neither known nor accepted, nil if there are none.
 func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	var unknown []string
 	for i, h := range t.Header {
@@ -279,8 +274,7 @@ func (t *Table) csvError(err error) error {
 	return ReadError(t.name, err)
 }
 
-// Row is one row of a [Table]. Its methods convert cells and keep the first
-// error, see [Row.Err].
+// Row is a row of a [Table]. It keeps the first error of its conversions.
 type Row struct {
 	Line int // 1-based first line of the row in the file
 
@@ -338,8 +332,7 @@ func (r *Row) Required(column string, b Bounds) float64 {
 	return r.Number(column, 0, b)
 }
 
-// Whole reads a whole number from min to a thousand million; an empty cell is
-// zero. 4.0 is accepted: data frames write integer columns with gaps so.
+// Whole reads a whole number ≥ min, also as 4.0; an empty cell is zero.
 func (r *Row) Whole(column string, min int) int { return int(r.Number(column, 0, Count(min))) }
 
 // Text reads text without control characters.
@@ -351,8 +344,7 @@ func (r *Row) Text(column string) string {
 	return unique.Make(cell).Value() // a copy for all rows, which does not keep the memory of this one
 }
 
-// pointNotComma returns advice if a cell is not a number only because of a
-// comma, which is ambiguous in 1,024.
+// pointNotComma is advice for a cell that only a comma keeps from being a number.
 func (t *Table) pointNotComma(cell string) string {
 	if _, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64); err != nil || !strings.Contains(cell, ",") || t.comma {
 		return ""
@@ -363,12 +355,10 @@ func (t *Table) pointNotComma(cell string) string {
 // wantText is what [singleLine] accepts.
 const wantText = "text on one line, without control characters or blanks around it"
 
-// singleLine reports whether s has neither control characters nor blanks around
-// it, which reading a cell would drop.
+// singleLine reports that s has no control characters, and no blanks around it.
 func singleLine(s string) bool { return printable(s) && strings.TrimSpace(s) == s }
 
-// printable reports whether s is valid UTF-8 without control characters or
-// line breaks.
+// printable reports valid UTF-8 without control characters or line breaks.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool {
 		return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c == '\uFEFF'
@@ -394,8 +384,7 @@ func shorten(s string) string {
 	return s
 }
 
-// writeTable writes a CSV file with the columns that have a value in some row
-// or are marked keep. What read would refuse is an error.
+// writeTable writes columns with a value or keep; what read refuses is an error.
 func writeTable[T any](w io.Writer, what string, rows []T, columns []columnOf[T], read func(io.Reader, string) ([]T, []string, error)) error {
 	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
 		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
@@ -453,8 +442,7 @@ func readInto[T any](r *Row, to *T, columns []columnOf[T]) {
 	}
 }
 
-// formatFloat writes the shortest number that reads back as v; zero, which
-// means "not recorded", is an empty cell.
+// formatFloat writes the shortest number that reads back as v; 0, not recorded, is empty.
 func formatFloat(v float64) string {
 	if v == 0 {
 		return ""

@@ -75,8 +75,7 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 	return y.object(y.value(doc.Content[0], 0), "", known...)
 }
 
-// value returns a node, or the target of an alias. Bounds stop aliases that
-// contain themselves or expand to huge documents.
+// value returns a node, or an alias's target, within bounds of number and depth.
 func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
 	if y.count++; y.count > maxYAMLNodes || depth > maxYAMLDepth {
 		y.fail(n.Line, "", "values nested or repeated without end", "at most 1048576 values, nested at most 100 deep")
@@ -130,8 +129,7 @@ var syntaxWants = []struct{ message, want string }{
 	{"unknown escape character", "two backslashes, or single quotes around the text"},
 }
 
-// YAMLError turns an error of the YAML parser into an [*InputError] with the line and
-// column where it stopped.
+// YAMLError makes a parser's error an [*InputError] with the place where it stopped.
 func YAMLError(file string, text []byte, err error) error {
 	bad, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok || bad.Mark.Line == 0 {
@@ -155,8 +153,7 @@ func YAMLError(file string, text []byte, err error) error {
 	return &InputError{Source: Source{file, mark.Line, strconv.Itoa(mark.Column)}, Found: found, Want: want}
 }
 
-// object is a mapping of a document with known keys. A nil object has no
-// keys, so that absent sections need no special case.
+// object is a mapping; a nil one has no keys, so that absent sections are no special case.
 type object struct {
 	y    *yamlReader
 	path string

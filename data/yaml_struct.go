@@ -56,8 +56,7 @@ type yamlStruct struct {
 	keys   []string // in order, each once
 }
 
-// yamlStructs caches yamlStruct by type: a queue of a thousand jobs needs each
-// a thousand times.
+// yamlStructs caches yamlStruct by type: a queue of 1000 jobs needs each 1000 times.
 var yamlStructs sync.Map
 
 // yamlOf returns the tagged fields of a struct, with those of embedded structs.
@@ -263,8 +262,7 @@ var numberKinds = map[string]func(of string) Bounds{
 
 func (f yamlField) bounds() Bounds { return numberKinds[f.tag.Get("is")](f.tag.Get("of")) }
 
-// mappingOf writes a struct. Fields that are empty or have their defaults are
-// left out.
+// mappingOf writes a struct without fields that are empty or have their defaults.
 func mappingOf(v reflect.Value) yamlMap {
 	m := newYAMLMap()
 	absent := newOf(v.Type()).Elem()
@@ -322,8 +320,7 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 	return rawNode(fmt.Sprint(v.Interface()))
 }
 
-// list writes texts on one line, and structs on one line each unless the field
-// is block.
+// list writes texts on one line, structs on one each unless the field is block.
 func (f yamlField) list(v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.String {
@@ -355,8 +352,7 @@ func (m yamlMap) put(key string, v *yaml.Node) {
 	}
 }
 
-// textNode writes text so that it reads back unchanged: all but plain words is
-// quoted.
+// textNode writes text so that it reads back unchanged: quoted unless a plain word.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if !regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./+@=*()<> -]*$`).MatchString(s) {
@@ -368,8 +364,7 @@ func textNode(s string) *yaml.Node {
 // rawNode writes a scalar that needs no quotes.
 func rawNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
-// writeYAML encodes a struct, checks the result with the reader of the format,
-// and writes it to w.
+// writeYAML encodes a struct, checks the text with the reader of the format, and writes it.
 func writeYAML[T any](w io.Writer, what string, from any, check func(io.Reader, string) (T, error)) error {
 	text, err := yaml.Dump(mappingOf(valueOf(from)).node, yaml.WithV3Defaults(), yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err == nil {

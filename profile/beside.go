@@ -61,8 +61,7 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 	return rows, file, nil
 }
 
-// matches pairs the first configurations of two studies for every GPU type and
-// number of workers that both contain.
+// matches pairs the first configurations of both studies for every GPU type and size.
 func matches(a, b *data.Study) ([][2]data.Config, error) {
 	ofA, err := space.Candidates(a)
 	ofB, bad := space.Candidates(b)
@@ -98,8 +97,7 @@ func besideFiles(s, other *data.Study, dir string) Files {
 	return FilesBeside(filepath.Join(dir, base(s)+".beside-"+base(other)+".yaml"), dir)
 }
 
-// beside measures a configuration by itself, then while the other job runs. The
-// share is 0 if the two do not fit on the devices together.
+// beside measures a configuration alone, then while the other runs; share 0: no room.
 func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, dir string, o Settings) (interference.Measured, error) {
 	row := interference.Measured{Row: interference.Row{Job: s.Job, Beside: other.Job, GPUType: c.GPUType, Workers: c.Workers}}
 	o.Only = []data.Config{c}
@@ -146,8 +144,7 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 	return data.Measurement{}, err
 }
 
-// occupy starts a job and returns once it has made max(trial.warmup,
-// meter.FewestSteps) steps. stop ends it; an error says that it ended before.
+// occupy starts a job and returns once it is warm. stop ends it; an error: it had ended.
 func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)

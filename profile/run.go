@@ -25,8 +25,7 @@ type Files struct {
 	Outbox       string // prefix of the files with results that a shared storage did not receive yet
 }
 
-// FilesBeside returns the default files of a study: beside it, named after
-// it. dir, if not empty, is the folder to use instead.
+// FilesBeside returns the files of a study, beside it or in dir, named after it.
 func FilesBeside(study, dir string) Files {
 	base := strings.TrimSuffix(filepath.Base(study), filepath.Ext(study))
 	if dir == "" {
@@ -39,8 +38,7 @@ func FilesBeside(study, dir string) Files {
 // Settings says how to run a study; the zero value is the default.
 type Settings struct {
 	Search
-	// Only, if not empty, lists the configurations to measure, each once and in
-	// order, in place of the strategy's choices.
+	// Only, if not empty, are the configurations to measure, in order, each once.
 	Only    []data.Config
 	Restart bool          // set the journal aside and begin again
 	Lease   time.Duration // of a shared study; 0 means [store.DefaultLease]
@@ -155,8 +153,7 @@ func (f Files) Save(r Result) error {
 
 var errRestarted = errors.New("the study was begun again")
 
-// cancelOrphans cancels the engine's jobs of the run before a restart: a
-// launcher that follows a job with a cancelled context cancels the job.
+// cancelOrphans cancels jobs of the run before: a launcher with an ended context does.
 func (r *Runner) cancelOrphans(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	cancel(errRestarted)

@@ -55,8 +55,7 @@ type Result struct {
 	Warnings     []string
 }
 
-// giveUpAfter is how many trials may fail in a row before a study without any OK
-// ends.
+// giveUpAfter is how many trials may fail in a row, without any OK.
 const giveUpAfter = 3
 
 type running struct {
@@ -83,8 +82,7 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 	return res, l.fatal
 }
 
-// result returns the results so far by trial number: all profilers write the
-// same.
+// result returns the results so far by trial number, as all profilers write them.
 func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,8 +130,7 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 	return t, nil
 }
 
-// takeChanges reads what other profilers recorded, and cancels trials they took
-// over.
+// takeChanges reads what other profilers recorded, and cancels trials they took over.
 func (r *Runner) takeChanges() error {
 	changes, err := r.Storage.Changes()
 	r.mu.Lock()
@@ -173,8 +170,7 @@ func (r *Runner) save() {
 	r.unsaved = err != nil
 }
 
-// History returns the state that a strategy decides from, without aborted trials
-// and those of earlier runs that got no nodes: they may be chosen again.
+// History is for strategies: aborted and, of earlier runs, queued trials may come again.
 func (r *Runner) History() bayesopt.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,8 +192,7 @@ func (r *Runner) History() bayesopt.History {
 	return h
 }
 
-// record writes the end of a trial to the storage and to r.results. It returns
-// an error if the first giveUpAfter trials failed.
+// record writes a trial's end. It fails if the first giveUpAfter trials failed.
 func (r *Runner) record(out outcome) error {
 	m := out.measurement
 	result := store.Result{Trial: out.trial.ID, Measurement: m, Curve: out.curve, Queued: out.queued}
@@ -308,8 +303,7 @@ const (
 	StorageBack
 )
 
-// Event is something that happened while a study ran. Which fields are set
-// depends on the kind; Progress always is.
+// Event is something that happened. The kind says which fields are set.
 type Event struct {
 	Kind        EventKind
 	Trial       launch.Trial

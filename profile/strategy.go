@@ -23,8 +23,7 @@ type Search struct {
 	Strategy string // one of baseline.Strategies; empty for guided
 	// Once excludes repeated measurements of a configuration.
 	Once bool
-	// TargetRegret is how much worse than the best the result may be, as a
-	// fraction; 0 means 0.05.
+	// TargetRegret is how much worse than the best is accepted, a fraction; 0 means 0.05.
 	TargetRegret float64
 	// Warm, if not nil, is the model of a similar job, or of this job on another
 	// cluster: one more mean function, weighted by how well it predicts the
@@ -71,8 +70,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 	o := bayesopt.Options{Objective: bayesopt.ObjectiveOf(s.Objective), Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
 		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model}.Fits,
-		// On real machines runs of one configuration differ by several per cent, even
-		// if the steps of each run agree.
+		// On real machines runs of one configuration differ by several per cent.
 		Noisy: s.Launcher.Replay == nil}
 	if slices.ContainsFunc(s.Space, func(k data.Knob) bool { return slices.Contains(data.LayoutNames(), k.Name) }) {
 		o.Forms = LayoutForms(s.Model)
@@ -122,8 +120,7 @@ func layoutPrior(a data.Architecture) bayesopt.MeanForm {
 	}
 }
 
-// speedForm is the speed family of each mode, the parametric part of the model,
-// fitted to the trials so far.
+// speedForm is the speed family of each mode, fitted to the trials so far.
 func speedForm(measured []data.Measurement) (func(data.Config) (float64, bool), error) {
 	if len(measured) < minFormTrials {
 		return nil, nil

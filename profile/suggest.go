@@ -91,8 +91,7 @@ func Recognise(s *data.Study, measured []data.Measurement) (out []data.Measureme
 	return out, strangers, nil
 }
 
-// belongs reports whether a measured configuration agrees with all that a
-// candidate states.
+// belongs reports whether a measured configuration agrees with a candidate.
 func belongs(measured, c *data.Config) bool {
 	if measured.Workers != c.Workers || measured.PS != c.PS || measured.LocalBatch != c.LocalBatch {
 		return false
@@ -115,8 +114,7 @@ func belongs(measured, c *data.Config) bool {
 	return same.Key() == c.Key()
 }
 
-// sameValue reports whether two texts are one value of a knob: equal but for the case,
-// as True and true, or the same number.
+// sameValue reports texts equal but for the case, as True and true, or the same number.
 func sameValue(a, b string) bool {
 	x, xErr := strconv.ParseFloat(a, 64)
 	y, yErr := strconv.ParseFloat(b, 64)

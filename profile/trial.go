@@ -212,8 +212,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	}
 }
 
-// followed returns a trial whose launcher's reports on its place in the queue
-// are sent to calls.
+// followed is a trial whose launcher's reports on waiting are sent to calls.
 func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), began func()) launch.Trial {
 	out := t
 	out.Submitted = func(handle string) error {
@@ -247,8 +246,7 @@ const tellEvery = 200 * time.Millisecond
 // which should not show only at the timeout.
 func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, timeout/2) }
 
-// conclude turns what was read of a trial, the seconds that it took, 0 if not
-// known, and how its launch ended into its outcome.
+// conclude makes an outcome of what was read and how the launch ended; took 0: unknown.
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err error) outcome {
 	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config)}}
 	end := &out.measurement
@@ -308,8 +306,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	return out
 }
 
-// writeRanks writes the mean step time (s) of every rank, if there are several,
-// beside a trial's log, for knee check to find the straggler.
+// writeRanks writes the step times of several ranks beside the log, for knee check.
 func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	if len(ranks) < 2 || t.Log == "" {
 		return nil
@@ -361,16 +358,14 @@ func (q *queueing) began(at time.Time) {
 	q.begun = at
 }
 
-// seenRunning records a step at a time: a trial that makes steps is running,
-// whether or not its launcher said so.
+// seenRunning records a step: the trial runs, whether or not its launcher said so.
 func (q *queueing) seenRunning(at time.Time) {
 	if q.waiting() {
 		q.begun = at
 	}
 }
 
-// took returns the seconds since the launch, by our clock alone; 0 if an earlier
-// run submitted the trial.
+// took is the seconds since the launch, by our clock; 0 if an earlier run submitted it.
 func (q *queueing) took() float64 {
 	if q.followed {
 		return 0

@@ -159,8 +159,7 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 	return nil
 }
 
-// planTable shows the changes of a plan against the running jobs: in CSV every
-// figure in its own column, on a terminal within its width.
+// planTable shows the changes of a plan: in CSV each figure in a column of its own.
 func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 	if f == "csv" {
 		rows := export.Rows(plan)

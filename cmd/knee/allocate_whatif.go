@@ -60,8 +60,7 @@ func (a *app) allocateCurve(pr plan.Problem, out format) error {
 	return out.print(a.stdout, points, t)
 }
 
-// newOutcomes returns a table of plan totals with their change, and what adds those of
-// one plan.
+// newOutcomes returns a table of plan totals, and what adds those of one plan.
 func newOutcomes(change, heads string) (*table, func(o plan.Outcome, change float64, heads ...any)) {
 	t := newTable(heads+",value,bound,"+change+",running,waiting,changed,gpus_used,gpus_total,mean_finish_s,last_finish_s,price_per_hour,why",
 		heads+",value,"+change+",running,waiting,changed,slots,mean_finish,last_finish,$/h,why")
@@ -146,8 +145,7 @@ type explained struct {
 	Measure *predict.Gain `json:"measure,omitempty"` // nil if no measurement would tell much
 }
 
-// explain prints everything a plan holds about some of its jobs, and the
-// measurement that would tell most about the speed planned with.
+// explain prints all that a plan holds about some jobs, and what to measure next.
 func (a *app) explain(pr plan.Problem, made *data.Plan, names []string, out format) error {
 	t := newTable("job,what,is")
 	var jobs []explained
@@ -192,8 +190,7 @@ func (a *app) explain(pr plan.Problem, made *data.Plan, names []string, out form
 	return out.print(a.stdout, jobs, t)
 }
 
-// allocatePrices prints the value of one GPU of each type, and the surplus of
-// each job.
+// allocatePrices prints the value of a GPU of each type, and each job's surplus.
 func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	pr.Resolve = true
 	made, err := policy.Solve(pr)

@@ -128,8 +128,7 @@ func complete(cmd *cobra.Command) {
 	}
 }
 
-// argsOf returns how many arguments a command takes by the word after its name:
-// FILE one, FILE... one or more, [FILE] and [FILE...] none too.
+// argsOf is the rule of arguments by a use: FILE one, FILE... one or more, [FILE] optional.
 func argsOf(use string) cobra.PositionalArgs {
 	_, rest, _ := strings.Cut(use, " ")
 	word, _, _ := strings.Cut(rest, " ")
@@ -163,8 +162,7 @@ func misused(cmd *cobra.Command, err error) error {
 	return usageError("%s: %w%s; see '%s --help'", cmd.CommandPath(), err, meant, cmd.CommandPath())
 }
 
-// distinct refuses a command line that names a file twice: its rows would count twice,
-// or an output would replace an input.
+// distinct refuses a file named twice: its rows would count twice, or it would be replaced.
 func distinct(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash] // a training command follows
@@ -206,8 +204,7 @@ func (a *app) note(format string, args ...any) {
 
 func (a *app) progress() *term.Progress { return term.New(a.stderr, a.quiet) }
 
-// rows loads the measurements of several files, of one job or, without a name,
-// of all.
+// rows loads the measurements of several files, of one job or of all.
 func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measurement, error) {
 	var ms []data.Measurement
 	for _, file := range files {
@@ -227,8 +224,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 	return one(ms, func(m data.Measurement) string { return m.Job }, "job", job, strings.Join(files, ", "))
 }
 
-// one returns the elements of a file with the name that was given, by default those
-// with the only name.
+// one returns the elements with a name, by default those with the only name.
 func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error) {
 	names, groups := grouped.By(all, of)
 	known := strings.Join(names, ", ")

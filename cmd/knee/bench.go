@@ -107,8 +107,7 @@ func benchTables(files []string, load func(string) ([]*replay.Table, error), lay
 	return tables, nil
 }
 
-// scoreTable lists scores by table, or by kind with the share of tables that are
-// worse than random.
+// scoreTable lists scores by table, or by kind with the share worse than random.
 func scoreTable(scores []replay.Score, kinds bool) *table {
 	t := newTable("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share")
 	if kinds {

@@ -55,8 +55,7 @@ refused, with the reason.`,
 	return cmd
 }
 
-// leaveOut drops running jobs without a template that keep their allocation:
-// nothing has to be written for them. Tables list them.
+// leaveOut drops running jobs without a template that stay as they are, except in tables.
 func (a *app) leaveOut(plan *data.Plan, to string) {
 	if to == "csv" || to == "json" {
 		return

@@ -122,8 +122,7 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	return cmd
 }
 
-// mostRepeats bounds the repeats of a configuration that a fit uses: the standard
-// error of the mean of a hundred is a tenth of their standard deviation.
+// mostRepeats bounds the repeats used: the mean of 100 has a tenth of their deviation.
 const mostRepeats = 100
 
 // curveFlags name training curves and describe their run.
@@ -200,8 +199,7 @@ type fitResult struct {
 	Warnings   []string    `json:"warnings"`
 }
 
-// family holds the errors of one family on held-out measurements, nil where too
-// few can be held out.
+// family holds the errors of a family on held-out measurements; nil: too few for that.
 type family struct {
 	GPUType     string    `json:"gpu_type"`
 	Mode        data.Mode `json:"mode"`

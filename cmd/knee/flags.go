@@ -169,8 +169,7 @@ const columnsUsage = "names of columns, such as gpus=workers,tokens_s=tokens_per
 
 const workersUsage = "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: up to twice the most measured)"
 
-// counts parses "1,2,4" and "1..64" (every number) and "1..64*2" (doubling), nil if
-// the text is empty.
+// counts parses "1,2,4", "1..64" (every number) and "1..64*2" (doubling); nil if empty.
 func counts(flag, s string) ([]int, error) {
 	if s == "" {
 		return nil, nil

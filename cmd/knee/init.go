@@ -71,8 +71,7 @@ runs the built-in trainer, so that knee profile works at once.`,
 	return cmd
 }
 
-// draftMachine describes this machine for a drafted study. GPUs that do not
-// answer are left out: knee doctor says why.
+// draftMachine describes this machine; of GPUs that do not answer knee doctor tells.
 func draftMachine(ctx context.Context) draft.Machine {
 	m := draft.Machine{GPUType: "cpu", Cores: runtime.NumCPU()}
 	if c, _, err := thisMachine(ctx); err == nil && c.Nodes[0].GPUType != "cpu" {
@@ -117,8 +116,7 @@ func filesOf(in fs.FS, folder string) (files []export.File, err error) {
 	return files, err
 }
 
-// writeNew writes files to a folder, or none if one of them is there, and
-// prints their names.
+// writeNew writes files and prints their names; none if one of them is there.
 func (a *app) writeNew(dir string, files []export.File, force bool) error {
 	for _, f := range files {
 		file := filepath.Join(dir, f.Name)

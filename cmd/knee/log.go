@@ -296,8 +296,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	return res, res.hold(a, f.model, m, c, c.String(), measured)
 }
 
-// isMeasurements reports whether a file is a CSV of measurements: with a column workers or
-// placement, and none called worker.
+// isMeasurements reports whether a CSV has a column workers or placement, and no worker.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {
 		return false, nil
@@ -333,8 +332,7 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 	return res, nil
 }
 
-// steps reads the steps of the workers, and from a log also the step time of the
-// job.
+// steps reads the steps of the workers, and from a log the step time of the job.
 func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	if isCSV(file) {
 		steps, warnings, err := check.Load(file)

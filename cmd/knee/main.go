@@ -34,8 +34,7 @@ func main() {
 	os.Exit(exitCode(os.Stderr, run(context.Background(), os.Stdout, os.Stderr, os.Args[1:])))
 }
 
-// run executes one command line. Results go to stdout, everything else to
-// stderr.
+// run executes a command line: results go to stdout, all else to stderr.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	ctx, stop := newInterrupts(ctx, stderr)
 	defer stop.close()
@@ -119,8 +118,7 @@ type interrupts struct {
 	asked   time.Time // when SIGTERM came last
 }
 
-// echo is the time within which a second SIGTERM counts as the same one:
-// timeout(1) sends it to its command and then to the process group.
+// echo is how soon a second SIGTERM counts as the same: timeout(1) sends it twice.
 const echo = 200 * time.Millisecond
 
 func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *interrupts) {

@@ -162,8 +162,7 @@ for links that take half as long and for perfect overlap.`,
 	return cmd
 }
 
-// changedModels applies each change. Default changes of parameters that the model
-// lacks are left out.
+// changedModels applies each change; default ones that the model lacks are left out.
 func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed error) {
 	names := map[string]string{}
 	asked := len(changes) > 0
@@ -385,8 +384,7 @@ ones included.`,
 	return cmd
 }
 
-// chosen returns the elements of one workload, by default that of the first, unless
-// err is the error of reading them.
+// chosen returns the elements of a workload, by default the first, unless err is set.
 func chosen[T any](all []T, err error, file, workload string, of func(T) string) ([]T, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -52,8 +52,7 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	return rows
 }
 
-// printAnswers prints answers: in CSV every figure in its own column, in tables
-// estimates with their intervals. It warns of those that may run out of memory.
+// printAnswers prints answers, and warns of those that may run out of memory.
 func (a *app) printAnswers(answers []predict.Answer, f predictFlags, out format) error {
 	a.warnUnfit(answers)
 	t := answerCSV(answers)
@@ -158,8 +157,7 @@ func answerCSV(answers []predict.Answer) *table {
 	return t
 }
 
-// addKnobs adds columns of the layouts, if any is given, and of the study's own
-// knobs. Each row is of a configuration.
+// addKnobs adds columns of layouts, if there are any, and of knobs, by row.
 func (t *table) addKnobs(configs []data.Config) {
 	if slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }) {
 		for _, name := range data.LayoutNames() {
@@ -183,8 +181,7 @@ type layoutRow struct {
 	Loses         string  `json:"loses,omitempty"`
 }
 
-// layouts reports whether layouts are requested: by --best, or by a sweep over
-// workers of a model with measured layouts, which gives the fastest of each size.
+// layouts reports whether they are asked for: --best, or a sweep of a model with some.
 func (f *predictFlags) layouts(m *fit.Model) bool {
 	if f.best || f.at != "" || f.whatIf != nil || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
 		return f.best
@@ -263,8 +260,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	})
 }
 
-// listLayouts lists the first layouts of every number of workers, with columns on
-// their speed. It fails with the last error if there is none.
+// listLayouts lists the first layouts of every size; it fails if there is none.
 func (a *app) listLayouts(f predictFlags, out format, columns string, speed func(l, best predict.LayoutAnswer) []any, layouts func(k int) ([]predict.LayoutAnswer, error)) error {
 	workers, err := counts("workers", f.workers)
 	if err != nil {
@@ -378,8 +374,7 @@ func (k knobFlag) check(m *fit.Model) error {
 	return nil
 }
 
-// settings returns every combination of the knobs' values, one empty one if
-// there are none.
+// settings are the combinations of the knobs' values; an empty one without knobs.
 func (k knobFlag) settings() []map[string]string {
 	all := []map[string]string{nil}
 	for _, name := range slices.Sorted(maps.Keys(k)) {

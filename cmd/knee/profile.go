@@ -180,8 +180,7 @@ func measurementTable(ms []data.Measurement) *table {
 	return t
 }
 
-// trialProgress shows a running profile: on a terminal a bar with the ended
-// trials above it, else a log line per event, and per 10 s of a trial.
+// trialProgress shows ended trials above a bar, or log lines without a terminal.
 type trialProgress struct {
 	bar  *term.Progress
 	mu   sync.Mutex
@@ -191,8 +190,7 @@ type trialProgress struct {
 // signOfLife is the time between log lines of a running trial.
 const signOfLife = 10 * time.Second
 
-// configWidth is the width of a configuration in a list of trials: of 80 columns,
-// those that the result leaves free.
+// configWidth is the width of a configuration in a list of trials, of 80 columns.
 const configWidth = 36
 
 func (p *trialProgress) event(e profile.Event) {

@@ -29,8 +29,7 @@ type Client struct {
 	rest *rest.RESTClient
 }
 
-// requestTimeout limits requests except watches and logs: a server may not
-// answer.
+// requestTimeout limits requests except watches and logs.
 const requestTimeout = 30 * time.Second
 
 // Get reads the object at path into out.
@@ -49,8 +48,7 @@ func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bo
 	return c.call(ctx, r.SetHeader("Content-Type", "application/json"), in, out)
 }
 
-// Update replaces the object at path, without a check whether another program has
-// changed it: use it for objects that only knee writes.
+// Update replaces an object that only knee writes, whoever changed it.
 func (c *Client) Update(ctx context.Context, path string, in, out any) error {
 	return c.call(ctx, c.rest.Put().AbsPath(path).SetHeader("Content-Type", "application/json"), in, out)
 }
@@ -76,8 +74,7 @@ func with(r *rest.Request, options any) *rest.Request {
 	return r
 }
 
-// ListAll reads all pages of a collection. The string is the resource version
-// from which a watch can continue.
+// ListAll reads all pages of a collection, and the version for a watch to continue from.
 func ListAll[T any](ctx context.Context, c *Client, path string, o metav1.ListOptions) ([]T, string, error) {
 	var items []T
 	for o.Limit = 500; ; {
@@ -92,8 +89,7 @@ func ListAll[T any](ctx context.Context, c *Client, path string, o metav1.ListOp
 	}
 }
 
-// Logs returns the output of a container. Each line begins with the time, in RFC
-// 3339, at which its node read it, and a space.
+// Logs returns a container's output, each line behind its node's time, RFC 3339.
 func (c *Client) Logs(ctx context.Context, namespace, pod string, o corev1.PodLogOptions) (io.ReadCloser, error) {
 	o.Timestamps = true
 	r := with(c.rest.Get().AbsPath(PodPath(namespace, pod)+"/log"), &o)
@@ -149,8 +145,7 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	return nil
 }
 
-// Path is a collection of a group and version ("v1", "batch/v1") in a namespace; in
-// all, or of a kind that has none, if it is empty.
+// Path is a collection of a version ("v1", "batch/v1"), in all namespaces if it is empty.
 func Path(version, namespace, resource string) string {
 	base := "/apis/" + version
 	if version == "v1" {
@@ -162,13 +157,11 @@ func Path(version, namespace, resource string) string {
 	return base + "/" + resource
 }
 
-// PodsPath is the collection of pods of a namespace, of all if it is empty; PodPath
-// is one of them.
+// PodsPath is the collection of pods of a namespace; PodPath is one of them.
 func PodsPath(namespace string) string      { return Path("v1", namespace, "pods") }
 func PodPath(namespace, name string) string { return PodsPath(namespace) + "/" + name }
 
-// ServicesPath and JobsPath are the collections of a namespace, NodesPath is that of
-// the nodes.
+// ServicesPath, JobsPath and NodesPath are the other collections.
 func ServicesPath(namespace string) string { return Path("v1", namespace, "services") }
 func JobsPath(namespace string) string     { return Path("batch/v1", namespace, "jobs") }
 func NodesPath() string                    { return Path("v1", "", "nodes") }
@@ -193,12 +186,10 @@ type List[T any] struct {
 // IsNotFound reports whether err means that the object does not exist.
 func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
 
-// IsConflict reports whether err means that an object of the name exists already,
-// or was changed by someone else.
+// IsConflict reports that an object of the name exists, or was changed by another.
 func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
-// IsBadRequest reports whether err is "bad request" (400), which a request for a
-// log before the container has started also gets.
+// IsBadRequest reports a 400, also for the log of a container that has not started.
 func IsBadRequest(err error) bool { return hasCode(err, http.StatusBadRequest) }
 
 func hasCode(err error, code int) bool {
@@ -212,8 +203,7 @@ func IsRefused(err error) bool {
 	return errors.As(err, &status) && !IsTemporary(err)
 }
 
-// IsTemporary reports whether to repeat a request: the server could not be
-// reached, is starting, or is overloaded.
+// IsTemporary reports whether to repeat: no server, or one that starts or is overloaded.
 func IsTemporary(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -221,8 +211,7 @@ func IsTemporary(err error) bool {
 	}
 	switch s := status.Status(); s.Code {
 	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusUnauthorized:
-		// 401: a server that has just started may not know its tokens yet, and a
-		// credential plugin is called again.
+		// 401: a starting server may not know its tokens; a credential plugin is called again.
 		return true
 	case http.StatusForbidden:
 		// A starting server does not find roles until its caches are filled.

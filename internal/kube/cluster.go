@@ -15,8 +15,7 @@ import (
 	"knee/data"
 )
 
-// productLabels are the node labels with the GPU type: of NVIDIA's and AMD's GPU
-// feature discovery, and of GKE.
+// productLabels hold the GPU type: feature discovery of NVIDIA and AMD, and GKE.
 func productLabels() []string {
 	return []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"}
 }

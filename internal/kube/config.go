@@ -23,8 +23,7 @@ type Settings struct {
 	Context    string // context of the kubeconfig; empty for the current one
 }
 
-// Load finds the API server and the credentials. It does not contact the
-// server. An error is a [data.InputError] about the kubeconfig.
+// Load finds server and credentials, without contact. Errors are [data.InputError].
 func Load(s Settings) (*Client, error) {
 	quiet()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

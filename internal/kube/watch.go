@@ -25,8 +25,7 @@ type Change[T any] struct {
 type Watch struct {
 	Path     string             // a collection
 	Selector metav1.ListOptions // labels and fields
-	// OutageTimeout is how long the server may be unreachable before Follow
-	// returns an error; 0 means 5 minutes.
+	// OutageTimeout is how long the server may not answer; 0 means 5 minutes.
 	OutageTimeout time.Duration
 	// Down, if not nil, is called each time the server cannot be reached.
 	Down func(error)
@@ -89,8 +88,7 @@ func Follow[T any](ctx context.Context, c *Client, w Watch, changed func(Change[
 	return context.Cause(ctx)
 }
 
-// lister lists and watches a collection. It calls stop with an answer that a
-// repetition cannot change, and if the server is down for too long.
+// lister lists and watches. It calls stop with a final answer, or after the outage timeout.
 func (c *Client) lister(w Watch, stop func(error)) *cache.ListWatch {
 	var answered atomic.Int64 // when the server last answered, Unix ns
 	answered.Store(time.Now().UnixNano())

@@ -44,8 +44,7 @@ func (e *CommandError) contains(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 }
 
-// Unreachable reports whether an error means that the controller did not answer,
-// or not completely. Repeating may help; a submission may have been accepted.
+// Unreachable reports that no whole answer came; a submission may have been accepted.
 func Unreachable(err error) bool {
 	e, ok := errors.AsType[*CommandError](err)
 	if !ok {

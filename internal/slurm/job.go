@@ -26,8 +26,7 @@ func (j Job) Ended() bool {
 	return slices.Contains([]string{"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"}, j.State)
 }
 
-// Preempted reports whether the cluster ended the job, not the job itself or its
-// limits: it may be run again.
+// Preempted reports that the cluster ended the job, not itself or its limits; it may run again.
 func (j Job) Preempted() bool {
 	return slices.Contains([]string{"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"}, j.State)
 }
@@ -109,12 +108,10 @@ type End struct {
 	Exit  int // exit code of the batch script, 128 + n if signal n ended it
 }
 
-// ErrForgotten: Slurm does not know the job. It ended longer ago than MinJobAge,
-// and there is no accounting.
+// ErrForgotten: the job ended longer ago than MinJobAge, and there is no accounting.
 var ErrForgotten = errors.New("slurm no longer knows the job")
 
-// HowEnded returns how a job ended: from the controller, or from accounting if the
-// controller does not know the job. The error is [ErrForgotten] if neither does.
+// HowEnded asks the controller, then accounting; [ErrForgotten] if neither knows the job.
 func HowEnded(ctx context.Context, id string) (End, error) {
 	out, err := run(ctx, "scontrol", "show", "job", "--oneliner", id)
 	var e *CommandError

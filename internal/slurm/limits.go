@@ -13,8 +13,7 @@ import (
 // ErrNoAccounts: the cluster has no accounting (slurmdbd), and so no limits.
 var ErrNoAccounts = errors.New("no accounts are kept (slurmdbd)")
 
-// Limit is how many GPUs, or how many jobs, the jobs that match its first four
-// fields may have at one time. An empty field matches any.
+// Limit is the most GPUs or jobs of what matches its first four fields; empty: any.
 type Limit struct {
 	Account   string // if User is empty, the accounts below it match too
 	User      string

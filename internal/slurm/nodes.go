@@ -24,8 +24,7 @@ type Node struct {
 	States []string // upper case: IDLE, DRAIN, …
 }
 
-// Usable reports whether jobs can be placed on the node, now or later. Slurm powers up a
-// node that it powered down to save power when a job is placed there.
+// Usable reports whether jobs can be placed, also on nodes powered down to save power.
 func (n Node) Usable() bool {
 	return !slices.ContainsFunc(n.States, func(s string) bool {
 		switch strings.TrimRight(s, "*$~#!%@^-+") {
@@ -107,8 +106,7 @@ func parseNode(line string) (Node, error) {
 // inParentheses matches the sockets or indices at the end of an entry.
 var inParentheses = regexp.MustCompile(`\([^)]*\)?[^,]*`)
 
-// ParseGRES parses a list such as "gpu:a100:4(S:0-1),nic:2,shard:8K". A missing
-// count is 1; K is 1024, M is 1024².
+// ParseGRES parses "gpu:a100:4(S:0-1),nic:2,shard:8K"; K is 1024, M is 1024².
 func ParseGRES(s string) ([]GRES, error) {
 	var list []GRES
 	if s == "" || s == "(null)" || s == "N/A" {

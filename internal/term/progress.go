@@ -16,8 +16,7 @@ const (
 	logEvery = 10 * time.Second       // a log line
 )
 
-// Progress shows the progress of a computation: on a terminal a bar, elsewhere a log
-// line every 10 s. A nil Progress shows nothing.
+// Progress is a bar on a terminal, elsewhere a log line every 10 s; nil shows nothing.
 type Progress struct {
 	w     io.Writer
 	Log   *slog.Logger // nil on a terminal
@@ -45,8 +44,7 @@ func (p *Progress) newBar(total int, options ...progressbar.Option) {
 		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(redraw/2), progressbar.OptionClearOnFinish())...)
 }
 
-// Busy shows what is done and counts seconds, on a terminal, for work of unknown
-// length. It may be called again with what is done next.
+// Busy says what is done, for work of unknown length, and counts seconds on a terminal.
 func (p *Progress) Busy(what string) {
 	if p == nil || p.Log != nil {
 		return
@@ -87,8 +85,7 @@ func (p *Progress) At(done, total int, what string) {
 // counted are the columns that the share, the counts and the times of a bar take.
 const counted = 40
 
-// beside is as much of the text as a terminal's width leaves beside the bar, which
-// narrows to nothing for it: a line that wraps is not cleared.
+// beside is the text that fits beside the bar: a line that wraps is not cleared.
 func beside(what string, width int) string { return wrap(what, max(8, width-counted))[0] }
 
 // Say writes a line that stays, above the bar.

@@ -74,8 +74,7 @@ func (t *Table) wrapped(w io.Writer, width int, bold bool) error {
 	return err
 }
 
-// withoutUniform returns the table without the columns, except the first, that hold
-// one value, for which drop reports true, in every row, and their names and values.
+// withoutUniform drops columns, except the first, with one value that drop accepts.
 func (t *Table) withoutUniform(drop func(cell string) bool) (*Table, []string) {
 	var dropped []string
 	for k := len(t.Columns) - 1; k > 0; k-- {
@@ -190,8 +189,7 @@ func writeCells(b *strings.Builder, cells []string, widths []int, bold bool, wra
 	}
 }
 
-// wrapName breaks the name of a column behind underscores into lines of at
-// most width columns, where it has underscores there.
+// wrapName breaks a name behind underscores into lines of at most width columns.
 func wrapName(name string, width int) []string {
 	lines := []string{""}
 	for _, part := range strings.SplitAfter(name, "_") {

@@ -1,5 +1,4 @@
-// Package term is for output to a terminal: whether there is one, its width, lines
-// and tables wrapped to the width, and progress of a long computation.
+// Package term is for terminals: width, wrapped lines and tables, progress.
 package term
 
 import (
@@ -17,8 +16,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// widthOf returns the columns that text for w may take: those of the terminal,
-// at most 120, or 80 where there is none.
+// widthOf returns the columns for text: the terminal's, at most 120; 80 without one.
 func widthOf(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
@@ -57,8 +55,7 @@ func hangingAt(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// textBegins is the byte at which the text of a line begins: after its indentation,
-// a dash, or a first word that two blanks or more separate from the text.
+// textBegins is the byte behind indentation, a dash, or a first word and two blanks.
 func textBegins(line string) int {
 	begin := len(line) - len(strings.TrimLeft(line, " "))
 	rest := line[begin:]
@@ -71,8 +68,7 @@ func textBegins(line string) int {
 	return begin
 }
 
-// wrap breaks a text at blanks into lines of at most width columns. A longer word
-// is broken at the end of the line.
+// wrap breaks a text at blanks into lines of at most width columns; longer words too.
 func wrap(s string, width int) []string {
 	if uniseg.StringWidth(s) <= width {
 		return []string{s}
@@ -97,8 +93,7 @@ func wrap(s string, width int) []string {
 	return append(lines, line)
 }
 
-// split splits a text after at most width columns, but after at least one
-// character.
+// split splits a text after at most width columns, and at least one character.
 func split(s string, width int) (head, rest string) {
 	letter, rest, columns, state := uniseg.FirstGraphemeClusterInString(s, -1)
 	for used := columns; ; used += columns {

@@ -80,8 +80,7 @@ func gpu(ctx context.Context, m Machine) Finding {
 const askTorch = `import torch, torch.distributed as d
 print(torch.__version__, torch.cuda.device_count(), ",".join(b for b in ("nccl", "gloo", "mpi") if d.is_available() and getattr(d, "is_%s_available" % b, lambda: True)()))`
 
-// pytorch asks python3 for PyTorch. It asks the first on the PATH and the
-// system's, since several Pythons are common.
+// pytorch asks the first python3 on the PATH and the system's: several are common.
 func pytorch(ctx context.Context, m Machine) Finding {
 	var broken *Finding
 	found := false
@@ -127,8 +126,7 @@ func slurm(ctx context.Context, m Machine) Finding {
 	return Finding{Status: Here, Found: version + ": " + strings.Join(strings.Fields(strings.ReplaceAll(nodes, "\n", ", ")), " ")}
 }
 
-// kubernetes asks the API server for its version, with the credentials that
-// trials use.
+// kubernetes asks the API server for its version, with the credentials of trials.
 func kubernetes(ctx context.Context, _ Machine) Finding {
 	const advice = "set KUBECONFIG to the cluster's configuration"
 	c, err := kube.Load(kube.Settings{})

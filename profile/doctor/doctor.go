@@ -35,8 +35,7 @@ type Finding struct {
 
 // Machine is what checks use of a machine, by default this one.
 type Machine struct {
-	// Run runs a program and returns its standard output; the error ends with the
-	// last line of its standard error. Nil runs it on this machine.
+	// Run returns standard output; an error ends with the last complaint. Nil: this machine.
 	Run func(ctx context.Context, name string, args ...string) (string, error)
 	Dir string // the folder that measurements go to; empty for the current one
 }

@@ -31,8 +31,7 @@ var programs = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// flag is a flag of training scripts that names a part of the configuration; see
-// programs.yaml.
+// flag is a flag of training scripts for a part of the configuration; see programs.yaml.
 type flag struct {
 	Names, Keys              []string
 	Knob, Field, Bare, When  string
@@ -112,8 +111,7 @@ func (f flag) read(value string, p *part) bool {
 	return err == nil && v > 0
 }
 
-// flagNamed finds the flag of an argument such as --batch_size, or of
-// data.batch_size=32 as in Hydra (joined). spawns is as in [templated].
+// flagNamed finds the flag of --batch_size, or of data.batch_size=32 as in Hydra (joined).
 func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	if !strings.HasPrefix(arg, "-") && !joined {
 		return flag{}, false
@@ -131,8 +129,7 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	return flag{}, false
 }
 
-// startsRanks reports whether a command starts its ranks itself, as torchrun
-// does. knee starts a plain script once per worker.
+// startsRanks reports whether a command starts its ranks, as torchrun does; else knee does.
 func startsRanks(command []string) bool {
 	return slices.ContainsFunc(command, func(a string) bool {
 		// Lightning starts the other ranks.
@@ -156,8 +153,7 @@ type file struct {
 	Program     string
 }
 
-// readFiles adds the layout in the configuration files that the command names,
-// except what a flag sets. Trials cannot change it.
+// readFiles adds the layout in files that the command names, except what a flag sets.
 func (d *drafting) readFiles(dir string) {
 	for _, f := range programs().Files {
 		name := f.namedIn(d.command)

@@ -64,8 +64,7 @@ func (d *drafting) layout(slots int) (knobs []string) {
 	return knobs
 }
 
-// perNode is the number of workers per node: slots, or, on a machine without
-// GPUs, the workers that the command starts per node.
+// perNode is the workers per node: slots, or without GPUs those of the command.
 func (d *drafting) perNode(slots int) int {
 	if p, ok := d.named("workers"); ok && d.machine.GPUs == 0 {
 		return int(p.value)
@@ -100,8 +99,7 @@ func (d *drafting) readMegatron() {
 	}
 }
 
-// readTorchtitan adds torchtitan's default sharding: zero3 over all replicas,
-// or hybrid with a replicate degree.
+// readTorchtitan adds torchtitan's default sharding: zero3, or hybrid with replicas.
 func (d *drafting) readTorchtitan() {
 	sharding := ""
 	for _, a := range d.command {

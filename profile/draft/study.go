@@ -30,8 +30,7 @@ type Study struct {
 	Notes []string // what is left to do before it can be run; empty if nothing
 }
 
-// New drafts the study of a training command on a machine. dir is the working
-// directory of the command, to read its script.
+// New drafts the study of a command that runs in dir, where its script is read.
 func New(command []string, m Machine, dir string) Study {
 	d := &drafting{command: command, machine: m, startsRanks: startsRanks(command)}
 	spawns := false
@@ -130,8 +129,7 @@ func (d *drafting) write() string {
 	return b.String()
 }
 
-// batches returns the knobs of the batch: a range around the command's. If the
-// command also sets a global batch, that is kept and accumulation follows.
+// batches are the knobs of the batch: a range, or with a global batch accumulation.
 func (d *drafting) batches() (knobs []string) {
 	batch := d.batch()
 	whole := slices.IndexFunc(d.parts, func(p part) bool { return p.global })
@@ -158,8 +156,7 @@ func (d *drafting) batches() (knobs []string) {
 	return knobs
 }
 
-// batch returns the samples per replica and micro-step in the command, 0 if it
-// has none. A local batch precedes a global one.
+// batch is the samples per replica and micro-step; 0: none. A local one comes first.
 func (d *drafting) batch() float64 {
 	workers, whole := 1.0, 0.0
 	for _, p := range d.parts {
@@ -194,12 +191,10 @@ func quoted(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(text), "["), "]\n")
 }
 
-// reports matches a script that prints knee's lines, written out or by a function
-// that writes JSON: "knee: " + json.dumps(…).
+// reports matches a script that prints knee's lines, or "knee: " + json.dumps(…).
 var reports = regexp.MustCompile(`knee_report|knee: *[{"']`)
 
-// format marks the scripts that print the lines of a log pattern; see
-// programs.yaml.
+// format marks the scripts that print the lines of a log pattern; see programs.yaml.
 type format struct{ Pattern, Text, Flag string }
 
 // formatOf returns the log pattern of a script by its text, or flags, or none.
@@ -216,6 +211,5 @@ func formatOf(script []byte, command []string) string {
 // joins matches a Python script that trains together with other processes.
 var joins = regexp.MustCompile(`(?i)distribut|rank|world_size|ddp|fsdp|accelerat|horovod|lightning|transformers|deepspeed|mpi4py|knee_(?:workers|role)|\bray\b`)
 
-// toldByEnvironment matches a script that reads its rank from the environment,
-// and is therefore started once per rank.
+// toldByEnvironment matches a script that is started once per rank: it reads RANK.
 var toldByEnvironment = regexp.MustCompile(`env://|(?i:environ|getenv)[^\n]*(?:RANK|WORLD_SIZE)`)

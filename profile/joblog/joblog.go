@@ -1,5 +1,4 @@
-// Package joblog makes a measurement from the log of a job that ran without
-// knee, or still runs.
+// Package joblog makes a measurement from the log of a job that ran without knee.
 package joblog
 
 import (
@@ -99,8 +98,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	return p, nil
 }
 
-// scan calls take for every line of a log that reports something, and returns
-// the pattern's name and parser.
+// scan calls take for every line that reports something; what is the pattern's name.
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
 	b := bufio.NewReaderSize(r, launch.HeadBytes)
 	if what, parser, err = parserFor(b, name, c, m); err != nil {
@@ -136,8 +134,7 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	return what, parser, data.ReadError(name, lines.Err())
 }
 
-// take records an observation's step and loss. In a log that continues after a
-// restart the last run counts.
+// take records step and loss: of a log that continues after a restart the last.
 func (p *Progress) take(o launch.Observation) {
 	if o.Step >= 0 && !math.IsInf(o.Step, 1) {
 		p.Step = o.Step
@@ -187,8 +184,7 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pat
 	return pattern, launch.ParserFor(p, c), err
 }
 
-// cutLines is a [bufio.SplitFunc] of lines that a line feed or a carriage
-// return ends; longer ones than maxLine are cut.
+// cutLines is a [bufio.SplitFunc] of lines that \n or \r ends, at most maxLine long.
 func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 	i := bytes.IndexAny(text, "\r\n")
 	switch {

@@ -79,8 +79,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 	return g.verdict(ctx)
 }
 
-// verdict returns how the trial ended; the first of these counts: cancelled, a
-// failed process, an unreadable line, no observation.
+// verdict is the first of: cancelled, a failed process, an unreadable line, no observation.
 func (g *group) verdict(ctx context.Context) error {
 	last := ""
 	for _, e := range g.ends {

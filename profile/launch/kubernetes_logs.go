@@ -31,8 +31,7 @@ type podLog struct {
 	mu  sync.Mutex // guards out
 	out output
 
-	// Read position: the time of the last whole line, and the number of lines read
-	// with that time.
+	// Read position: the time of the last whole line, and how many lines had it.
 	at   time.Time
 	same int
 }
@@ -91,8 +90,7 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	}
 	defer body.Close()
 	if !final {
-		// A stopped API server may leave the connection open: close it after the
-		// container's end.
+		// A stopped API server may leave the connection open after the container's end.
 		defer context.AfterFunc(l.running, func() {
 			time.Sleep(2 * logPause)
 			cancel()
@@ -114,8 +112,7 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	}
 }
 
-// line takes one line with its time. Lines before skipAt, and the first skip
-// lines at skipAt, were read before.
+// line takes a line with its time; those before skipAt, and skip at it, were read before.
 func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *int) {
 	line = strings.TrimRight(line, "\r\n")
 	stamp, text, _ := strings.Cut(line, " ")

@@ -46,8 +46,7 @@ func podName(p *corev1.Pod) string {
 	return p.Name
 }
 
-// trainer returns the state of the first container, which trains; zero if
-// unknown.
+// trainer returns the state of the first container, which trains; zero if unknown.
 func trainer(p *corev1.Pod) corev1.ContainerState {
 	want := containerName(p)
 	for _, s := range p.Status.ContainerStatuses {
@@ -76,8 +75,7 @@ func startedAt(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// admissionReasons are, beside those that begin with OutOf, such as OutOfcpu, those
-// of a node that rejects a pod, whose devices are taken.
+// admissionReasons are of nodes that reject a pod, as are those that begin with OutOf.
 var admissionReasons = []string{"UnexpectedAdmissionError", "NodeAffinity"}
 
 // disruptionReasons are those of nodes that lack resources or shut down.
@@ -131,8 +129,7 @@ func waitingFor(p *corev1.Pod) (why string, final bool) {
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(string(p.Status.Phase), "no state")), false
 }
 
-// jobFailure returns the failure a job's conditions report, nil if none. It is
-// used last: pods give more detail, if they still exist.
+// jobFailure is the failure in a job's conditions, used last: pods give more detail.
 func jobFailure(j *batchv1.Job) *Failure {
 	c := jobIs(j, batchv1.JobFailed)
 	if c == nil {

@@ -112,8 +112,7 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	shared["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	shared["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	if cpuOnly(c.GPUType) {
-		// One thread per rank, as with torchrun: otherwise the ranks compete for all
-		// cores and the measured scaling is wrong.
+		// As with torchrun: otherwise the ranks compete for all cores, which hides the scaling.
 		shared["OMP_NUM_THREADS"], shared["GOMAXPROCS"] = "1", "1"
 	}
 	var specs []processSpec
@@ -145,8 +144,7 @@ func sharedEnv(t Trial) map[string]string {
 	return env
 }
 
-// Contract returns the KNEE_ variables of a configuration and, if it is not 0,
-// of the global batch (samples) that the job was tuned for; see [Local].
+// Contract is the KNEE_ variables of a configuration, and of an initial batch; see [Local].
 func Contract(c data.Config, initialBatch float64) map[string]string {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	env := map[string]string{
@@ -185,8 +183,7 @@ func environ(layers ...map[string]string) []string {
 	return env
 }
 
-// Ports are drawn below 32768, where Linux' ephemeral ports begin: any outgoing
-// connection could take one of those before the trial listens on it.
+// Ports are below Linux' ephemeral ones, which outgoing connections could take before.
 const (
 	lowestPort = 20_000
 	portRange  = 12_768

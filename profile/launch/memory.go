@@ -10,8 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// memoryFormat is how a program prints memory. Groups of its expression: peak (of
-// the process), device (its total memory), and perhaps unit.
+// memoryFormat is how a program prints memory: an expression with peak, device, unit.
 type memoryFormat struct {
 	mark  string // text in every such line; searched for first, which is much cheaper
 	line  *regexp.Regexp

@@ -39,8 +39,7 @@ func (h *heard) unread() error {
 	return h.bad
 }
 
-// verdict is the failure of a trial whose processes ended well: an unreadable
-// line, or no step. last is its last line.
+// verdict is the failure of a trial that ended well: an unreadable line, or no step.
 func (h *heard) verdict(last string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,14 +125,12 @@ func (p *output) flush(ctx context.Context) {
 // maxLine bounds what is kept of one line of output; the rest is dropped.
 const maxLine = 64 << 10
 
-// lines cuts a stream of output into lines. A carriage return ends a line too:
-// a progress bar may send no line feed until training is over.
+// lines cuts output into lines, also at \r: a progress bar may send no line feed.
 type lines struct {
 	part []byte // the beginning of an unfinished line
 }
 
-// split calls each with every line that text completes, without its terminator.
-// Empty lines, such as within "\r\n", are left out.
+// split calls each with every line that text completes; empty ones are left out.
 func (l *lines) split(text []byte, each func(line string)) {
 	for len(text) > 0 {
 		part, rest, ended := bytes.Cut(text, []byte{'\n'})
@@ -185,8 +182,7 @@ type tail struct {
 	task  string // srun's message about the first failed task
 }
 
-// srunTask matches srun's message about failed tasks. The first one names the
-// cause; later ones name tasks that srun killed.
+// srunTask matches srun's messages: the first names the cause, later ones what it killed.
 var srunTask = regexp.MustCompile(`^srun: error: (\S+: tasks? [0-9,-]+: .*)$`)
 
 // slurmChatter matches lines that Slurm prints, not the trainer.

@@ -12,8 +12,7 @@ import (
 	"knee/data"
 )
 
-// Parser reads the output of a trial line by line: knee's lines, see jsonl.go, or
-// those that expressions match.
+// Parser reads output by lines: knee's, see jsonl.go, or those that expressions match.
 type Parser struct {
 	kinds   []*regexp.Regexp // of lines, with quantities as groups; none for knee's lines
 	program string           // known to print such lines; empty for a study's own expression
@@ -170,8 +169,7 @@ func (o *Observation) set(quantity string, v, samples float64) (known bool, err 
 	return true, err
 }
 
-// ParserFor returns the parser for a trial of c, which knows the samples of a
-// step and reads lines that report memory too. Launchers call it once per trial.
+// ParserFor is the parser for a trial of c, which also reads lines about memory.
 func ParserFor(p Parser, c data.Config) Parser {
 	p.samples, p.memory = c.LocalBatch*float64(c.AccumSteps+1), true
 	return p

@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a child as leader of a process group, to be ended with all it
-// starts. Ctrl-C in the terminal then reaches only knee.
+// ownGroup makes a child the leader of a process group, out of reach of Ctrl-C.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func terminateGroup(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }

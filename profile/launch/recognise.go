@@ -11,8 +11,7 @@ import (
 	"knee/data"
 )
 
-// HeadBytes is how much of an output is searched for the format of its lines:
-// libraries may print a lot before the first step.
+// HeadBytes is how much of an output is searched for the format of its lines.
 const HeadBytes = 1 << 20
 
 // Recognise finds how to read an output that begins with head: knee's lines, or

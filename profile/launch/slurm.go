@@ -149,8 +149,7 @@ func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error)
 	}
 }
 
-// cancel cancels a job and waits until it has left the queue, even if ctx has
-// ended. An error means that the job may still run.
+// cancel waits until a job has left the queue. An error means that it may still run.
 func (s *Slurm) cancel(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	var err error
@@ -176,8 +175,7 @@ func (s *Slurm) cancel(ctx context.Context, id string) error {
 	return fmt.Errorf("job %s is still in the queue %s after scancel %s", id, slurmLeave, id)
 }
 
-// slurmQueue is the queue as last queried. One query answers for all trials, so
-// that the load on the controller does not grow with their number.
+// slurmQueue is the queue as last queried, by one query for all trials.
 type slurmQueue struct {
 	every         time.Duration
 	outageTimeout time.Duration
@@ -196,8 +194,7 @@ type slurmReport struct {
 	asked time.Time
 }
 
-// look returns the latest report on a job, and queries again if that is due, or
-// soon. It does not wait for the answer: steps are timed meanwhile.
+// look returns the latest report on a job, and queries again, without waiting, if due.
 func (q *slurmQueue) look(id string, soon bool) slurmReport {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -120,14 +120,12 @@ func (m *Meter) enough() bool {
 	return false
 }
 
-// looked returns the seconds the trial has been measured, more than the sum of
-// steps if not every step is reported.
+// looked is the seconds measured, more than the steps' if not all are reported.
 func (m *Meter) looked() float64 {
 	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
 }
 
-// OutOfMemory returns the last line that says that memory ran out; empty without one,
-// or if the trial went on: the metered rank ended more than one step after it.
+// OutOfMemory is the last line that says so; empty if the trial took two more steps.
 func (m *Meter) OutOfMemory() string {
 	if m.survived > 1 {
 		return ""
@@ -135,8 +133,7 @@ func (m *Meter) OutOfMemory() string {
 	return m.outOfMemory
 }
 
-// Shortest returns the seconds of the shortest batch of steps, warm-up included; +Inf
-// without a timed step.
+// Shortest is the seconds of the shortest batch of steps, also warm-up; +Inf without any.
 func (m *Meter) Shortest() float64 {
 	least := math.Inf(1)
 	for _, b := range m.series.batches {
@@ -155,8 +152,7 @@ func (m *Meter) Read() Reading {
 	return r
 }
 
-// steady returns the steps of the warm-up, and those after it. hurried says that
-// fewer are dropped than the study asks for.
+// steady splits off the warm-up; hurried: less of it than the study asks for.
 func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
 	bs := m.series.batches
 	var drop int
@@ -184,8 +180,7 @@ func (m *Meter) SeenOutside(peak, device float64) {
 	}
 }
 
-// Moved returns the number of steps of all ranks, which a line that repeats a
-// counter is not.
+// Moved returns the number of steps of all ranks, without repeated counters.
 func (m *Meter) Moved() int { return m.ranks.moved }
 
 // Observed returns the number of observations of steps.

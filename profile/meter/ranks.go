@@ -71,8 +71,7 @@ func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine boo
 	return one, timed && mine, mine
 }
 
-// prefers reports whether to meter a rank in place of the current one: the
-// wanted rank, else the lowest that reports steps, else lines of unknown rank.
+// prefers reports whether to meter a rank instead: the wanted, the lowest, then unknown ones.
 func (r *ranks) prefers(rank int) bool {
 	switch {
 	case !r.heard:
@@ -96,8 +95,7 @@ func (r *ranks) note(rank int, seconds float64) {
 // mostPending is how many steps ranks may be apart, else one is left out.
 const mostPending = 64
 
-// round collects one step time of every rank and combines them: the mean for
-// synchronous modes; for ps-async the time per update, 1/Σ(1/tᵢ).
+// round combines a step of every rank: the mean; for ps-async 1/Σ(1/tᵢ), per update.
 func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	if !timed {
 		return 0, false
@@ -137,8 +135,7 @@ func (r *ranks) times() []RankTime {
 	return out
 }
 
-// bars tells the progress bar of the training from others, as of evaluation or of
-// loading, by their lengths: it takes the longest.
+// bars tells the progress bar of the training from others: it takes the longest.
 type bars struct {
 	metered float64 // steps of the bar that is metered; 0 without one
 	others  map[float64]*bar
@@ -150,8 +147,7 @@ type bar struct {
 	at            time.Time
 }
 
-// take notes an observation and reports whether its bar is metered in place of another,
-// as it has taken longer than the seconds metered.
+// take reports whether a bar is metered in place of another, as it has taken longer.
 func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
 	switch {
 	case !(o.Total > 0) || o.Total == b.metered:

@@ -35,8 +35,7 @@ func (b *batch) add(o batch) {
 
 func (b batch) mean() float64 { return b.sum / b.steps }
 
-// series holds the step times of a trial as batches of consecutive steps. At
-// mostBatches, pairs of neighbours are merged, so that memory is bounded.
+// series holds step times as batches; at mostBatches pairs of neighbours are merged.
 type series struct {
 	per     int // steps in a batch
 	batches []batch
@@ -80,8 +79,7 @@ func (s *series) add(at time.Time, one step) {
 	s.elapsed += one.seconds
 }
 
-// merged returns batches of k times the size, the incomplete one, of warm-up,
-// first.
+// merged returns batches of k times the size, the incomplete one, of warm-up, first.
 func merged(bs []batch, k int) []batch {
 	out := bs[:0:0]
 	for end := len(bs); end > 0; end -= k {

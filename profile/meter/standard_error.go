@@ -7,12 +7,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostMeans is the most batch means behind a standard error: batches grow with
-// the trial, so that their means correlate less.
+// mostMeans bounds the batch means: in longer trials they correlate less.
 const mostMeans = 48
 
-// Grid sizes of the correlations: short memory, evenly in arcsin φ, and long
-// memory, evenly in H.
+// Grid sizes: short memory, evenly in arcsin φ, and long memory, evenly in H.
 const (
 	shortMemories = 32
 	longMemories  = 16

@@ -146,8 +146,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 	return c, true, nil
 }
 
-// onlyGPUType is the GPU type of a study that does not vary it: the one that
-// has a price, else "cpu" where trials run as local ranks.
+// onlyGPUType is that of a study that varies none: the priced one, or cpu of local ranks.
 func onlyGPUType(s *data.Study) string {
 	if len(s.PricePerHour) == 1 {
 		for t := range s.PricePerHour {

@@ -43,8 +43,7 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 	return cs, nil
 }
 
-// foldGPUTypes converts the names that gpu_type is compared with by [data.GPUTypeOf], as
-// the study's are.
+// foldGPUTypes converts names that gpu_type is compared with by [data.GPUTypeOf].
 type foldGPUTypes struct{}
 
 // Visit implements [ast.Visitor].
@@ -109,8 +108,7 @@ func extraKnobs(s *data.Study) map[string]string {
 	return extra
 }
 
-// env holds the knobs of a configuration by name. One of the study's own with some
-// value that is no number holds words.
+// env holds knobs by name: words if any value of a study's own knob is no number.
 func (cs *constraints) env(c data.Config) map[string]any {
 	env := map[string]any{
 		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),

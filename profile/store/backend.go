@@ -21,14 +21,11 @@ import (
 type backend struct {
 	// open makes the connection; beside resolves a path relative to the study file.
 	open func(a address, beside func(string) string) (gorm.Dialector, error)
-	// now is the SQL of the database's clock, in seconds. Leases use no other
-	// clock: those of hosts may differ.
+	// now is the SQL of the database's clock, in seconds: hosts' clocks may differ.
 	now string
-	// up is the SQL of the database's start on the same clock; empty if not used.
-	// No heartbeat could arrive before it.
+	// up is the SQL of its start, before which no heartbeat could arrive; perhaps empty.
 	up string
-	// lock and unlock are SQL, run on one connection, that serialise the creation
-	// of tables; empty if a transaction does.
+	// lock and unlock are SQL that serialises making tables; empty if transactions do.
 	lock, unlock string
 	// temporary reports whether a retry may succeed.
 	temporary func(error) bool

@@ -18,8 +18,7 @@ import (
 	"knee/data"
 )
 
-// DefaultLease is how long a profiler may send no heartbeat, due every quarter of
-// the lease, before others take over its trials.
+// DefaultLease is how long a profiler may be silent before its trials are taken over.
 const DefaultLease = time.Minute
 
 // Times of a shared storage.
@@ -169,8 +168,7 @@ func (d *Database) failed(doing string, err error) error {
 	return d.address.wrap(doing, err, nil)
 }
 
-// takeUp finds or creates the study, delivers old outboxes and reads the
-// contents.
+// takeUp finds or creates the study, delivers old outboxes and reads the contents.
 func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	if err := d.findStudy(s, o); err != nil {
 		return nil, err
@@ -241,8 +239,7 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 // Poll implements [Storage].
 func (d *Database) Poll() time.Duration { return pollEvery }
 
-// Close delivers the outbox, and disconnects. Undelivered entries stay in their
-// file for the next run; the error says so.
+// Close delivers the outbox, and disconnects. The error says what is left for the next run.
 func (d *Database) Close() error {
 	close(d.stop)
 	d.stopped.Wait()
@@ -261,8 +258,7 @@ func (d *Database) disconnect() error {
 	return nil
 }
 
-// outage is the state of a database that does not answer, or takes no writes,
-// as on a full disk: reading does not end such an outage.
+// outage is of a database that does not answer, or takes no writes: reading does not end it.
 type outage struct {
 	writing bool
 	since   time.Time // zero while it answers

@@ -102,8 +102,7 @@ func (d *Database) unlock(tx *gorm.DB) error {
 	return nil
 }
 
-// findStudy finds and checks the study, or creates it. If two profilers create
-// it at once, the second finds the first's.
+// findStudy finds or creates the study, perhaps at once with another profiler.
 func (d *Database) findStudy(s *data.Study, o Options) error {
 	var err error
 	for range 3 {

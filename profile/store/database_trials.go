@@ -125,8 +125,7 @@ func (d *Database) deliver(id int, owner string, e entry) error {
 	})
 }
 
-// end ends a trial. A fact (see [data.Status.IsFact]) is accepted from any
-// profiler: the first to end the trial wins.
+// end ends a trial. Facts are accepted from any profiler: the first one wins.
 func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entry) error {
 	record, err := json.Marshal(e)
 	if err != nil {
@@ -296,8 +295,7 @@ func (d *Database) findLost(tx *gorm.DB) (*trialRow, error) {
 	return &row, err
 }
 
-// silent is the SQL condition that a trial's lease has expired. The time before
-// the database's start does not count.
+// silent is SQL: a lease has expired, without the time before the database's start.
 func (d *Database) silent() string {
 	heard := "beat"
 	if up := d.address.backend.up; up != "" {

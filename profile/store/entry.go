@@ -29,8 +29,7 @@ type entry struct {
 	Curve       []curvePoint      `json:"curve,omitempty"`
 	Queued      float64           `json:"queued_s,omitempty"` // s waiting for nodes, not in wall_s
 
-	// In an outbox, where the entry belongs: the storage, the study in it, the
-	// profiler, and goptuna's trial.
+	// In an outbox: the storage, the study in it, the profiler, and goptuna's trial.
 	Storage string `json:"storage,omitempty"`
 	StudyID int    `json:"study_id,omitempty"`
 	Owner   string `json:"owner,omitempty"`
@@ -49,8 +48,7 @@ func endEntry(r Result) entry {
 	return entry{Event: "end", Trial: r.Trial, Measurement: &r.Measurement, Curve: encodeCurve(r.Curve), Queued: r.Queued.Seconds()}
 }
 
-// problem returns what is wrong with an entry as part of a study, empty if
-// nothing is. A measurement is checked like a row of measurements.csv.
+// problem is what is wrong with an entry; measurements are checked like rows of a file.
 func (e entry) problem(job string) string {
 	switch {
 	case e.Trial < 1:
@@ -83,8 +81,7 @@ func measurementProblem(m data.Measurement, job string) string {
 	return strings.TrimLeft(err.Error(), ":0123456789")
 }
 
-// studyMark is what must not change between runs of a study, since it would
-// change the measurements. Space and budget may change.
+// studyMark is what must not change between runs, since it would change measurements.
 type studyMark struct {
 	Job     string            `json:"job"`
 	Command []string          `json:"command"`
@@ -96,8 +93,7 @@ func markOf(s *data.Study) studyMark {
 	return studyMark{Job: s.Job, Command: s.Command, Env: s.Env, Initial: s.Batch.Initial}
 }
 
-// difference returns the first difference of two marks, before and after, or
-// empty.
+// difference returns the first difference of two marks, or empty.
 func (was studyMark) difference(is studyMark) (found, want string) {
 	for _, part := range []struct {
 		name    string
@@ -111,8 +107,7 @@ func (was studyMark) difference(is studyMark) (found, want string) {
 	return "", ""
 }
 
-// onLine writes a value as JSON, with & and < as they are; empty ones as
-// "nothing".
+// onLine writes a value as JSON, with & and < as they are; empty ones as "nothing".
 func onLine(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -211,8 +206,7 @@ func unseal(line []byte) (entry, error) {
 	return e, nil
 }
 
-// foldGPUType converts the GPU type by [data.GPUTypeOf], as earlier versions did not: the
-// study has it so.
+// foldGPUType converts the GPU type, as earlier versions did not.
 func foldGPUType(c *data.Config) { c.GPUType = data.GPUTypeOf(c.GPUType) }
 
 // pieces splits a line after each checksum, and drops bytes between.

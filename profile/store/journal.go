@@ -16,8 +16,7 @@ import (
 	"knee/internal/filelock"
 )
 
-// journalVersion is the version written, and the newest that can be read.
-// Version 2 added the event submitted, version 3 checksums.
+// journalVersion is written, the newest to be read; 2 added submitted, 3 checksums.
 const journalVersion = 3
 
 // Journal is the append-only record of a study: one JSON object per line, with
@@ -99,8 +98,7 @@ func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, erro
 	return snapshot, nil
 }
 
-// mend rewrites the file with the valid lines only. The damaged file is kept
-// beside it, unless only the last line was cut short, as by a crash.
+// mend keeps the valid lines, and the damaged file unless only its end was cut short.
 func (j *Journal) mend(text []byte, r *reader) error {
 	j.end = int64(len(r.kept))
 	if len(r.kept) == len(text) && len(r.damage) == 0 {
@@ -156,8 +154,7 @@ func (j *Journal) Submitted(trial, attempt int, handle string) error {
 	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
 }
 
-// End implements [Storage]. If the disk is full, the curve is left out; if that
-// is not enough, the error contains the measurement.
+// End leaves the curve out on a full disk; else the error contains the measurement.
 func (j *Journal) End(r Result) error {
 	err := j.append(endEntry(r))
 	if err == nil {

@@ -14,8 +14,7 @@ import (
 	"knee/internal/filelock"
 )
 
-// outbox keeps entries for a shared storage that does not answer, in a file of
-// this process. The file exists while it holds entries.
+// outbox keeps entries while the database is away, in a file of this process.
 type outbox struct {
 	prefix  string // of the file's name
 	owner   string
@@ -62,8 +61,7 @@ func (s *outbox) delivered() error {
 	return err
 }
 
-// deliverOrKeep records an entry of a trial that runs here, or adds it to the
-// outbox if the database does not answer or older entries wait.
+// deliverOrKeep records an entry, or keeps it if the database is away or older ones wait.
 func (d *Database) deliverOrKeep(trial int, e entry) error {
 	d.mu.Lock()
 	id, ok := d.own[trial]
@@ -115,8 +113,7 @@ func (d *Database) deliverKept() error {
 	}
 }
 
-// deliverEntry delivers an entry of an outbox. If another profiler ended the
-// trial meanwhile, its result counts: a warning, not an error.
+// deliverEntry delivers a kept entry; if another profiler ended the trial, that counts.
 func (d *Database) deliverEntry(e entry) error {
 	id, owner, storage := e.TrialID, e.Owner, e.Storage
 	e.TrialID, e.Owner, e.Storage, e.StudyID = 0, "", "", 0

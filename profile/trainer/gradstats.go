@@ -65,8 +65,7 @@ func (s *gradStats) observe(sumSqr, sqrMean float64) {
 	s.v.add(v)
 }
 
-// values returns the smoothed statistics, NaN unless both are positive: only
-// then is the gradient noise scale initial·var/sqr a number of samples.
+// values are smoothed; NaN unless both are positive, as the noise scale has to be.
 func (s *gradStats) values() (sqr, v float64) {
 	sqr, v = s.sqr.value(), s.v.value()
 	if !(sqr > 0 && v > 0) || math.IsInf(sqr, 0) || math.IsInf(v, 0) {

@@ -102,8 +102,7 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		conn, err := d.DialContext(ctx, "tcp", addr)
 		if err == nil && conn.LocalAddr().String() == conn.RemoteAddr().String() {
-			// Without a listener on an ephemeral port, TCP's simultaneous open may
-			// connect a socket to itself.
+			// Without a listener, TCP's simultaneous open may connect a socket to itself.
 			conn.Close()
 			err = errors.New("no listener there yet")
 		}

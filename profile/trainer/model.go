@@ -24,8 +24,7 @@ func modelShape(name string) ([]int, error) {
 	return nil, fmt.Errorf("model %q is unknown; want small or large", name)
 }
 
-// layer is a fully connected layer: the offsets of its parameters in the flat
-// vector, and its activations for the current batch.
+// layer is fully connected: offsets in the flat vector, and the batch's activations.
 type layer struct {
 	in, out   int
 	w, b      int       // offsets of the in × out weights and the out biases
@@ -41,8 +40,7 @@ type model struct {
 	size   int // of the vector
 }
 
-// newModel lays out the named model, in a vector of at least messageBytes
-// bytes.
+// newModel lays out the named model, in a vector of at least messageBytes bytes.
 func newModel(name string, messageBytes int64) (*model, error) {
 	widths, err := modelShape(name)
 	if err != nil {
@@ -135,8 +133,7 @@ func (m *model) forward(params []float64, b *batch) {
 	}
 }
 
-// softmax returns the mean cross-entropy of the logits and leaves scale
-// times its gradient by them in the last layer's diff.
+// softmax returns the mean loss, and leaves scale times its gradient in the last diff.
 func (m *model) softmax(b *batch, scale float64) (loss float64) {
 	l := &m.layers[len(m.layers)-1]
 	scale /= float64(b.n)
@@ -244,8 +241,7 @@ func (d *dataset) newBatch(n int) *batch {
 func (d *dataset) fill(b *batch, first int64) {
 	rng := rand.New(&d.src)
 	for i := range b.n {
-		// The two words of a PCG state are mixed by its output function, so
-		// neighbouring indices give unrelated sequences after one draw.
+		// The words of a PCG state are mixed only by its output: draw once.
 		d.src.Seed(d.seed^streamSamples, uint64(first)+uint64(i))
 		rng.Uint64()
 		cluster := rng.IntN(classes * clustersPerClass)

@@ -55,8 +55,7 @@ type Options struct {
 	Rendezvous time.Duration // time for all ranks to connect; 0 means 1 min
 }
 
-// The learning rate is baseRate at referenceBatch samples per update and grows
-// up to maxRateScale times, reached at 128 samples.
+// The learning rate per update grows from baseRate up to maxRateScale, at 128 samples.
 const (
 	baseRate       = 0.06
 	referenceBatch = 32
@@ -118,8 +117,7 @@ func FromEnv(getenv func(string) string) (Options, error) {
 	return o, err
 }
 
-// Bind defines a flag for every option that a user may set. The values of o,
-// such as those from [FromEnv], are the defaults.
+// Bind defines a flag for every option, with the values of o as defaults.
 func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
@@ -198,12 +196,10 @@ func (o *Options) microBatch() int { return int(math.Round(float64(o.Workers) * 
 
 func (o *Options) globalBatch() int { return o.microBatch() * (o.AccumSteps + 1) }
 
-// share returns the samples of worker rank in one micro-step, as an interval of
-// the micro-batch. Shares differ by at most one sample.
+// share is the interval of worker rank in the micro-batch, even to one sample.
 func (o *Options) share(rank int) (lo, hi int) { return slice(o.microBatch(), o.Workers, rank) }
 
-// updateBatch returns the samples behind one update of the parameters: the
-// global batch, or in ps-async the share of the worker that pushes it.
+// updateBatch is the samples of an update: in ps-async the share of one worker.
 func (o *Options) updateBatch(rank int) int {
 	if o.Mode == data.PSAsync {
 		lo, hi := o.share(rank)
@@ -228,8 +224,7 @@ func (o *Options) name(rank int) string {
 	return fmt.Sprintf("worker %d", rank)
 }
 
-// slice divides n elements into parts whose sizes differ by at most one, and
-// returns the interval of part i.
+// slice returns the interval of part i of n elements, even to one.
 func slice(n, parts, i int) (lo, hi int) {
 	return int(int64(n) * int64(i) / int64(parts)), int(int64(n) * int64(i+1) / int64(parts))
 }

@@ -19,8 +19,7 @@ type ring struct {
 	part       []float64 // buffer for a segment to add
 }
 
-// newRing connects this worker to its two neighbours, if it has any. All connect
-// to rank 0 first, which sends each the address of its next.
+// newRing connects the neighbours, if any, whose addresses rank 0 collects and sends.
 func newRing(g *group) (*ring, error) {
 	r, k := &ring{o: g.o}, g.o.Workers
 	if k == 1 {
@@ -101,8 +100,7 @@ func (g *group) follow(master string) (data net.Listener, next string, err error
 	return data, next, err
 }
 
-// listenForPrevious listens for the previous rank on a free port of a host of
-// this machine.
+// listenForPrevious listens on a free port of a host of this machine.
 func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
 	ln, err := g.listen(net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -130,8 +128,7 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
-// spread copies v of rank 0 to every worker: it sums v over the ranks after
-// clearing it on the others.
+// spread copies v of rank 0 to every worker, as the sum with zeros elsewhere.
 func (r *ring) spread(v []float64) error {
 	if r.o.Rank != 0 {
 		clear(v)
@@ -139,8 +136,7 @@ func (r *ring) spread(v []float64) error {
 	return r.allReduce(v)
 }
 
-// close does nothing: a finished worker has received all that its neighbours
-// sent.
+// close does nothing: a finished worker has received all.
 func (r *ring) close() error { return nil }
 
 // allReduce replaces v, on every rank, by the sum over the ranks, the same

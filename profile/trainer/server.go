@@ -81,8 +81,7 @@ func (s *server) receive(rank int) error {
 	return nil
 }
 
-// apply adds the gradients, always in the order of the ranks so that runs
-// repeat exactly, applies the update and returns the reply to all workers.
+// apply adds the gradients in the order of ranks, so that runs repeat exactly.
 func (s *server) apply() reply {
 	sum := s.grads[0]
 	for _, g := range s.grads[1:] {
@@ -158,8 +157,7 @@ func descend(params, grad []float64, rate float64) { floats.AddScaled(params, -r
 
 func squaredNorm(v []float64) float64 { return floats.Dot(v, v) }
 
-// concurrently calls f(0) to f(n−1) at once and returns the first error as
-// soon as it occurs; the remaining calls end when the connections close.
+// concurrently calls f(0) to f(n−1) at once and returns the first error at once.
 func concurrently(n int, f func(int) error) error {
 	errs := make(chan error, n)
 	for i := range n {
@@ -173,8 +171,7 @@ func concurrently(n int, f func(int) error) error {
 	return nil
 }
 
-// psClient is a worker's side of the parameter-server modes: it pushes each
-// server its slice of the gradient and pulls the slice's new parameters.
+// psClient pushes each server its slice of the gradient and pulls new parameters.
 type psClient struct {
 	o       *Options
 	servers []*link
@@ -240,8 +237,7 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 		out.sqrMean += r.SqrSum
 	}
 	c.sync = out.sync.Seconds()
-	// In ps-async server 0 counts the updates of all workers; in ps-sync every
-	// worker's step is the same.
+	// In ps-async server 0 counts the updates of all workers.
 	out.last = c.o.isLast(step)
 	if c.o.Mode == data.PSAsync {
 		out.last = first.Last

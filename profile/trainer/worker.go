@@ -36,8 +36,7 @@ type outcome struct {
 
 // synchronizer turns gradients into new parameters.
 type synchronizer interface {
-	// synchronize replaces params by those after the update; grad is this worker's
-	// share of the mean gradient. It overwrites grad.
+	// synchronize updates params from this worker's share of the mean gradient, overwritten.
 	synchronize(step int64, params, grad []float64, t tally) (outcome, error)
 	// close tells the peers that this worker has finished.
 	close() error
@@ -84,8 +83,7 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	return w
 }
 
-// run trains from the checkpoint to the last step, or until ctx ends. enter is
-// called with the number of every step at its begin.
+// run trains on from the checkpoint. enter is called with every step at its begin.
 func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (err error) {
 	if w.o.Mode == data.PSAsync && w.o.Steps > 0 && w.o.Rank >= w.o.Steps {
 		return s.close() // fewer updates than workers: none is left for this one
@@ -138,8 +136,7 @@ func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (er
 	}
 }
 
-// resume loads the parameters of the checkpoint on every worker, and returns
-// their step.
+// resume loads the checkpoint on every worker, and returns its step.
 func (w *worker) resume(s synchronizer) (done int64, err error) {
 	if w.o.Checkpoint == "" {
 		return 0, nil
@@ -189,8 +186,7 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 	return t, nil
 }
 
-// await waits for the time in which storage of InputRate delivers a batch. It
-// fails when ctx ends.
+// await waits until storage of InputRate delivers a batch, or ctx ends.
 func (w *worker) await(ctx context.Context) error {
 	if ctx.Err() != nil || w.o.InputRate == 0 {
 		return context.Cause(ctx)
@@ -205,8 +201,7 @@ func (w *worker) await(ctx context.Context) error {
 	}
 }
 
-// record is the printed line of one optimizer step; unknown numbers are left
-// out.
+// record is the printed line of one optimizer step; unknown numbers are left out.
 type record struct {
 	Rank     *int  `json:"rank,omitempty"`
 	Step     int   `json:"step"`
@@ -222,8 +217,7 @@ type known float64
 
 func (k known) IsZero() bool { return math.IsNaN(float64(k)) || math.IsInf(float64(k), 0) }
 
-// print writes the line for the profiler in one write, so that a reader of the
-// pipe never gets half of it.
+// print makes one write, so that a reader of the pipe never gets half a line.
 func (r record) print(w io.Writer) error {
 	b, err := json.Marshal(r)
 	if err == nil {
