@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// Bounds are the numbers that a column, key or flag takes. A number outside is
-// damage or another unit; sums, products and ratios of numbers within stay
-// finite.
+// Bounds are the numbers that a column, key or flag takes. A number outside is damage or
+// another unit; sums, products and ratios of numbers within stay finite.
 type Bounds struct {
 	What     string // the unit or quantity, such as "seconds"
 	Min, Max float64

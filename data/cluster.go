@@ -133,9 +133,8 @@ func (e *nodeEntry) validate(o *object) {
 	}
 }
 
-// WriteCluster writes cluster.yaml. Consecutive nodes that differ only in their
-// names become one entry with a host list. A cluster that [ReadCluster] would
-// refuse is an error.
+// WriteCluster writes cluster.yaml, with a host list for consecutive nodes that are alike.
+// A cluster that [ReadCluster] would refuse is an error.
 func WriteCluster(w io.Writer, c *Cluster) error {
 	var f clusterFile
 	for i := 0; i < len(c.Nodes); {

@@ -34,10 +34,8 @@ func ParseMode(s string) (Mode, error) {
 // UsesPS reports whether the mode needs at least one parameter server.
 func (m Mode) UsesPS() bool { return m == PSSync || m == PSAsync }
 
-// Config is one configuration of a job: a point of the search space.
-//
-// A Config is a value: its methods never change it, and two configurations of a
-// model are the same configuration if and only if their Keys are equal.
+// Config is one configuration of a job: a point of the search space. It is a value: two
+// of a model are the same configuration if and only if their Keys are equal.
 type Config struct {
 	Job          string            `json:"job,omitempty"`
 	GPUType      string            `json:"gpu_type,omitempty"`    // "a100", "t4", "cpu", …
@@ -53,16 +51,14 @@ type Config struct {
 	Extra        map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
 }
 
-// GlobalBatch returns the samples one optimizer step consumes over all
-// replicas: replicas × local batch × (accumulation steps + 1). In PSAsync an
-// update consumes one worker's share only; see [Config.SamplesPerStep].
+// GlobalBatch returns the samples of an optimizer step over all replicas, replicas × local
+// batch × (accumulation steps + 1); of PSAsync see [Config.SamplesPerStep].
 func (c Config) GlobalBatch() float64 {
 	return float64(c.Replicas()) * c.LocalBatch * float64(c.AccumSteps+1)
 }
 
-// SamplesPerStep returns the samples consumed by one measured step, the
-// number that turns a step time into a throughput. It is the global batch,
-// except in PSAsync, where a step is one update by one worker.
+// SamplesPerStep returns the samples of one measured step: the global batch, except in
+// PSAsync, where a step is one update by one worker.
 func (c Config) SamplesPerStep() float64 {
 	if c.Mode == PSAsync {
 		return c.LocalBatch * float64(c.AccumSteps+1)

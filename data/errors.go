@@ -125,9 +125,8 @@ func Closest(name string, known []string) string {
 	return best
 }
 
-// editDistance returns the number of insertions, deletions, substitutions
-// and swaps of neighbours that turn a into b: the optimal string alignment
-// distance, since swapped letters are the most common typing error.
+// editDistance is the optimal string alignment distance: insertions, deletions,
+// substitutions and swaps of neighbours, the most common typing error.
 func editDistance(a, b string) int {
 	const tooLong = 64 // longer than any known name; bounds the time
 	if len(a) > tooLong || len(b) > tooLong {

@@ -16,9 +16,8 @@ import (
 	"strings"
 )
 
-// Open opens the file at path for reading. "-" is standard input, which Close
-// leaves open. Gzip data is decompressed under any name; a name in .gz requires
-// gzip data.
+// Open opens a file for reading. "-" is standard input, which Close leaves open. Gzip data
+// is decompressed under any name; a name in .gz requires it.
 func Open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return decompress(os.Stdin, io.NopCloser(nil), path)
@@ -136,11 +135,9 @@ func notGzip(path string) error {
 	return &InputError{Source: Source{File: path}, Found: "something else", Want: "gzip data, as the name ends in .gz"}
 }
 
-// WriteFile calls write with a writer to the file at path. The file appears
-// under its name only once it is complete and on disk, so that a reader, or
-// a crash, never sees half of it: a temporary file beside it is written, synced
-// and renamed. If the name ends in .gz the data is compressed. A device or pipe
-// is written to directly. Errors name the path.
+// WriteFile calls write with a writer to the file at path, which appears under its name
+// only once it is complete and on disk: a temporary file beside it is renamed. A name in
+// .gz is compressed. A device or pipe is written to directly. Errors name the path.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if path == "-" {
 		return &InputError{Source: Source{File: path}, Found: "standard output", Want: "the name of a file"}

@@ -24,9 +24,8 @@ type GPU struct {
 //go:embed gpus.csv
 var gpuTable string
 
-// gpus are the types that are known, by their names without hyphens. The figures are
-// peak values of data sheets; training reaches different fractions of them, but their
-// ratios order the types well enough to transfer from one to another.
+// gpus are the known types, by names without hyphens. Figures are peak values of data
+// sheets; their ratios order the types well enough to transfer from one to another.
 var gpus = sync.OnceValue(func() map[string]GPU {
 	all := map[string]GPU{}
 	for line := range strings.Lines(gpuTable) {
@@ -45,11 +44,9 @@ var gpus = sync.OnceValue(func() map[string]GPU {
 })
 
 // FindGPU returns the type of a name as people, drivers and schedulers write it: "t4",
-// "NVIDIA A100-SXM4-80GB", "nvidia_a100_80gb_pcie" and "GA100 [A100 PCIe 80GB]" are known.
-// A memory size and a form factor choose between variants; a size that the type does
-// not have gives a type of its own, "h100-96gb", with the figures of the plain one. A MIG
-// slice is a type of its own too, "a100-1g.10gb". The rest of the name must match, so
-// that an unknown variant is not taken for a known type.
+// "NVIDIA A100-SXM4-80GB", "nvidia_a100_80gb_pcie", "GA100 [A100 PCIe 80GB]". Memory and
+// form factor choose between variants; a size that the type lacks, "h100-96gb", and a MIG
+// slice, "a100-1g.10gb", are types of their own. The rest of the name must match.
 func FindGPU(name string) (GPU, bool) {
 	n := parseGPUName(name)
 	gb := fmt.Sprintf("%dgb", n.memory) // "0gb", of which there is no type, if it says none
@@ -72,9 +69,8 @@ func FindGPU(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// GPUTypeOf returns the gpu_type of a name: that of [FindGPU]. Of other products of known
-// vendors it is what remains without vendor, brand and form factor, "rtx4070-ti"; all
-// else is only converted to lower case.
+// GPUTypeOf returns the gpu_type of a name: that of [FindGPU]; of other products of known
+// vendors without vendor, brand and form factor, "rtx4070-ti"; else the lower case.
 func GPUTypeOf(name string) string {
 	if g, ok := FindGPU(name); ok {
 		return g.Name

@@ -124,9 +124,8 @@ func (l Layout) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Check returns a column of a configuration that contradicts the others, its
-// value, and what is wanted; want is empty if there is none. a is the
-// architecture of the model, zero if not known.
+// Check returns a column that contradicts the others, its value, and what is wanted, empty
+// if there is none. a is the architecture of the model, zero if not known.
 func (l Layout) Check(workers int, mode Mode, a Architecture) (column, found, want string) {
 	switch n := l.ModelParallel(); {
 	case l.Plain():

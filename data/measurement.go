@@ -53,9 +53,8 @@ func (m Measurement) Throughput() float64 {
 	return m.SamplesPerStep() / m.StepTime
 }
 
-// StandardError returns the standard error of StepTime in seconds, 0 if not
-// known. With only a standard deviation it is that of a mean of independent
-// steps, a lower bound: neighbouring steps correlate.
+// StandardError returns the standard error of StepTime in seconds, 0 if not known. From a
+// standard deviation it is a lower bound, as neighbouring steps correlate.
 func (m Measurement) StandardError() float64 {
 	if m.StepTimeSE > 0 || m.StepTimeSD <= 0 {
 		return m.StepTimeSE

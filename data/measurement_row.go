@@ -105,9 +105,8 @@ var shardingElsewhere = map[string]string{
 	"ddp": "none", "noshard": "none", "shardgradop": "zero2", "fullshard": "zero3", "fsdp": "zero3", "hybridshard": "hybrid", "hsdp": "hybrid",
 }
 
-// endedElsewhere is the status for a state of runs in exports of Weights & Biases and
-// MLflow, and in Slurm's accounting, which cuts them as in OUT_OF_ME+ and adds words
-// as in CANCELLED by 1000; empty for others.
+// endedElsewhere is the status for a state of Weights & Biases, MLflow or Slurm, which cuts
+// states as in OUT_OF_ME+ and adds words as in CANCELLED by 1000; empty for others.
 func endedElsewhere(state string) Status {
 	state, _, _ = strings.Cut(state, " by ")
 	state, isCut := strings.CutSuffix(state, "+")
@@ -313,10 +312,9 @@ func formatCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-// otherUnit is a warning of two rows of which one seems to be in another unit,
-// empty if there are none: between the step times of rows that differ in workers,
-// placement and batch only there is a gap nearer to 1000 than to 1, beyond what the
-// work of a worker explains.
+// otherUnit is a warning of two rows in different units, empty if there are none: their step
+// times differ by a factor nearer to 1000 than to 1, beyond the work of a worker, though only
+// workers, placement and batch differ.
 func otherUnit(ms []Measurement) string {
 	type row struct {
 		*Measurement

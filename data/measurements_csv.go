@@ -244,17 +244,15 @@ func speedNames() []string {
 	return names
 }
 
-// WriteMeasurements writes measurements.csv. The columns of basic quantities
-// are always written, the others only if some row has a value. A measurement
-// that [ReadMeasurements] would refuse is an error.
+// WriteMeasurements writes measurements.csv: the columns of basic quantities, and others with
+// a value. A measurement that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	columns := slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))
 	return writeTable(w, "measurements", ms, columns, ReadMeasurements)
 }
 
-// measurementColumns are the columns of measurements.csv in order, without
-// those of the layout, the model and further knobs. global_batch follows from
-// them and is not written.
+// measurementColumns are the columns in order, without those of the layout, the model and
+// knobs. global_batch follows from them and is not written.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
 	written := func(name string, keep bool, cell func(M) string) columnOf[M] {
@@ -353,10 +351,8 @@ type ConfigRow struct {
 	Source Source
 }
 
-// ReadConfigs reads a table of configurations to predict: the columns of
-// measurements.csv that describe a configuration, of which only workers or
-// placement is required. Columns of results are ignored, so a measurements file
-// is valid too. Unknown columns give one warning.
+// ReadConfigs reads configurations to predict: the columns of measurements.csv, of which only
+// workers or placement is required. Results are ignored. Unknown columns give one warning.
 func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string, err error) {
 	t, err := NewTable(r, name)
 	if err != nil {

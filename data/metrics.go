@@ -90,9 +90,8 @@ func (m *Metrics) validate(o *object) {
 	}
 }
 
-// Expression compiles an expression for the lines of a log. Its named groups
-// must be among [MetricQuantities], and one has to give the step time. The error
-// is an [*InputError].
+// Expression compiles an expression with groups of [MetricQuantities], one of which has to
+// give the step time. The error is an [*InputError].
 func Expression(expr string) (*regexp.Regexp, error) {
 	bad := &InputError{Source: Source{Column: "metrics.regex"}, Want: "a regular expression (RE2)"}
 	re, err := regexp.Compile(expr)

@@ -164,9 +164,8 @@ type Utilization struct {
 
 var wantPlan = fmt.Sprintf("the fields of a plan of version %d", PlanVersion)
 
-// ReadPlan reads plan.json from r. Errors are *InputError: unknown fields, a
-// version newer than [PlanVersion], or a placement that does not add up to the
-// job's workers and servers.
+// ReadPlan reads plan.json. Errors are *InputError: unknown fields, a newer version, a
+// placement that does not add up to the job's workers and servers.
 func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	text, err := readDocument(r, name, maxDocument)
 	if err != nil {
@@ -203,8 +202,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 	return p, nil
 }
 
-// WritePlan writes plan.json, indented, with empty lists instead of null and
-// with a line end. A version of 0 is written as [PlanVersion]. A plan that
+// WritePlan writes plan.json, indented, with empty lists instead of null. A plan that
 // [ReadPlan] would refuse, or with NaN or an infinity, is an error.
 func WritePlan(w io.Writer, p *Plan) error {
 	out := *p
@@ -291,9 +289,8 @@ func checkPlannedJob(j PlannedJob) (found, want, key string) {
 	return "", "", ""
 }
 
-// JSONError turns an error of package json into an [*InputError] with line and
-// key. at is the offset in text at which decoding began; want describes the
-// file.
+// JSONError turns an error of package json into an [*InputError] with line and key. at is
+// where in text decoding began; want describes the file.
 func JSONError(src Source, text []byte, at int, err error, want string) error {
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// quantityUnits are the suffixes of ParseQuantity with their bytes: powers of
-// 1024 and of 1000, as in Kubernetes. Binary ones come first, to be preferred
-// in writing.
+// quantityUnits are the suffixes of ParseQuantity, as in Kubernetes; those of 1024 first, to
+// be preferred in writing.
 func quantityUnits() []quantityUnit {
 	return []quantityUnit{
 		{"Ei", 1 << 60}, {"Pi", 1 << 50}, {"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10},
@@ -25,9 +24,8 @@ type quantityUnit struct {
 	bytes  int64
 }
 
-// ParseQuantity reads an amount of memory in bytes: "80Gi", "1.5Ti", "512M",
-// "1024". A B may follow the suffix ("80GiB"). The amount is rounded to
-// whole bytes; it must be ≥ 0 and fit an int64.
+// ParseQuantity reads an amount of memory: "80Gi", "1.5Ti", "512M", "80GiB", "1024". It is
+// rounded to whole bytes; it must be ≥ 0 and fit an int64.
 func ParseQuantity(s string) (int64, error) {
 	number, unit := strings.TrimSuffix(s, "B"), int64(1)
 	for _, u := range quantityUnits() {

@@ -59,15 +59,13 @@ type Objective struct {
 	Minimize string `yaml:"minimize" of:"step_time,cost_to_target"`
 	Cover    bool   // the scalar "accuracy": cover the space for an accurate fit
 
-	// Samples is the work of the whole job in samples at initial-batch worth; 0 if
-	// not known. Deadline is how long it may take: slower configurations are
-	// excluded; 0 means no limit.
+	// Samples is the work of the job in samples at initial-batch worth; 0 if not known.
+	// Deadline is how long it may take; 0 means no limit.
 	Samples  float64       `yaml:"samples" is:"positive" of:"samples at initial-batch worth"`
 	Deadline time.Duration `yaml:"deadline"`
 
-	// At restricts the configurations to find the best of, and Measure those of
-	// trials: by knob a value, or a comparison such as "<= 32". Empty means no
-	// restriction.
+	// At restricts the configurations to find the best of, and Measure those of trials: by knob
+	// a value, or a comparison such as "<= 32".
 	At      map[string]string `yaml:"at" want:"the name of a knob"`
 	Measure map[string]string `yaml:"measure" want:"the name of a knob"`
 }

@@ -11,24 +11,21 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// SlurmSpec submits each trial as a batch job of a Slurm cluster. The zero
-// value requests the GPUs of the configuration and runs the command once, on
-// the first node.
+// SlurmSpec submits each trial as a batch job. The zero value requests the GPUs of the
+// configuration and runs the command once, on the first node.
 type SlurmSpec struct {
 	Partition string        `yaml:"partition" is:"slurm"` // empty for the cluster's default
 	Account   string        `yaml:"account" is:"slurm"`   // empty for the user's default
 	Time      time.Duration `yaml:"time"`                 // limit of one trial; 0 for the partition's
 
-	// GRES is the generic resource of workers: "gpu" if empty, "none" to request
-	// none. A configuration of gpu_type a100 with four workers on a node requests
-	// gpu:a100:4; cpu requests none.
+	// GRES is the generic resource of workers: "gpu" if empty, "none" to request none. Four
+	// workers of type a100 on a node request gpu:a100:4; cpu requests none.
 	GRES string `yaml:"gres" is:"slurm"`
 	// GPUTypes maps a gpu_type to the cluster's name, if different; empty: any type.
 	GPUTypes map[string]string `yaml:"gpu_types" want:"a gpu_type of the study"`
 
-	// Srun starts the command once per worker and parameter server through srun,
-	// each with its rank in the environment; otherwise the batch script runs it
-	// once.
+	// Srun starts the command once per worker and server through srun, each with its rank in
+	// the environment; otherwise the batch script runs it once.
 	Srun bool `yaml:"srun"`
 	// PerNode makes srun start it once per node, as torchrun needs.
 	PerNode bool `yaml:"per_node"`

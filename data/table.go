@@ -19,11 +19,9 @@ import (
 // maxRows bounds the rows of a file: a little gzip data can expand to any number.
 const maxRows = 1_000_000
 
-// Table is a CSV file that is read row by row: a header row, then rows of as
-// many cells. Spreadsheet output is accepted: a byte order mark, CRLF, blank
-// rows, blanks around cells, and semicolons or tabs as separators, with a
-// decimal comma. Above the header, comments (#) and Excel's sep=; may stand.
-// Column names are read in lower case, except those of knobs.
+// Table is a CSV file that is read row by row. Spreadsheet output is accepted: a byte order
+// mark, CRLF, blank rows, blanks around cells, semicolons or tabs with a decimal comma, and
+// above the header comments (#) and Excel's sep=;. Column names but of knobs are lower case.
 type Table struct {
 	Header []string
 
@@ -155,9 +153,8 @@ func (t *Table) next() (*Row, error) {
 	return row, nil
 }
 
-// EachRow calls do for every row of a CSV file, as [Table.Each] does. The file
-// must have the columns, in any order and among others. name is the file in
-// errors.
+// EachRow calls do for every row of a CSV file with the columns, among others, as
+// [Table.Each] does. name is the file in errors.
 func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) error {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -174,9 +171,8 @@ func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) er
 // maxNamed is how many wrong rows of a file an error names; it counts the rest.
 const maxNamed = 5
 
-// Each calls do for every remaining row. An error of do ends the reading. A row
-// with a wrong cell does not: the error joins an [*InputError] for each of the
-// first maxNamed such rows.
+// Each calls do for every remaining row. An error of do ends the reading; of rows with wrong
+// cells, the error joins an [*InputError] for each of the first maxNamed.
 func (t *Table) Each(do func(*Row) error) error {
 	var wrong []error
 	more := 0

@@ -14,9 +14,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of a file in bytes, of its values with aliases expanded, and of their
-// depth. Nodes take about a hundred times the size of the file. The largest
-// real files list some thousand nodes or jobs of about ten keys each.
+// Bounds of a file in bytes, of its values with aliases expanded, and of their depth. The
+// largest real files list some thousand nodes or jobs of about ten keys each.
 const (
 	maxYAML      = 8 << 20
 	maxYAMLNodes = 1 << 20
@@ -87,9 +86,8 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
 	return n
 }
 
-// pairs returns the alternating keys and values of a mapping: those written in
-// it, and those merged into it. Of equal keys the first counts, written before
-// merged.
+// pairs returns alternating keys and values: those written in a mapping, and those merged
+// into it. Of equal keys the first counts, written before merged.
 func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Node) {
 	for i := 0; i+1 < len(n.Content) && y.err == nil; i += 2 {
 		k, v := y.value(n.Content[i], depth), y.value(n.Content[i+1], depth)

@@ -19,15 +19,10 @@ import (
 	"knee/profile/space"
 )
 
-// Beside measures two studies at once on the same devices. Configurations of
-// the two with the same GPU type and number of workers make a pair. Each job is
-// first measured by itself, into the files of its study; then each is measured
-// while the other runs, into files named after both studies. Configurations
-// measured before are not measured again. It returns two rows per pair, and the
-// .pairs.csv file that holds them.
-//
-// Trials run as local processes: Slurm or Kubernetes would put the two jobs on
-// different nodes.
+// Beside measures two studies at once on the same devices. Configurations with the same GPU
+// type and workers make a pair: each job is measured alone, into the files of its study, then
+// while the other runs, into files named after both. It returns two rows per pair, and their
+// .pairs.csv file. Trials are local: engines would put the jobs on different nodes.
 func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows []interference.Measured, file string, err error) {
 	for _, s := range []*data.Study{a, b} {
 		if s.Launcher.Local == nil || s.Storage != "" && s.Storage != "journal" {

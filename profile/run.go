@@ -42,9 +42,8 @@ type Settings struct {
 	Only    []data.Config
 	Restart bool          // set the journal aside and begin again
 	Lease   time.Duration // of a shared study; 0 means [store.DefaultLease]
-	// Self is the path of knee: it replaces "knee" at the start of a command, and
-	// runs the watchdog that ends the trials if this process is killed. Empty
-	// means no watchdog.
+	// Self is the path of knee: it replaces "knee" in commands, and runs the watchdog that ends
+	// the trials if this process is killed. Empty means no watchdog.
 	Self   string
 	Notify func(Event)     // may be nil
 	Drain  <-chan struct{} // when closed, running trials finish and none is started; may be nil
@@ -52,9 +51,8 @@ type Settings struct {
 	watchdog *launch.Watchdog
 }
 
-// Run measures a study and writes its measurements and training curves after
-// every trial. Errors in the study are reported before anything is launched.
-// Every error comes with the measurements so far.
+// Run measures a study and writes its files after every trial. Errors in the study come
+// before anything is launched; every error comes with the measurements so far.
 func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
 	if o.watchdog, err = o.guard(); err != nil {
 		return res, err
@@ -79,9 +77,8 @@ func (o Settings) guard() (*launch.Watchdog, error) {
 	return launch.StartWatchdog(o.Self, "guard")
 }
 
-// Open prepares a study for [Runner.Run], for callers that change parts of
-// [Run]: it lists the candidates, opens the storage and reads its contents. The
-// caller closes the storage.
+// Open prepares a study for [Runner.Run], for callers that change parts of [Run]. The caller
+// closes the storage.
 func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, error) {
 	candidates, err := o.Only, error(nil)
 	if len(candidates) == 0 {

@@ -16,9 +16,8 @@ import (
 	"knee/profile/store"
 )
 
-// Runner measures a study: it asks the strategy what to measure, launches
-// trials, and records each before it asks again. Several runners, in several
-// processes, may share a study through its Storage.
+// Runner measures a study: it asks the strategy, launches trials, and records each before it
+// asks again. Several runners may share a study through its Storage.
 type Runner struct {
 	Study      *data.Study
 	Candidates []data.Config
@@ -63,9 +62,9 @@ type running struct {
 	cancel context.CancelCauseFunc
 }
 
-// Run measures until the strategy stops, the budget is spent, or Drain or ctx
-// ends it. It waits for the trials of other profilers, to take over those whose
-// profiler dies. Every error comes with the measurements so far.
+// Run measures until the strategy stops, the budget is spent, or Drain or ctx ends it. It
+// waits for trials of other profilers, to take over those whose profiler dies. Every error
+// comes with the measurements so far.
 func (r *Runner) Run(ctx context.Context) (Result, error) {
 	if err := r.prepare(); err != nil {
 		return Result{}, err
@@ -261,9 +260,8 @@ func (r *Runner) spent() float64 {
 	return sum
 }
 
-// Price returns the US$ per hour of a configuration by the prices of a
-// study, 0 if it has none for the GPU type. Parameter servers are not
-// charged: they run on cores that the GPU's price includes.
+// Price returns the US$ per hour of a configuration, 0 without a price. Parameter servers run
+// on cores that the GPU's price includes.
 func Price(s *data.Study, c data.Config) float64 {
 	return s.PricePerHour[c.GPUType] * float64(c.Workers)
 }

@@ -25,16 +25,14 @@ type Search struct {
 	Once bool
 	// TargetRegret is how much worse than the best is accepted, a fraction; 0 means 0.05.
 	TargetRegret float64
-	// Warm, if not nil, is the model of a similar job, or of this job on another
-	// cluster: one more mean function, weighted by how well it predicts the
-	// trials.
+	// Warm, if not nil, is the model of a similar job or cluster: one more mean function, weighted
+	// by how well it predicts the trials.
 	Warm *fit.Model
 }
 
-// NewStrategy returns the strategy of a study. efficiency is the statistical
-// efficiency (0, 1] of a global batch, nil for 1. Errors: an objective that the
-// strategy does not support (*data.InputError), and a Warm model that cannot
-// predict some candidate.
+// NewStrategy returns the strategy of a study. efficiency is that of a global batch, (0, 1];
+// nil: 1. Errors: an objective that is not supported (*data.InputError), and a Warm model
+// that cannot predict some candidate.
 func NewStrategy(s *data.Study, how Search, efficiency func(globalBatch float64) float64) (bayesopt.Strategy, error) {
 	o, err := searchOptions(s, efficiency)
 	if err != nil {
@@ -91,15 +89,12 @@ func warmStart(model *fit.Model) bayesopt.MeanForm {
 	}
 }
 
-// SpeedForms returns the parametric form of package fit for
-// [bayesopt.Options.Forms]: for each mode the family that fit would choose, in
-// workers, parameter servers, placement and batch. The search learns the effect
-// of other knobs.
+// SpeedForms returns, for [bayesopt.Options.Forms], the family that fit would choose for each
+// mode, in workers, servers, placement and batch.
 func SpeedForms() []bayesopt.MeanForm { return []bayesopt.MeanForm{speedForm} }
 
-// LayoutForms returns [SpeedForms] and, for a space with layouts, the layout
-// form with the parameters expected from other jobs, which needs no trial. a is
-// the architecture of the model, zero if not known.
+// LayoutForms returns [SpeedForms] and the layout form with the parameters expected from other
+// jobs. a is the architecture of the model, zero if not known.
 func LayoutForms(a data.Architecture) []bayesopt.MeanForm {
 	return []bayesopt.MeanForm{layoutPrior(a), speedForm}
 }
@@ -135,9 +130,8 @@ func speedForm(measured []data.Measurement) (func(data.Config) (float64, bool), 
 // minFormTrials is the number of trials below which a fit adds nothing.
 const minFormTrials = 3
 
-// logTimer returns ln step time (s) by the fitted form. A GPU type without
-// measurements gets the time of the first measured one; the search learns the
-// ratio.
+// logTimer returns ln step time (s) by the fitted form. A GPU type without measurements gets
+// that of the first measured one; the search learns the ratio.
 func logTimer(model *speed.Model, c data.Config) (float64, bool) {
 	if model.Timer(c.GPUType, c.ModeOrDefault()) == nil {
 		for _, gpu := range model.GPUTypes() {
@@ -155,10 +149,8 @@ func logTimer(model *speed.Model, c data.Config) (float64, bool) {
 	return math.Log(t), t > 0 && !math.IsInf(t, 1)
 }
 
-// SpeedModel returns the posterior of package fit as the model of a search
-// whose target may not be measured; see [bayesopt.Target]. a is the
-// architecture of the trained model, zero if not known; seed is that of the
-// fit.
+// SpeedModel returns the posterior of package fit for [bayesopt.Target]. a is the architecture
+// of the model, zero if not known; seed is that of the fit.
 func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel {
 	return func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
 		rows := slices.Clone(measured)
@@ -195,9 +187,8 @@ func targetOf(s *data.Study) (*bayesopt.Target, error) {
 	return &bayesopt.Target{At: at, Measure: measure, Model: SpeedModel(s.Model, s.Seed)}, nil
 }
 
-// Efficiency returns the statistical efficiency (0, 1] at a global batch
-// (samples) by the trials so far; 1 without an estimate or without an initial
-// batch.
+// Efficiency returns the statistical efficiency (0, 1] at a global batch (samples) by the
+// trials so far; 1 without an estimate.
 func (r *Runner) Efficiency(globalBatch float64) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

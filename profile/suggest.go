@@ -10,11 +10,9 @@ import (
 	"knee/profile/space"
 )
 
-// Suggest returns up to n configurations of a study to measure next, given
-// measurements and training curves, for people who run trials themselves.
-// Earlier suggestions count as running. If the strategy stops at once, the only
-// suggestion has Stop set and gives the reason; there are fewer than n if no other is
-// worth a trial before the first ones are measured.
+// Suggest returns up to n configurations to measure next, given measurements and training
+// curves. Earlier suggestions count as running. If the strategy stops at once, the only one
+// has Stop set; there are fewer than n if no other is worth a trial before the first ones.
 func Suggest(s *data.Study, how Search, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
 	candidates, err := space.Candidates(s)
 	if err != nil {
@@ -62,11 +60,8 @@ func (List) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	return bayesopt.Suggestion{Stop: true, Reason: "every candidate has been measured"}, nil
 }
 
-// Recognise gives measurements made elsewhere the configurations of the study
-// that they belong to. They may say more than the study does, such as the nodes
-// or a knob that it does not vary. strangers counts those that belong to none, or
-// to several: the search learns from them too, but they are no trials of a
-// candidate.
+// Recognise gives measurements made elsewhere, which may say more, the configurations of the
+// study. strangers counts those of none, or of several: the search learns from them too.
 func Recognise(s *data.Study, measured []data.Measurement) (out []data.Measurement, strangers int, err error) {
 	candidates, err := space.Candidates(s)
 	if err != nil {

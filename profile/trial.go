@@ -63,9 +63,8 @@ func grouped(all []warning) (texts []string) {
 	return texts
 }
 
-// measure runs a trial, again if it was preempted, or if it failed and retries
-// remain. Wall and cost sum all attempts, without the time they waited for
-// nodes.
+// measure runs a trial, again if it was preempted, or if it failed and retries remain. Wall
+// and cost sum all attempts, without the time they waited for nodes.
 func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 	var began time.Time
 	var ran, queued time.Duration
@@ -241,9 +240,8 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 
 const tellEvery = 200 * time.Millisecond
 
-// quietAfter is how long a trial may run without a step before the user is
-// told: it may be loading data, or the study's metrics do not match its log,
-// which should not show only at the timeout.
+// quietAfter is how long a trial may run without a step before the user is told: the study's
+// metrics may not match its log, which should not show only at the timeout.
 func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, timeout/2) }
 
 // conclude makes an outcome of what was read and how the launch ended; took 0: unknown.
@@ -325,12 +323,9 @@ func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	})
 }
 
-// queueing separates the time that a trial waits for nodes from the time it
-// runs. Without an engine a trial runs from its launch.
-//
-// The engine's clock may differ from ours: a start in the future becomes the
-// present, and a start before this process submitted the trial becomes its
-// launch.
+// queueing separates the time that a trial waits for nodes from the time it runs. The
+// engine's clock may differ from ours: a start in the future becomes the present, one before
+// the submission the launch.
 type queueing struct {
 	launched time.Time
 	followed bool      // an earlier run had submitted it

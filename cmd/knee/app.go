@@ -102,10 +102,8 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	return root
 }
 
-// complete gives a command and those below it the number of arguments that their use
-// shows, unless they have their own rule, lets the shell complete these by their
-// extension, and writes defaults of lists and maps plainly, which pflag shows as [] and
-// [1.000000].
+// complete gives a command and those below it the arguments that their use shows, lets
+// the shell complete these, and writes defaults plainly, which pflag shows as [1.000000].
 func complete(cmd *cobra.Command) {
 	rule := cmd.Args
 	if rule == nil {

@@ -104,9 +104,8 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// interrupts ends a command on signals. A command that can be drained finishes
-// its running work at the first signal and aborts at the second; every other
-// command ends at the first.
+// interrupts ends a command on signals. One that can be drained finishes its running
+// work at the first signal and aborts at the second.
 type interrupts struct {
 	cancel  context.CancelFunc
 	stderr  io.Writer

@@ -68,9 +68,8 @@ func (a *app) warnUnfit(answers []predict.Answer) {
 	}
 }
 
-// answersForPeople is the table for a terminal: heads give GPU type and mode;
-// with a goal, time and US$ (or GPU-hours) to it replace the speed; the knobs
-// outside the measured range are named.
+// answersForPeople is the table for a terminal: with a goal, time and cost to it replace
+// the speed; the knobs outside the measured range are named.
 func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
 	t := newTable("workers,batch,step_time,samples/s,goodput,memory,fits,extrap.")

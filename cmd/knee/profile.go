@@ -215,9 +215,8 @@ func (p *trialProgress) event(e profile.Event) {
 	p.bar.Log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
 }
 
-// lineOf names an event and puts it into one line, the configuration of a result
-// padded to width so that results line up. Both are empty for events that are not
-// shown.
+// lineOf names an event and puts it into one line, the configuration of a result padded
+// to width. Both are empty for events that are not shown.
 func lineOf(e profile.Event, width int) (name, line string) {
 	trial := fmt.Sprintf("trial %d, %s: ", e.Trial.ID, e.Trial.Config)
 	switch e.Kind {

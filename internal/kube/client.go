@@ -37,9 +37,8 @@ func (c *Client) Get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, c.rest.Get().AbsPath(path), nil, out)
 }
 
-// Create creates an object in the collection at path, and reads the result into
-// out unless it is nil. The server refuses unknown and duplicate fields. With dryRun
-// it checks the object and creates nothing.
+// Create creates an object in the collection at path, and reads the result into out unless
+// nil. The server refuses unknown and duplicate fields. With dryRun it creates nothing.
 func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bool) error {
 	r := c.rest.Post().AbsPath(path).Param("fieldValidation", "Strict")
 	if dryRun {
@@ -166,10 +165,9 @@ func ServicesPath(namespace string) string { return Path("v1", namespace, "servi
 func JobsPath(namespace string) string     { return Path("batch/v1", namespace, "jobs") }
 func NodesPath() string                    { return Path("v1", "", "nodes") }
 
-// Patch merges fields into the object at path (RFC 7396: null removes a field, a
-// list replaces a list), and reads the result into out unless it is nil. With
-// metadata.resourceVersion in fields, the error is a conflict if the object was
-// changed since that version.
+// Patch merges fields into an object (RFC 7396: null removes a field, a list replaces a
+// list), and reads the result into out unless nil. With metadata.resourceVersion in fields,
+// the error is a conflict if the object was changed since.
 func (c *Client) Patch(ctx context.Context, path string, fields map[string]any, out any) error {
 	return c.call(ctx, c.rest.Patch(types.MergePatchType).AbsPath(path).Param("fieldValidation", "Strict"), fields, out)
 }

@@ -94,10 +94,8 @@ func drained(n corev1.Node) bool {
 	})
 }
 
-// LabelValues returns the values, sorted, that a node label has for a GPU type: the
-// type itself, or product names that [data.GPUTypeOf] maps to it
-// ("NVIDIA-A100-SXM4-40GB" to a100); if there are none, those of its variants
-// (a100-80gb). It is no error if there are none of these either.
+// LabelValues returns the values, sorted, that a node label has for a GPU type: itself, or
+// names that [data.GPUTypeOf] maps to it; if there are none, those of its variants (a100-80gb).
 func LabelValues(ctx context.Context, c *Client, label, gpuType string) ([]string, error) {
 	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{LabelSelector: label})
 	if err != nil {

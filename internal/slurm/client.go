@@ -1,8 +1,5 @@
-// Package slurm runs the commands of Slurm (sbatch, squeue, scontrol, scancel,
-// sacctmgr, sacct) and parses their output. Its errors distinguish an unreachable
-// controller, where repeating helps, from a refusal.
-//
-// It keeps no state and repeats nothing; package launch does.
+// Package slurm runs the commands of Slurm and parses their output. Its errors distinguish
+// an unreachable controller, where repeating helps, from a refusal; it repeats nothing itself.
 package slurm
 
 import (

@@ -31,12 +31,9 @@ func (j Job) Preempted() bool {
 	return slices.Contains([]string{"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"}, j.State)
 }
 
-// Queue returns the jobs of the given ids that the controller knows, also those
-// that ended less than MinJobAge ago.
-//
-// It reads columns that squeue prints in every version. squeue --json of Slurm 22.05
-// prints the whole queue whatever jobs are requested, and its format differs between
-// versions: too expensive for a call every few seconds.
+// Queue returns the jobs of the given ids that the controller knows, also those that ended
+// less than MinJobAge ago, by columns that squeue prints in every version: its JSON is of
+// the whole queue in 22.05, too expensive for a call every few seconds.
 func Queue(ctx context.Context, ids []string) (map[string]Job, error) {
 	out, err := run(ctx, "squeue", "--noheader", "--states=all", "--jobs="+strings.Join(ids, ","), "--format=%i|%T|%r")
 	if e, ok := errors.AsType[*CommandError](err); ok && e.contains("invalid job id") {

@@ -31,9 +31,8 @@ type Accounts struct {
 	Limits []Limit
 }
 
-// AskAccounts returns the accounts of the named cluster, and the limits of
-// accounts and of qualities of service. The error is [ErrNoAccounts] if the cluster
-// has no accounting.
+// AskAccounts returns the accounts of the named cluster, and limits of accounts and qualities
+// of service. The error is [ErrNoAccounts] if it has no accounting.
 func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
 	var answers []string
 	for _, args := range [][]string{

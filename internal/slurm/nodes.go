@@ -43,9 +43,8 @@ type GRES struct {
 	Count int
 }
 
-// Nodes returns the nodes of the cluster in the order of its configuration. It
-// reads the plain text that scontrol prints in every version; its JSON exists since
-// 23.02 and differs between versions.
+// Nodes returns the nodes in the order of the configuration, by the plain text that scontrol
+// prints in every version; its JSON exists since 23.02 and differs between versions.
 func Nodes(ctx context.Context) ([]Node, error) {
 	out, err := run(ctx, "scontrol", "show", "node", "--oneliner")
 	if err != nil {
@@ -147,9 +146,8 @@ func gresCount(s string) (int, bool) {
 	return n * unit, true
 }
 
-// Cluster describes the nodes of the Slurm cluster that this machine belongs to. A
-// GPU type has the cluster's name, in lower case, since jobs request it by name. The
-// warnings name GPUs left out.
+// Cluster describes the nodes of the cluster of this machine. A GPU type has the cluster's
+// name, as jobs request it. The warnings name GPUs left out.
 func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
 	nodes, err := Nodes(ctx)
 	if err != nil {

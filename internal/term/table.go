@@ -34,11 +34,9 @@ const (
 	emphasised = "\x1b[1m%s\x1b[0m"
 )
 
-// wrapped writes the table in at most width columns. Empty columns are left out.
-// If the rest is too wide, columns with the same value in every row are printed
-// once, above; a last column of long text, or with text in few rows, goes below
-// its row; then the widest columns are narrowed and their cells wrapped at blanks.
-// A table that cannot be narrowed further is written wider.
+// wrapped writes the table in at most width columns, if it can be narrowed so far. Empty
+// columns are left out. If the rest is too wide, columns with one value are printed once,
+// above; a last column of long or rare text goes below its row; the widest are wrapped.
 func (t *Table) wrapped(w io.Writer, width int, bold bool) error {
 	var b strings.Builder
 	lines := func(margin, text string) {
@@ -123,9 +121,8 @@ func (t *Table) natural() []int {
 	return widths
 }
 
-// narrowed returns the width of every column: as wide as its cells, and then
-// the widest made narrower, one by one, until the table fits or no column can be
-// narrowed without breaking words.
+// narrowed returns widths: that of the cells, the widest made narrower one by one until the
+// table fits or words would be broken.
 func (t *Table) narrowed(width int) []int {
 	widths, least := t.natural(), make([]int, len(t.Columns))
 	for k, name := range t.Columns {

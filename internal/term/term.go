@@ -26,9 +26,8 @@ func widthOf(w io.Writer) int {
 	return 80
 }
 
-// Hanging wraps lines that are wider than the terminal w at blanks. Continuation
-// lines are indented to where the text of the line begins. If w is no terminal the
-// text is unchanged.
+// Hanging wraps lines that are wider than the terminal w at blanks, indented to where the
+// text of the line begins. If w is no terminal the text is unchanged.
 func Hanging(w io.Writer, text string) string {
 	if !isTerminal(w) {
 		return text

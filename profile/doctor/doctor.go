@@ -1,9 +1,6 @@
-// Package doctor checks what knee can use on a machine: cores and memory, GPUs,
-// PyTorch, Slurm, Kubernetes, and whether a folder can hold a journal. A
-// missing part is not an error: each check says what needs it, and what to
-// install or set.
-//
-// A check is one function and one line in the registry.
+// Package doctor checks what knee can use on a machine. A missing part is not an error: each
+// check says what needs it, and what to install or set. A check is one function and one line
+// in the registry.
 package doctor
 
 import (

@@ -52,9 +52,8 @@ type part struct {
 	arg    string // the flag as written, or the file
 }
 
-// templated returns the command with the parts of the configuration replaced by
-// templates, and their values. spawns says that the script may start its
-// workers itself.
+// templated replaces the parts of the configuration in a command by templates, and returns
+// their values. spawns: the script may start its workers.
 func templated(command []string, spawns bool) (out []string, parts []part) {
 	out = append(out, command...)
 	inScript := !startsRanks(command)

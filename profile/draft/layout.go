@@ -41,9 +41,8 @@ func (d *drafting) model() string {
 	return strings.Join(keys, ", ")
 }
 
-// layout returns the layout knobs that the command sets: tp and pp up to the
-// workers of a node, other degrees up to the command's, words as far as the
-// flag takes them.
+// layout returns the layout knobs of the command: tp and pp up to the workers of a node,
+// other degrees up to the command's, words as far as the flag takes them.
 func (d *drafting) layout(slots int) (knobs []string) {
 	about := map[string]string{"tp": "tensor parallelism, best within a node", "pp": "pipeline stages", "cp": "context parallelism", "ep": "expert parallelism"}
 	for _, name := range data.LayoutNames() {
@@ -72,9 +71,8 @@ func (d *drafting) perNode(slots int) int {
 	return slots
 }
 
-// readMegatron passes --recompute-method and --recompute-num-layers only with
-// full recomputation, and leaves full out of the space if the command has no
-// method: Megatron-LM requires one with full and refuses it without.
+// readMegatron passes --recompute-method and --recompute-num-layers only with full
+// recomputation, which Megatron-LM allows only with a method: else full is left out.
 func (d *drafting) readMegatron() {
 	i := slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == "recompute-granularity" })
 	if i < 0 {

@@ -32,15 +32,13 @@ type Progress struct {
 	Pattern     string           // that was found to match; empty for knee's lines
 }
 
-// Read reads the log of a job of configuration c, as a profile reads that of a
-// trial: warm-up is left out, the rest is averaged. If the program prints only
-// a step counter, step times are the differences of the time stamps of its
-// lines (2025-03-01 12:00:00,123 anywhere in a line).
+// Read reads the log of a job of configuration c, as a profile reads that of a trial. If the
+// program prints only a step counter, step times are the differences of the time stamps of
+// its lines (2025-03-01 12:00:00,123 anywhere in a line).
 //
-// m says how lines are read. Its zero value tries knee's lines and every
-// pattern on the first MiB. name is the file's, for errors. each, if not
-// nil, is called for every line that reports something, in order;
-// Observation.At is the last time stamp up to the line, zero if there was none.
+// m says how lines are read; zero tries knee's lines and every pattern. name is for errors.
+// each, if not nil, is called for every line that reports something, in order, with the last
+// time stamp up to the line as Observation.At, zero if there was none.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
 	p := Progress{Loss: math.NaN()}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)

@@ -53,9 +53,8 @@ type rankEnd struct {
 	killed bool   // by the launcher, so that the exit code has no meaning
 }
 
-// classify returns the failure of a trial from the ends of its processes, in
-// the order in which they ended; nil if none failed. One process out of memory
-// makes the trial out of memory, even if another failed first because of it.
+// classify returns the failure of a trial from the ends of its processes, nil if none failed.
+// One out of memory makes the trial so, even if another failed first because of it.
 func classify(ends []rankEnd) *Failure {
 	for _, e := range ends {
 		switch {

@@ -85,9 +85,8 @@ func isJSON(text string) bool {
 	return json.Valid(notFinite.ReplaceAll([]byte(text), []byte(`"$1":null`)))
 }
 
-// parseOwn reads a line `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
-// prefix may stand anywhere in the line: launchers and logging frameworks put
-// text before it.
+// parseOwn reads `knee: {"step":12,"step_time_s":0.041,"loss":2.1}` anywhere in a line:
+// launchers and logging frameworks put text before it.
 func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	i := strings.Index(line, linePrefix)
 	if i < 0 {

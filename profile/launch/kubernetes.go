@@ -54,9 +54,8 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 
-// Launch implements [Launcher]. Before Launch returns, however the trial ended,
-// its objects are deleted and its pods gone, provided that the API server
-// answers.
+// Launch implements [Launcher]. Before it returns the trial's objects are deleted and its
+// pods gone, provided that the API server answers.
 func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	log, err := openLog(t)
 	if err != nil {
@@ -100,10 +99,8 @@ func (r *kubeRun) finish(err error) error {
 	return errors.Join(err, left)
 }
 
-// gpuLabelValues returns the values of the GPU label for nodes of a type: those
-// that the study maps it to, else those on the cluster's nodes that read as the
-// type, else the type's own name (nodes cannot be listed, or none has the
-// type). Nil means any node.
+// gpuLabelValues returns the values of the GPU label for nodes of a type: those of the study,
+// else those on nodes that read as the type, else the type's name. Nil means any node.
 func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []string {
 	if k.Spec.GPULabel == "" {
 		return nil

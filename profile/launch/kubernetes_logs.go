@@ -43,9 +43,8 @@ func (l *podLog) words() (last, oom string) {
 	return l.out.last, l.out.oom
 }
 
-// read follows the output to its end. A broken connection is opened again from
-// the second it broke in, skipping lines already read. The output is complete
-// when a request begun after the container's end has reached the end.
+// read follows the output, through broken connections, skipping lines already read. It is
+// complete when a request begun after the container's end has reached the end.
 func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	defer close(l.done)
 	good := time.Now()

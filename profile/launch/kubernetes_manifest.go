@@ -41,9 +41,8 @@ type kubeObjects struct {
 	servers []tree // pods of parameter servers
 }
 
-// newName returns a unique name for an attempt of a trial. The random end
-// separates studies of one job in one namespace. The length leaves room for pod
-// indices: host names have at most 63 characters.
+// newName returns a name with a random end, which separates studies of one job. It is short,
+// for pod indices: host names have at most 63 characters.
 func (k *Kubernetes) newName(t Trial) string {
 	return fmt.Sprintf("knee-%s-t%d-%d-%s", slug(t.Config.Job, 28), t.ID, t.Attempt, strings.ToLower(rand.Text()[:6]))
 }

@@ -145,9 +145,8 @@ func jobFailure(j *batchv1.Job) *Failure {
 	return f
 }
 
-// verdict reads the remaining output and returns how the trial ended; the first
-// of these counts: pods disrupted, out of memory, failed, a failed job, an
-// unreadable line, no observation.
+// verdict reads the remaining output and returns the first of: pods disrupted, out of memory,
+// failed, a failed job, an unreadable line, no observation.
 func (w *watcher) verdict(ctx context.Context, known error) error {
 	if known == nil {
 		w.linger(ctx)

@@ -24,19 +24,16 @@ type Trial struct {
 
 	// Handle is the engine's name of a trial submitted by an earlier run; it is followed.
 	Handle string
-	// Submitted is called with the engine's name of the trial once it accepted it,
-	// so that the trial can be followed after a restart. On an error, which means
-	// that the name was not recorded, the launcher cancels the trial. May be nil.
+	// Submitted is called with the engine's name of the trial, to follow it after a restart. On
+	// an error the name was not recorded, and the launcher cancels the trial. May be nil.
 	Submitted func(handle string) error
 	// Waiting is called when the trial waits, to be submitted or for nodes. May be nil.
 	Waiting func()
-	// Began is called when a trial that waited for nodes begins to run: the time
-	// before is queueing. A launcher that starts trials at once need not call it.
-	// May be nil.
+	// Began is called when a trial that waited for nodes begins to run, if it had to wait. May
+	// be nil.
 	Began func(at time.Time)
-	// Used is called at the trial's end with the peak memory in bytes of its
-	// largest process, or of its fullest GPU, as measured from outside, and the
-	// memory of that device; 0 if not known. May be nil.
+	// Used is called at the end with the peak memory (bytes) of the largest process or fullest
+	// GPU, measured from outside, and that of the device; 0 if not known. May be nil.
 	Used func(peak, device float64)
 }
 
@@ -73,13 +70,11 @@ func unseen() Observation {
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
 }
 
-// Launcher runs one trial and streams its observations until it ends or ctx
-// is cancelled. It does not close obs, and when it returns no process of the
-// trial is left.
+// Launcher runs one trial and streams its observations until it ends or ctx is cancelled. It
+// does not close obs, and when it returns no process of the trial is left.
 //
-// The error is nil if the trial ended well by itself, the cause of ctx if it
-// was cancelled, and a [*Failure] if the trial failed; any other error is the
-// launcher's own.
+// The error is nil if the trial ended well, the cause of ctx if it was cancelled, a
+// [*Failure] if the trial failed; any other error is the launcher's own.
 type Launcher interface {
 	Launch(ctx context.Context, t Trial, obs chan<- Observation) error
 }

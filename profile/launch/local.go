@@ -206,10 +206,8 @@ func freePorts(n int) ([]int, error) {
 	return nil, errors.New("find free ports for the trial: almost all from 20000 to 32767 are taken")
 }
 
-// watchGPUs samples the GPUs of this machine while a trial on GPUs runs. stop
-// ends the sampling, writes the peak memory and utilisation of each GPU in use
-// into the trial's log, and returns the memory of the fullest one, zero if none
-// was used. Without nvidia-smi it does nothing.
+// watchGPUs samples this machine's GPUs during a trial on GPUs. stop writes peak memory and
+// utilisation into the log, and returns the memory of the fullest one, zero if none was used.
 func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() gpuPeak) {
 	nothing := func() gpuPeak { return gpuPeak{} }
 	if cpuOnly(c.GPUType) {

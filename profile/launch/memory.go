@@ -19,10 +19,9 @@ type memoryFormat struct {
 
 const mebi, gibi = 1 << 20, 1 << 30
 
-// memoryFormats lists lines from the programs' sources, with the bytes of their
-// unit: most call 2³⁰ bytes a GB. A unit printed by a user's script is taken
-// literally (GB is 10⁹, GiB 2³⁰ bytes). max_memory_allocated counts PyTorch's
-// tensors; reserved memory, cgroups and nvidia-smi include more.
+// memoryFormats are lines from the programs' sources, of which most call 2³⁰ bytes a GB. A
+// unit in a user's line is taken literally. max_memory_allocated counts PyTorch's tensors;
+// reserved memory, cgroups and nvidia-smi include more.
 var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	peak := `(?P<peak>[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?)`
 	device := `(?P<device>[0-9][0-9.]*)`

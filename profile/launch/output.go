@@ -160,9 +160,8 @@ func (l *lines) keep(text []byte) {
 	}
 }
 
-// Lines that a batch script prints before and after the command, so that the
-// output shows its beginning and end: without accounting, Slurm drops a job
-// some minutes after its end.
+// Lines that a batch script prints before and after the command: without accounting, Slurm
+// drops a job some minutes after its end.
 const (
 	markBegin = "knee: trial begins"
 	markEnd   = "knee: trial ends with exit status "
@@ -188,10 +187,8 @@ var srunTask = regexp.MustCompile(`^srun: error: (\S+: tasks? [0-9,-]+: .*)$`)
 // slurmChatter matches lines that Slurm prints, not the trainer.
 var slurmChatter = regexp.MustCompile(`^(?:srun|slurmstepd[-\w]*): `)
 
-// read reads what was appended since the last call. The file is opened each
-// time, since NFS fetches other machines' writes on open. A missing file counts
-// as empty. Errors are those of reading, and of an observation that cannot be
-// parsed.
+// read reads what was appended since the last call. The file is opened each time, as NFS
+// needs; a missing one is empty. Errors are of reading, or of an unreadable observation.
 func (t *tail) read(ctx context.Context) error {
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,9 +20,8 @@ type Parser struct {
 	memory  bool             // lines that report memory are read too
 }
 
-// Parse returns the observation in a line, of a step, of memory or that memory ran
-// out; ok is false for any other line. An error means that the line is an observation
-// that cannot be read; [Firsts] excuses one. Colours are left out.
+// Parse returns the observation in a line, of a step, of memory or that memory ran out; ok
+// is false for any other. An error: it cannot be read; [Firsts] excuses one.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 	if o, ok, err = p.reported(line); err != nil || ok && o.OfStep() || !SpeaksOfMemory(line) {
 		return o, ok, err
@@ -93,9 +92,8 @@ type oddRate struct{ error }
 
 func (o oddRate) Unwrap() error { return o.error }
 
-// Firsts counts the observations of every rank. In the first of a rank, a time
-// or rate may be NaN or infinite, as of a program that divides by the time since
-// the step before: it is left out, like warm-up.
+// Firsts counts the observations of every rank. In the first a time or rate may be NaN or
+// infinite, as of a program that divides by the time since the step before.
 type Firsts struct {
 	Workers int         // of the trial, one of which each line without a rank may be of
 	seen    map[int]int // by rank
@@ -117,11 +115,9 @@ func (f *Firsts) Excuse(o Observation, ok bool, err error) (Observation, bool, e
 	return o, err == nil, err
 }
 
-// set stores a number that a trial printed. known is false for an unknown
-// quantity. A value that is not a valid step, time or rate is an error. A loss
-// or gradient statistic that is not finite is left out: the speed is still
-// valid. A worker consumes samples per step, 0 if not known: then its rate gives
-// no time.
+// set stores a printed number; known is false for an unknown quantity. An invalid step, time
+// or rate is an error; a loss or gradient statistic that is not finite is left out. A worker
+// consumes samples per step, 0 if not known: then its rate gives no time.
 func (o *Observation) set(quantity string, v, samples float64) (known bool, err error) {
 	printed := v
 	switch quantity {

@@ -27,10 +27,8 @@ func exitCode(cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// peakResident returns the largest resident set in bytes of an ended process,
-// or of one of its waited-for children; 0 if not known. A process starts as a
-// copy of this one, whose memory the kernel counts: a peak that does not exceed
-// ours is unknown.
+// peakResident returns the largest resident set (bytes) of an ended process or its children;
+// 0 if not known, as it begins as a copy of this one: a peak below ours is unknown.
 func peakResident(state *os.ProcessState) float64 {
 	if state == nil {
 		return 0

@@ -14,10 +14,8 @@ import (
 // HeadBytes is how much of an output is searched for the format of its lines.
 const HeadBytes = 1 << 20
 
-// Recognise finds how to read an output that begins with head: knee's lines, or
-// the pattern of a known program. If no line reports a step, m is what a line
-// with an impossible value was printed for, or zero, and expr a drafted
-// expression; see [Expression].
+// Recognise finds how to read an output: knee's lines, or the pattern of a known program. If
+// no line reports a step, m is what had an impossible value, or zero, and expr a draft.
 func Recognise(head string) (m data.Metrics, expr string) {
 	tries := []data.Metrics{{JSONL: true}}
 	for _, p := range data.Patterns() {
@@ -64,9 +62,8 @@ func hint(head string) string {
 // rankMark matches the prefix of a process' lines in the log of a trial.
 var rankMark = regexp.MustCompile(`(^|[\r\n])\[(?:worker|ps) [0-9]+\] `)
 
-// Unread describes what a trial printed in place of steps: the number of lines,
-// the last one, and what would read them; empty if it printed nothing. It reads
-// the beginning of the file log.
+// Unread describes what a trial printed in place of steps, in the beginning of the file log:
+// the number of lines, the last, and what would read them; empty for nothing.
 func Unread(log string) string {
 	f, err := os.Open(log)
 	if err != nil {
@@ -107,10 +104,8 @@ var spellings = []struct {
 	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},
 }
 
-// Expression drafts a regular expression for lines like the given one, with a
-// group for each quantity in a common spelling. It is empty if no part of the
-// line gives a step time or a step. A rate of samples is taken as that of all
-// workers: the line does not tell.
+// Expression drafts a regular expression for lines like the given one; empty if no part
+// gives a step time or a step. A rate of samples is taken as that of all workers.
 func Expression(line string) string {
 	type found struct {
 		group string

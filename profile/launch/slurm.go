@@ -58,9 +58,8 @@ func (s *Slurm) prepare() {
 	})
 }
 
-// Launch implements [Launcher]. A trial with a Handle is followed from the
-// beginning of its output; otherwise the trial is submitted once fewer than
-// max(1, Spec.Waiting) others wait in the queue.
+// Launch implements [Launcher]. A trial with a Handle is followed from the beginning of its
+// output; others are submitted once fewer than max(1, Spec.Waiting) wait in the queue.
 func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	s.prepare()
 	if t.Log == "" {
@@ -119,9 +118,8 @@ func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
 	return id, nil
 }
 
-// sbatch submits a script, and retries while the controller does not answer. A
-// submission may have succeeded although its answer was lost, so the job is
-// searched for by its unique name before it is submitted again.
+// sbatch submits a script, and retries while the controller does not answer: after a search
+// for the job by its unique name, as only the answer may have been lost.
 func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error) {
 	for start, wait := time.Now(), time.Second; ; wait = min(2*wait, 30*time.Second) {
 		// Cancelling must not kill sbatch between submission and answer.

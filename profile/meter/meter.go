@@ -8,9 +8,8 @@ import (
 	"knee/profile/launch"
 )
 
-// Meter turns the observations of a running trial into its step time. Only a
-// larger step of the metered rank ends a step; a loss on a separate line
-// belongs to the step before.
+// Meter turns observations into a step time. Only a larger step of the metered rank ends a
+// step; a loss on a separate line belongs to the step before.
 type Meter struct {
 	settings data.TrialSettings
 	config   data.Config
@@ -46,9 +45,8 @@ type Reading struct {
 // FewestSteps is the least number of steady steps: the variance of fewer is unknown.
 const FewestSteps = 3
 
-// leastSeconds is the least measured time of a trial, in seconds. A shorter one
-// can fall between two disturbances of the machine: its steps agree, but with a
-// wrong mean.
+// leastSeconds is the least measured time in seconds: a shorter one can fall between two
+// disturbances of the machine, so that its steps agree on a wrong mean.
 const leastSeconds = 0.5
 
 // New returns a meter for trials of c. rank is data.Metrics.Rank.
@@ -95,10 +93,8 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 // Beside reports whether an observation is of another progress bar than the steps.
 func (m *Meter) Beside(o launch.Observation) bool { return o.Total > 0 && o.Total != m.bars.metered }
 
-// enough decides whether to stop. It checks the precision after the number of
-// steps has grown by a factor of 1.25 to 2, according to the precision still
-// missing: a check after every step would stop at a chance run of similar
-// steps, before the mean is known.
+// enough decides whether to stop. It checks after the steps have grown by 1.25 to 2 times, by
+// the precision still missing: a check after every step would stop at a chance run.
 func (m *Meter) enough() bool {
 	n := m.series.steps
 	if limit := m.settings.MaxSeconds; m.looked() >= limit {
@@ -168,9 +164,8 @@ func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
 	return bs[:drop], bs[drop:], hurried
 }
 
-// SeenOutside sets the memory of the trial in bytes as measured from outside,
-// if the trial did not report it. For a GPU it includes the driver's context
-// and the allocator's cache.
+// SeenOutside sets the memory (bytes) as measured from outside, if the trial did not report
+// it. For a GPU it includes the driver's context and the allocator's cache.
 func (m *Meter) SeenOutside(peak, device float64) {
 	if m.peak == 0 {
 		m.peak = peak

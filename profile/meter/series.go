@@ -47,9 +47,8 @@ type series struct {
 	rates       bool      // some times are computed from samples/s
 }
 
-// add takes one step, whose line arrived at a time. It counts as many times as
-// the counter has moved: a bar that is redrawn every 0.1 s draws ten fast steps
-// once, and each slow one too.
+// add takes a step, which counts as many times as the counter has moved: a bar redrawn every
+// 0.1 s draws ten fast steps once, and each slow one too.
 func (s *series) add(at time.Time, one step) {
 	steps := one.count
 	if !(steps >= 1) { // without a counter

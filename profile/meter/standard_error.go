@@ -16,15 +16,13 @@ const (
 	longMemories  = 16
 )
 
-// standardError returns the standard error in seconds of the mean of batches,
-// defined so that the mean ± 2 standard errors is its 95 % interval. It is
-// infinite for fewer than three batches.
+// standardError returns half the half-width (s) of the 95 % interval of the mean of batches;
+// infinite for fewer than three.
 func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
 
-// means returns the means of at most mostMeans batches of equal size;
-// incomplete batches at either end are left out. The overall mean is a ratio,
-// seconds by steps, so a batch deviates by its steps (Cochran, "Sampling
-// Techniques", 1977, §6.3).
+// means returns the means of at most mostMeans batches of equal size, without incomplete
+// ones. The overall mean is a ratio, seconds by steps, so a batch deviates by its steps
+// (Cochran, "Sampling Techniques", 1977, §6.3).
 func means(bs []batch) []float64 {
 	bs = merged(bs, (len(bs)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
@@ -91,9 +89,8 @@ func credible95(x []float64) float64 {
 	return hi
 }
 
-// posterior returns the posterior of the mean of x minus its average under
-// every correlation, and the sum of the weights; total is 0 if all values are
-// equal.
+// posterior returns the posterior of the mean of x minus its average under every correlation,
+// and the sum of the weights, 0 if all values are equal.
 func posterior(x []float64) (mixture []component, total float64) {
 	centre, sd := stat.PopMeanStdDev(x, nil)
 	if sd <= 1e-9*centre {
@@ -142,12 +139,12 @@ func correlations() []correlation {
 	return all
 }
 
-// under returns the posterior of the mean of x under the autocorrelations
-// rho[k] at lag k, one of as many grid points in its model. Its weight is the
-// logarithm ln |R|^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2), with the correlation matrix
-// R and the residual sum of squares S. Products with R⁻¹ come from one-step
-// prediction errors (Durbin and Levinson; Brockwell and Davis, "Time Series",
-// 1991, §5.2).
+// under returns the posterior of the mean of x under autocorrelations rho[k] at lag k, one of
+// as many grid points. Its weight is the logarithm ln
+// R
+// ^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2),
+// with the correlation matrix R and the residual sum of squares S. Products with R⁻¹ come from
+// one-step prediction errors (Durbin and Levinson; Brockwell and Davis, "Time Series", 1991, §5.2).
 func under(x []float64, of int, rho []float64) component {
 	n := len(x)
 	var ones, onesX, xx, logR float64

@@ -69,9 +69,8 @@ func Candidates(s *data.Study) ([]data.Config, error) {
 	return all, nil
 }
 
-// knobValues returns the values of a knob as they are written, at most
-// maxCandidates. A range with scale log2 doubles from min up to max; max is
-// always included.
+// knobValues returns the values of a knob as written, at most maxCandidates. Scale log2
+// doubles from min up to max, which is always included.
 func knobValues(k data.Knob) ([]string, error) {
 	if k.Range == nil {
 		if len(k.Values) == 0 {
@@ -159,9 +158,8 @@ func onlyGPUType(s *data.Study) string {
 	return ""
 }
 
-// Contention returns a warning if trials on the processors of this machine
-// start more processes at a time than it has cores, else an empty string. Such
-// measurements do not hold for a machine with a core per process.
+// Contention is a warning if trials on this machine's processors start more processes than it
+// has cores: they do not hold for a machine with a core per process.
 func Contention(s *data.Study, candidates []data.Config, cores int) string {
 	l := s.Launcher
 	if l.Replay != nil || l.Slurm != nil || l.Kubernetes != nil {

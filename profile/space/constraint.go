@@ -25,10 +25,8 @@ type constraints struct {
 	refused []int
 }
 
-// compileConstraints compiles a study's constraints, expressions over the knobs
-// such as "workers * local_batch <= 8192". Knobs that the study does not vary
-// have their defaults. Expressions are those of expr-lang/expr: types are
-// checked when compiled; there are no loops and no side effects.
+// compileConstraints compiles a study's constraints, expressions of expr-lang/expr over the
+// knobs such as "workers * local_batch <= 8192": typed, without loops and side effects.
 func compileConstraints(s *data.Study) (*constraints, error) {
 	cs := &constraints{source: data.Source{File: s.Source.File}, texts: s.Constraints, refused: make([]int, len(s.Constraints)), words: wordKnobs(s)}
 	env := cs.env(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
@@ -171,10 +169,8 @@ func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 		Want:  "constraints that leave at least one"}
 }
 
-// Condition returns a test for a part of the objective, such as at: for each
-// knob a value, or a comparison such as "<= 32". It is nil if of is empty. A
-// candidate for which it cannot be evaluated does not match. Errors are
-// *data.InputError.
+// Condition returns a test for a part of the objective: for each knob a value, or a comparison
+// such as "<= 32"; nil if of is empty. Errors are *data.InputError.
 func Condition(s *data.Study, part string, of map[string]string) (func(data.Config) bool, error) {
 	if len(of) == 0 {
 		return nil, nil

@@ -66,9 +66,8 @@ type address struct {
 	secrets []string
 }
 
-// parseAddress reads sqlite:PATH, postgres://…, postgresql://… or mysql://…,
-// each with an optional #NAME of the study. Errors do not repeat the address,
-// which may hold a password.
+// parseAddress reads sqlite:PATH, postgres://… or mysql://…, each with an optional #NAME of
+// the study. Errors do not repeat the address, which may hold a password.
 func parseAddress(s *data.Study) (address, error) {
 	scheme, _, _ := strings.Cut(s.Storage, ":")
 	d, ok := backends()[scheme]

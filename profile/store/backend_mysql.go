@@ -52,9 +52,8 @@ func openMySQL(a address, _ func(string) string) (gorm.Dialector, error) {
 	return mysql.Open(dsn), nil
 }
 
-// mysqlTemporary reports whether a retry may succeed: too many connections, a
-// server that shuts down, lock waits and deadlocks, a full table or disk, a
-// connection that was lost.
+// mysqlTemporary reports too many connections, a server that shuts down, lock waits and deadlocks, a
+// full table or disk, a lost connection.
 func mysqlTemporary(err error) bool {
 	e, ok := errors.AsType[*driver.MySQLError](err)
 	if !ok {

@@ -20,9 +20,8 @@ func postgresBackend() backend {
 	}
 }
 
-// openPostgres opens a libpq URL. Text is sent as UTF-8 whatever the encoding
-// of the database; a server made without a locale takes ASCII by default.
-// Connecting times out after ten seconds unless the address says otherwise.
+// openPostgres opens a libpq URL. Text is UTF-8 whatever the database's encoding. Connecting
+// times out after ten seconds unless the address says otherwise.
 func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {
 	u := *a.url
 	q := u.Query()
@@ -35,10 +34,9 @@ func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {
 	return postgres.Open(u.String()), nil
 }
 
-// postgresTemporary reports whether a retry may succeed, by the class of the
-// SQLSTATE (PostgreSQL, appendix A): connection exception, transaction
-// rollback, insufficient resources, object not in the required state, operator
-// intervention, system error; or no connection.
+// postgresTemporary goes by the class of the SQLSTATE (PostgreSQL, appendix A): connection
+// exception, transaction rollback, insufficient resources, object not in the required state,
+// operator intervention, system error; or no connection.
 func postgresTemporary(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

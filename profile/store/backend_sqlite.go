@@ -22,9 +22,8 @@ func sqliteBackend() backend {
 	}
 }
 
-// openSQLite opens the file of an address sqlite:PATH. Transactions wait up to
-// ten seconds for the write lock at their begin; later they could fail despite
-// the wait.
+// openSQLite opens a file. Transactions wait up to ten seconds for the write lock at their
+// begin; later they could fail despite the wait.
 func openSQLite(a address, beside func(string) string) (gorm.Dialector, error) {
 	path := strings.TrimPrefix(a.text, "sqlite:")
 	path = beside(strings.TrimPrefix(path, "//"))

@@ -83,10 +83,8 @@ func (s *switched) CreateNewStudy(name string) (int, error) {
 	return s.Storage.CreateNewStudy(name)
 }
 
-// openDatabase connects to the storage of a study, creates missing tables and
-// the study, and returns the contents. It waits for a database that does not
-// answer for up to giveUpAwait. Errors: no answer, or a different study of that
-// name.
+// openDatabase connects, creates missing tables and the study, and returns the contents. It
+// waits up to giveUpAwait for a database that does not answer.
 func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Snapshot, error) {
 	a, err := parseAddress(s)
 	if err != nil {
@@ -205,9 +203,8 @@ func ownerName() string {
 	return fmt.Sprintf("%.200s, process %d, %08x", host, os.Getpid(), rand.Uint32())
 }
 
-// do runs f in a transaction. During an outage it returns the last error until
-// the next attempt is due. Errors of this package are returned as they are;
-// temporary errors of the database as ErrUnreachable.
+// do runs f in a transaction; during an outage it returns the last error until the next
+// attempt is due. Temporary errors of the database are ErrUnreachable.
 func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

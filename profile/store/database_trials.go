@@ -236,8 +236,7 @@ func (d *Database) heartbeat() {
 	}
 }
 
-// Adopt implements [Storage]: it takes over a trial without a heartbeat for its
-// lease, by the database's clock. No heartbeat can be recorded during an
+// Adopt implements [Storage], by the database's clock. No heartbeat can be recorded during an
 // outage, so after one every profiler gets a whole lease.
 func (d *Database) Adopt() (*Unfinished, error) {
 	var u *Unfinished

@@ -153,9 +153,8 @@ func decodeCurve(job string, trial int, points []curvePoint) []data.CurvePoint {
 	return curve
 }
 
-// castagnoli detects every error of up to five bits in a line of a journal, and
-// bursts of up to 32 bits (Koopman, "32-bit cyclic redundancy codes for
-// Internet applications", DSN 2002, table 1).
+// castagnoli detects every error of up to five bits in a line, and bursts of up to 32 (Koopman,
+// "32-bit cyclic redundancy codes for Internet applications", DSN 2002, table 1).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var sealPattern = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"\}`)

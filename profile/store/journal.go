@@ -19,9 +19,8 @@ import (
 // journalVersion is written, the newest to be read; 2 added submitted, 3 checksums.
 const journalVersion = 3
 
-// Journal is the append-only record of a study: one JSON object per line, with
-// a checksum, synced to disk before a method returns. If the process dies, only
-// running trials are lost.
+// Journal is the append-only record of a study: a JSON object per line, with a checksum,
+// synced before a method returns. If the process dies, only running trials are lost.
 type Journal struct {
 	mu       sync.Mutex
 	file     *os.File
@@ -35,10 +34,9 @@ type Journal struct {
 
 var _ Storage = (*Journal)(nil)
 
-// OpenJournal opens or creates the journal at path and returns its contents. It
-// is locked against other processes until Close. Damaged lines are left out
-// with a warning, and the damaged file is kept. Errors: locked by another
-// process, another study, a newer version, or not a journal.
+// OpenJournal opens or creates the journal, locked until Close. Damaged lines are left out
+// with a warning, and the damaged file is kept. Errors: locked by another process, another
+// study, a newer version, or not a journal.
 func OpenJournal(path string, s *data.Study, o Options) (*Journal, *Snapshot, error) {
 	run, orphans := 1, []Unfinished(nil)
 	if o.Restart {
@@ -264,11 +262,9 @@ func (j *Journal) failed(err error) error {
 // Close closes the journal and gives up its lock.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// setAside renames a journal to the first of NAME.old, NAME.old2, … that is
-// free, so that the study begins again and no measurement is lost. It returns
-// the number of the new run, and the trials that an engine may still run. It
-// fails if another process has the journal locked: two profilers would write
-// the same files.
+// setAside renames a journal to a free NAME.old, NAME.old2, …, so that no measurement is lost.
+// It returns the number of the new run, and the trials that an engine may still run. It fails
+// if another process has the lock: two profilers would write the same files.
 func setAside(path string, s *data.Study) (run int, orphans []Unfinished, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,16 +11,11 @@ import (
 	"knee/data"
 )
 
-// Storage is the record of a study: its trials and their results. A [Journal]
-// has one profiler; a [Database] is shared by several, on one host or many.
-//
-// When a method returns nil, its record is durable. Methods may be called from
-// several goroutines.
+// Storage is the record of a study: a [Journal] has one profiler; a [Database] is shared by
+// several. When a method returns nil, its record is durable. Methods may be called at once.
 type Storage interface {
-	// Begin records that a trial of c is about to be launched, and returns its
-	// number. If another profiler began a trial that Changes has not reported,
-	// nothing is recorded and the error is ErrOvertaken: c was chosen from an
-	// outdated state.
+	// Begin records that a trial of c will be launched, and returns its number. If another one
+	// began that Changes has not reported, nothing is recorded and the error is ErrOvertaken.
 	Begin(c data.Config) (trial int, err error)
 	// Submitted records the engine's handle of an attempt of a trial.
 	Submitted(trial, attempt int, handle string) error

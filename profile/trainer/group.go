@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// group is this process' connections to the job's other processes. When a rank
-// ends, its peers end too, and then theirs; only the launcher knows which ended
-// first.
+// group is this process' connections to other ranks. When one ends, its peers end too; only
+// the launcher knows which ended first.
 type group struct {
 	o     *Options
 	ctx   context.Context
@@ -45,9 +44,8 @@ func (g *group) link(conn net.Conn, rank int) *link {
 	return newLink(conn, fmt.Sprintf("%s (%s)", g.o.name(rank), conn.RemoteAddr()), &g.step)
 }
 
-// listen opens a TCP listener with Rendezvous as its deadline. If the host is
-// not an address of this machine, such as a Kubernetes service, it listens on
-// all addresses.
+// listen opens a TCP listener with Rendezvous as its deadline; on all addresses if the host is
+// none of this machine, such as a Kubernetes service.
 func (g *group) listen(addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {

@@ -10,10 +10,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// modelShape returns the layer widths of a named model, input first. The two
-// were chosen so that on one core and a batch of 32 a step computes for about 1
-// ms (small) and 5 ms (large), with gradients of 0.4 MB and 1.6 MB: on a
-// loopback or Ethernet network both computing and communicating take time.
+// modelShape returns the layer widths of a named model, input first: on one core a batch of 32
+// takes about 1 ms (small) and 5 ms (large), with gradients of 0.4 MB and 1.6 MB, so that
+// both computing and communicating take time.
 func modelShape(name string) ([]int, error) {
 	switch name {
 	case "small":
@@ -31,9 +30,8 @@ type layer struct {
 	act, diff []float64 // batch × out: outputs, and gradient of the loss by the outputs
 }
 
-// model is a multilayer perceptron with rectified linear units and a softmax
-// cross-entropy loss. Parameters and gradients are flat vectors, the unit of
-// communication, which may be padded with zeros at the end.
+// model is a multilayer perceptron with rectified linear units and softmax cross-entropy.
+// Parameters and gradients are flat vectors, perhaps padded with zeros.
 type model struct {
 	layers []layer
 	used   int // parameters of the layers
@@ -61,9 +59,8 @@ func (m *model) bytes() int64 { return int64(m.size) * 8 }
 
 func (m *model) inputs() int { return m.layers[0].in }
 
-// initial returns the parameters training starts from: weights by He et al.
-// (2015), those of the output layer and biases zero, so that all classes start
-// equally likely. Equal seeds give equal parameters.
+// initial returns parameters by He et al. (2015), of the output layer and biases zero, so that
+// all classes are equally likely. Equal seeds give equal parameters.
 func (m *model) initial(seed int64) []float64 {
 	rng := rand.New(rand.NewPCG(uint64(seed), streamParams))
 	p := make([]float64, m.size)
@@ -76,10 +73,9 @@ func (m *model) initial(seed int64) []float64 {
 	return p
 }
 
-// gradient overwrites grad with scale > 0 times the gradient of the batch's
-// mean loss at params. Both vectors have m.size elements. It returns the
-// mean loss and the sum of the squared norms of the samples' own gradients,
-// unscaled.
+// gradient overwrites grad with scale > 0 times the gradient of the batch's mean loss at
+// params, both of m.size. It returns the mean loss and the sum of the squared norms of the
+// samples' own gradients, unscaled.
 func (m *model) gradient(grad, params []float64, b *batch, scale float64) (loss, sumSqr float64) {
 	for i := range m.layers {
 		l := &m.layers[i]
@@ -93,11 +89,9 @@ func (m *model) gradient(grad, params []float64, b *batch, scale float64) (loss,
 	return loss, m.sampleNorms(b) * unscale * unscale
 }
 
-// sampleNorms returns the sum over the samples of the squared norm of each
-// sample's part of the gradient. For a fully connected layer that part is an
-// outer product, so its norm is that of the inputs times that of the diffs and
-// costs little: Goodfellow, "Efficient Per-Example Gradient Computations"
-// (2015).
+// sampleNorms returns the sum of the squared norms of the samples' parts of the gradient. A
+// layer's part is an outer product, so its norm is that of inputs times that of diffs
+// (Goodfellow, "Efficient Per-Example Gradient Computations", 2015).
 func (m *model) sampleNorms(b *batch) (sum float64) {
 	for i := range m.layers {
 		l := &m.layers[i]
@@ -189,10 +183,8 @@ func general(rows, cols int, v []float64) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: v}
 }
 
-// The generated classification problem. Every class is a mixture of Gaussian
-// clusters, so that a linear model cannot solve it; clusters overlap and some
-// labels are wrong, so that the loss stays above zero and the gradient noisy,
-// as on real data.
+// The generated classification problem. Classes are mixtures of Gaussian clusters, for which a
+// linear model is not enough; clusters overlap and some labels are wrong, as in real data.
 const (
 	classes          = 10
 	clustersPerClass = 4
@@ -207,9 +199,8 @@ const (
 	streamSamples = 0x6b6e6565_00000003
 )
 
-// dataset generates samples on demand. Sample i is a pure function of the seed
-// and i, so workers draw disjoint shards without communication, and one process
-// can redraw the batch of a whole job.
+// dataset generates samples on demand, each a pure function of the seed and its number:
+// workers draw disjoint shards without communication.
 type dataset struct {
 	inputs  int
 	seed    uint64

@@ -23,10 +23,8 @@ const (
 	Server Role = "ps"     // holds a slice of the parameters
 )
 
-// Options describes one process of a training job; they differ between
-// processes only in Role, Rank and PSRank. The zero value is a complete job:
-// one worker, no network, the small model. Zero fields take the default in
-// their comments.
+// Options describes one process of a job; they differ between processes only in Role, Rank and
+// PSRank. The zero value is a complete job: one worker, no network, the small model.
 type Options struct {
 	Role   Role // Worker if empty
 	Rank   int  // 0..k−1 for workers, k..k+p−1 for servers
@@ -62,14 +60,11 @@ const (
 	maxRateScale   = 2
 )
 
-// FromEnv returns the options a launcher expressed in environment variables:
-// KNEE_ROLE, RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, KNEE_WORKERS, KNEE_PS,
-// KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE, KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS,
-// KNEE_INITIAL_BATCH. A variable that is not set leaves its default. Without
-// KNEE_WORKERS, as under torchrun, every rank that is not a server is a worker.
-// [Run] checks the values.
-//
-// The error is a [data.InputError] that names the variable.
+// FromEnv returns the options in environment variables: KNEE_ROLE, RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT, KNEE_WORKERS, KNEE_PS, KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE,
+// KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH. Without KNEE_WORKERS, as under
+// torchrun, every rank that is not a server is a worker. [Run] checks the values. The error
+// is a [data.InputError] that names the variable.
 func FromEnv(getenv func(string) string) (Options, error) {
 	o := Options{Role: Role(getenv("KNEE_ROLE")), Mode: data.Mode(getenv("KNEE_MODE")), MasterAddr: getenv("MASTER_ADDR")}
 	var err error
@@ -208,11 +203,9 @@ func (o *Options) updateBatch(rank int) int {
 	return o.globalBatch()
 }
 
-// learningRate returns the rate of an update computed from batch samples. With
-// the square root of the batch the variance of an update stays constant
-// (Krizhevsky, "One weird trick for parallelizing convolutional neural
-// networks", 2014). Beyond 128 samples it is constant: there the curvature of
-// the loss bounds the rate, not the noise.
+// learningRate returns the rate of an update of batch samples: with its square root the variance
+// of an update stays constant (Krizhevsky, "One weird trick for parallelizing convolutional
+// neural networks", 2014). Beyond 128 samples the curvature of the loss bounds the rate.
 func (o *Options) learningRate(batch int) float64 {
 	return baseRate * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
 }

@@ -9,9 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ring averages gradients with a ring all-reduce: every worker sends only to
-// the next and receives only from the previous, 2(k−1)/k of the vector each
-// with k workers.
+// ring averages gradients: every worker sends only to the next and receives only from the
+// previous, 2(k−1)/k of the vector each with k workers.
 type ring struct {
 	o          *Options
 	next, prev *link
@@ -110,9 +109,8 @@ func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
 	return ln, net.JoinHostPort(host, port), err
 }
 
-// synchronize averages the gradient over all workers and applies it. The two
-// scalars of the tally are appended to the gradient, whose capacity has room
-// for them.
+// synchronize averages the gradient over all workers and applies it. The scalars of the tally
+// are appended to the gradient, which has room for them.
 func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
 	v := append(grad, t.Loss, t.SumSqr)
@@ -139,9 +137,8 @@ func (r *ring) spread(v []float64) error {
 // close does nothing: a finished worker has received all.
 func (r *ring) close() error { return nil }
 
-// allReduce replaces v, on every rank, by the sum over the ranks, the same
-// bits everywhere. The order of the additions depends on the position in v
-// and on the number of ranks only, so runs repeat exactly.
+// allReduce replaces v by the sum over the ranks. The order of the additions depends only on
+// the position in v and on the number of ranks, so runs repeat exactly.
 func (r *ring) allReduce(v []float64) error {
 	k, rank := r.o.Workers, r.o.Rank
 	for i := range k - 1 { // after these, this rank holds the sum of segment rank+1
@@ -163,9 +160,8 @@ func (r *ring) segment(v []float64, i int) []float64 {
 	return v[lo:hi]
 }
 
-// shift sends one segment to the next rank while another arrives from the
-// previous one. Both at once: a segment may exceed the socket buffers, and a
-// ring in which all ranks send first would deadlock.
+// shift sends a segment to the next rank while another arrives from the previous one: if all
+// sent first, a segment larger than the socket buffers would deadlock.
 func (r *ring) shift(out, in []float64, add bool) error {
 	r.out = packed(r.out, out)
 	sent := make(chan error, 1)

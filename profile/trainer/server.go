@@ -135,11 +135,9 @@ func (s *server) update(rank int, answer *reply) error {
 	return s.report(s.pushes[rank])
 }
 
-// report prints the update just applied. The step time is that between
-// consecutive updates of any workers, so that its mean is the inverse of the
-// job's update rate. A worker's exchange time is divided by the number of
-// workers accordingly: step time minus sync time is then, on average, the
-// computing per update.
+// report prints the update just applied, with the time since the one before by any worker. A
+// worker's exchange time is divided by the number of workers: step minus sync time is then,
+// on average, the computing per update.
 func (s *server) report(p push) error {
 	now := time.Now()
 	r := record{

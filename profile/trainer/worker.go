@@ -154,9 +154,8 @@ func (w *worker) resume(s synchronizer) (done int64, err error) {
 	return int64(v[len(w.params)]), err
 }
 
-// compute fills grad with this worker's share of the mean gradient of a
-// step: that of its samples, weighted by their part of the update's samples,
-// so that adding up the shares of all workers averages over all samples.
+// compute fills grad with this worker's share of the mean gradient of a step, weighted by its
+// part of the samples, so that the shares of all workers add up.
 func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 	lo, _ := w.o.share(w.o.Rank)
 	weight := float64(w.batch.n) / float64(w.o.updateBatch(w.o.Rank))
