@@ -42,7 +42,6 @@ func Bytes() Bounds {
 	return b
 }
 
-// price are US$ by the hour.
 func price(what string) Bounds { return Bounds{What: what, Max: 1e9, units: units{"$": 1, "USD": 1}} }
 
 // Count are whole numbers of workers, nodes or steps.

@@ -210,10 +210,8 @@ func (p Placement) String() string {
 	return string(s)
 }
 
-// MarshalText implements [encoding.TextMarshaler].
 func (p Placement) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
 func (p *Placement) UnmarshalText(b []byte) (err error) {
 	*p, err = ParsePlacement(string(b))
 	return err

@@ -47,7 +47,6 @@ type decompressed struct {
 	left int
 }
 
-// Read implements [io.Reader].
 func (d *decompressed) Read(p []byte) (int, error) {
 	n, err := d.gzip.Read(p)
 	var corrupt flate.CorruptInputError
@@ -61,7 +60,6 @@ func (d *decompressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompress returns a reader of r that decompresses gzip data.
 func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	b := bufio.NewReader(r)
 	magic, err := b.Peek(2)
@@ -181,7 +179,6 @@ func cause(err error) error {
 	return err
 }
 
-// replace writes a temporary file and renames it to path.
 func replace(path string, mode fs.FileMode, text []byte) error {
 	dir, base := filepath.Split(path)
 	name := filepath.Join(dir, fmt.Sprintf(".%s.%x.tmp", base, rand.Uint64()))

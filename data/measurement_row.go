@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// measurementReader turns rows into measurements.
 type measurementReader struct {
 	known   []string                // columns
 	results []columnOf[Measurement] // columns of results and the architecture
@@ -239,7 +238,6 @@ func readLocalBatch(r *Row, c *Config) {
 	}
 }
 
-// replicasWord is the word for replicas in messages.
 func replicasWord(c Config) string {
 	if c.ModelParallel() > 1 {
 		return "replicas"

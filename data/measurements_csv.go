@@ -334,7 +334,6 @@ func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)
 }
 
-// extraColumns returns the positions of the columns of further knobs.
 func extraColumns(header []string) map[string]int {
 	at := map[string]int{}
 	for i, h := range header {

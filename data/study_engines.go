@@ -226,7 +226,6 @@ func PodImage(pod map[string]any) string {
 	return strings.TrimSpace(image)
 }
 
-// firstContainer returns the first container of a pod template, nil if it has none.
 func firstContainer(pod map[string]any) any {
 	spec, _ := pod["spec"].(map[string]any)
 	if list, _ := spec["containers"].([]any); len(list) > 0 {

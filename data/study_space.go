@@ -17,7 +17,6 @@ const maxKnobValues = 100_000
 
 const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
 
-// readSpace reads the search space in the order of the file.
 func readSpace(root *object, key string) any {
 	var s Space
 	o := root.object(key)
@@ -37,7 +36,6 @@ func readSpace(root *object, key string) any {
 	return s
 }
 
-// readKnob reads one dimension: a list of values or a range.
 func readKnob(o *object, name string) Knob {
 	k := Knob{Name: name, Source: Source{o.y.file, o.at[name], o.sub(name)}}
 	const want = "a list such as [1, 2, 4], or a range such as {min: 1, max: 64, scale: log2}"
@@ -182,7 +180,6 @@ func readRange(o *object, name string) *Range {
 	return r
 }
 
-// readBound reads min or max, which must be a valid value of the knob.
 func readBound(sub *object, key, name string) float64 {
 	b := boundsOf(name)
 	if sub.get(key) == nil {

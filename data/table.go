@@ -74,7 +74,6 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	return t, nil
 }
 
-// skipComments reads the lines above the header.
 func (t *Table) skipComments(b *bufio.Reader) {
 	for {
 		if start, _ := b.Peek(4); !bytes.HasPrefix(start, []byte("#")) && string(start) != "sep=" {
@@ -222,7 +221,6 @@ func (t *Table) read() ([]string, int, error) {
 	}
 }
 
-// column returns the name of column i for messages.
 func (t *Table) column(i int) string {
 	if i < len(t.Header) && t.Header[i] != "" {
 		return t.Header[i]
@@ -257,7 +255,6 @@ func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	return []string{fmt.Sprintf("%s: ignored unknown columns: %s", t.name, strings.Join(unknown, ", "))}
 }
 
-// csvError adds the file name to an error of package csv.
 func (t *Table) csvError(err error) error {
 	var pe *csv.ParseError
 	switch {
@@ -369,7 +366,6 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// shorten cuts a text to 60 characters.
 func shorten(s string) string {
 	const most = 60
 	if len(s) > most {

@@ -203,7 +203,6 @@ func (y *yamlReader) object(n *yaml.Node, path string, known ...string) *object 
 	return o
 }
 
-// sub returns the path of a key.
 func (o *object) sub(key string) string {
 	if !printable(key) {
 		key = strconv.Quote(key)
@@ -214,7 +213,6 @@ func (o *object) sub(key string) string {
 	return o.path + "." + key
 }
 
-// get returns the value of a key, nil if there is none.
 func (o *object) get(key string) *yaml.Node {
 	if o == nil {
 		return nil
@@ -222,7 +220,6 @@ func (o *object) get(key string) *yaml.Node {
 	return o.vals[key]
 }
 
-// has reports whether a key is present, with or without a value.
 func (o *object) has(key string) bool {
 	if o == nil {
 		return false
@@ -243,7 +240,6 @@ func (o *object) fail(key, found, want string) {
 	o.y.fail(line, o.sub(key), found, want)
 }
 
-// object reads the section under a key, nil if there is none.
 func (o *object) object(key string, known ...string) *object {
 	n := o.get(key)
 	if n == nil {
@@ -303,7 +299,6 @@ func (o *object) required(key, want string) string {
 	return s
 }
 
-// texts reads the text of a list of scalars.
 func (o *object) texts(key, want string) []string {
 	var out []string
 	for _, n := range o.items(key, want) {

@@ -155,7 +155,6 @@ func (o *object) hosts(key string) []string {
 	return hosts
 }
 
-// readPlacement reads workers per node.
 func readPlacement(o *object, key string) any {
 	const want = `workers per node, such as "4-4-2"`
 	text := o.required(key, want)

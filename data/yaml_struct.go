@@ -80,7 +80,6 @@ func yamlOf(t reflect.Type) yamlStruct {
 	return s
 }
 
-// readYAML reads a file into a struct with its defaults.
 func readYAML[T any](r io.Reader, name string, to *T) (*T, error) {
 	if d, ok := any(to).(defaulter); ok {
 		d.defaults()
@@ -99,7 +98,6 @@ func (y *yamlReader) document(r io.Reader, to any) {
 
 func valueOf(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
 
-// section reads the mapping under a key into a struct.
 func (o *object) section(key string, n *yaml.Node, v reflect.Value) {
 	sub := o.y.object(n, o.sub(key), yamlOf(v.Type()).keys...)
 	if sub != nil {
@@ -345,7 +343,6 @@ type yamlMap struct{ node *yaml.Node }
 
 func newYAMLMap() yamlMap { return yamlMap{&yaml.Node{Kind: yaml.MappingNode}} }
 
-// put appends a key with a value, and nothing if the value is nil.
 func (m yamlMap) put(key string, v *yaml.Node) {
 	if v != nil {
 		m.node.Content = append(m.node.Content, textNode(key), v)

@@ -84,7 +84,6 @@ func (l *loop) finished() bool {
 	return l.why != waitForResults && len(l.r.others) == 0
 }
 
-// close stops the starting of trials. The first reason is kept.
 func (l *loop) close(why string) {
 	if !l.closed {
 		l.closed, l.why = true, why
@@ -112,7 +111,6 @@ func (l *loop) note(err error) {
 	}
 }
 
-// room reports whether another trial may be started.
 func (l *loop) room() bool { return !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) }
 
 // fill starts trials until Study.Parallel run, or there is a reason not to.

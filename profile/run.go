@@ -126,7 +126,6 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	return r, nil
 }
 
-// untilDrained returns a context that ends with ctx or with drain.
 func untilDrained(ctx context.Context, drain <-chan struct{}) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -93,7 +93,6 @@ func (r *Runner) result() Result {
 	return res
 }
 
-// prepare loads the results of earlier runs and makes the log folder.
 func (r *Runner) prepare() error {
 	r.begun = time.Now()
 	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
@@ -243,7 +242,6 @@ func (r *Runner) anyOK() bool {
 	return false
 }
 
-// overBudget returns which part of the budget is spent, empty if none is.
 func (r *Runner) overBudget() string {
 	wall := time.Since(r.begun)
 	if r.Snapshot != nil {

@@ -43,7 +43,6 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 // List is the strategy that measures the candidates in their order, each once.
 type List struct{}
 
-// Next implements [bayesopt.Strategy].
 func (List) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	known := map[string]bool{}
 	for _, m := range h.Measured {

@@ -29,7 +29,6 @@ var (
 // maxPreempted is how often a trial may be preempted before it is given up.
 const maxPreempted = 20
 
-// outcome is the result of one trial.
 type outcome struct {
 	trial       launch.Trial
 	measurement data.Measurement

@@ -17,7 +17,6 @@ import (
 	"knee/plots"
 )
 
-// sharingFlags name a cluster and its jobs, and say how to plan.
 type sharingFlags struct {
 	cluster, jobs, objective, policy string
 	risk                             float64
@@ -100,7 +99,6 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("what-if", "curve", "explain", "prices")
 }
 
-// addShared adds the flags that the figures of a plan have too.
 func (f *sharingFlags) addShared(cmd *cobra.Command) {
 	fileFlag(cmd, &f.cluster, "cluster", "cluster.yaml (required)", "yaml", "yml")
 	fileFlag(cmd, &f.jobs, "jobs", "jobs.yaml (required)", "yaml", "yml")
@@ -221,7 +219,6 @@ func planSummary(plan *data.Plan) string {
 		plan.Policy, plan.Objective, number(plan.Value), bound, 100*plan.Gap, plan.Utilization.GPUsUsed, plan.Utilization.GPUsTotal)
 }
 
-// planTotals counts the actions of a plan and gives its use, price and finish.
 func planTotals(pr plan.Problem, made *data.Plan) string {
 	t, count := plan.TotalsOf(pr, made), map[data.Action]int{}
 	for _, j := range made.Jobs {

@@ -19,13 +19,11 @@ import (
 	"knee/predict"
 )
 
-// whatIfRow is the plan of one change.
 type whatIfRow struct {
 	Change string `json:"change"` // empty: things as they are
 	plan.Outcome
 }
 
-// allocateWhatIf prints the plan's totals without and with each change.
 func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error {
 	t, add := newOutcomes("value_change", "change")
 	var rows []whatIfRow
@@ -47,7 +45,6 @@ func (a *app) allocateWhatIf(pr plan.Problem, f allocateFlags, out format) error
 	return out.print(a.stdout, rows, t)
 }
 
-// allocateCurve prints the value of clusters of other sizes.
 func (a *app) allocateCurve(pr plan.Problem, out format) error {
 	points, err := plan.Curve(pr, policy.Solve)
 	if err != nil {
@@ -139,7 +136,6 @@ func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
 	return pr, nil
 }
 
-// explained is a planned job and what to measure next for it.
 type explained struct {
 	data.PlannedJob
 	Measure *predict.Gain `json:"measure,omitempty"` // nil if no measurement would tell much

@@ -30,7 +30,6 @@ type app struct {
 	title, size    string
 }
 
-// helpWidth is how wide the help of flags is at most.
 const helpWidth = 80
 
 func newRoot(a *app) *cobra.Command {
@@ -237,7 +236,6 @@ func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error
 	return all, nil
 }
 
-// readModel reads a model.json.
 func readModel(file string) (*fit.Model, error) {
 	if isCSV(file) {
 		return nil, badFile(file, "a CSV", "a model.json, which knee fit makes of measurements")
@@ -245,7 +243,6 @@ func readModel(file string) (*fit.Model, error) {
 	return fit.ReadModel(file)
 }
 
-// curves loads training curves, none without a file.
 func (a *app) curves(file string) ([]data.CurvePoint, error) {
 	if file == "" {
 		return nil, nil

@@ -69,7 +69,6 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 	})
 }
 
-// saveFiles writes files into a folder, and their paths to names.
 func saveFiles(dir string, files []export.File, names io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)

@@ -125,7 +125,6 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 // mostRepeats bounds the repeats used: the mean of 100 has a tenth of their deviation.
 const mostRepeats = 100
 
-// curveFlags name training curves and describe their run.
 type curveFlags struct {
 	file, family                   string
 	reach                          convergence.Reach
@@ -141,7 +140,6 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 	f.registerRun(cmd)
 }
 
-// registerRun adds the flags that describe the rest of the run.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
@@ -190,7 +188,6 @@ func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	return s, nil
 }
 
-// fitResult is the JSON that fit prints.
 type fitResult struct {
 	Job        string      `json:"job"`
 	Parameters []parameter `json:"parameters"`
@@ -210,7 +207,6 @@ type family struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 }
 
-// advice is a recommended measurement.
 type advice struct {
 	predict.Gain
 	Words string `json:"words"`
@@ -233,7 +229,6 @@ func known(v float64) *float64 {
 	return &v
 }
 
-// advise adds the recommended next measurements.
 func (r *fitResult) advise(m *fit.Model) error {
 	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
 		return nil // knee predict --best says which layouts are worth a look

@@ -55,7 +55,6 @@ const (
 	exitInterrupted = 130
 )
 
-// exitError is an error with the exit code of the command.
 type exitError struct {
 	error
 	code int
@@ -71,7 +70,6 @@ func usageError(format string, args ...any) error {
 // errInterrupted ends a command that the user stopped and that can continue.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode prints an error and returns its exit code.
 func exitCode(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
@@ -132,7 +130,6 @@ func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *int
 	return ctx, i
 }
 
-// hear handles one signal.
 func (i *interrupts) hear(s os.Signal, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -18,7 +18,6 @@ import (
 	"knee/plots"
 )
 
-// format is the value of -o.
 type format string
 
 // formatFlag adds -o, with formats of a command's own first.
@@ -53,7 +52,6 @@ func newTable(columns string, people ...string) *table {
 // does for people; nil is empty.
 func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
-// addUnder is add for a row under a head.
 func (t *table) addUnder(head string, cells ...any) {
 	t.heads = append(t.heads, head)
 	t.add(cells...)

@@ -23,8 +23,6 @@ import (
 	"knee/profile"
 )
 
-// The figures of a model.
-
 func (a *app) scalabilityPlot() *cobra.Command {
 	var f conditionFlags
 	var x, y string
@@ -184,8 +182,6 @@ func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed 
 	return out, failed
 }
 
-// The figures of what was measured.
-
 func (a *app) convergencePlot() *cobra.Command {
 	var job, file string
 	var target float64
@@ -292,8 +288,6 @@ func (a *app) residualsPlot() *cobra.Command {
 	v.add(cmd)
 	return cmd
 }
-
-// The figures of a cluster and its jobs.
 
 func (a *app) allocationPlot() *cobra.Command {
 	var cluster string

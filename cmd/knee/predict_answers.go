@@ -346,7 +346,6 @@ func (k knobFlag) set(text string) error {
 	return nil
 }
 
-// knobsOf returns the names of a model's knobs, sorted.
 func knobsOf(m *fit.Model) []string {
 	known := map[string]bool{}
 	for _, gpu := range m.GPUTypes() {
@@ -359,7 +358,6 @@ func knobsOf(m *fit.Model) []string {
 	return slices.Sorted(maps.Keys(known))
 }
 
-// check refuses knobs that the model does not have.
 func (k knobFlag) check(m *fit.Model) error {
 	known := knobsOf(m)
 	for name := range k {
@@ -390,7 +388,6 @@ func (k knobFlag) settings() []map[string]string {
 	return all
 }
 
-// whatIf predicts the speedup that changes bring to some configurations.
 func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
 	curves, err := predict.Sweeps(p, configs)
 	if err != nil {

@@ -107,7 +107,6 @@ func anySuccess(ms []data.Measurement, logs string) error {
 	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; their output is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
-// settings completes the settings of a run.
 func (a *app) settings(s profile.Settings) (profile.Settings, error) {
 	var err error
 	if s.Self, err = os.Executable(); err != nil {
@@ -146,7 +145,6 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	return res, err
 }
 
-// profileBeside measures a study beside another.
 func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir string, out format) error {
 	other, err := data.Load(path, data.ReadStudy)
 	if err != nil {
@@ -187,7 +185,6 @@ type trialProgress struct {
 	last time.Time
 }
 
-// signOfLife is the time between log lines of a running trial.
 const signOfLife = 10 * time.Second
 
 // configWidth is the width of a configuration in a list of trials, of 80 columns.
@@ -247,7 +244,6 @@ func lineOf(e profile.Event, width int) (name, line string) {
 	return "", ""
 }
 
-// resultOf is the result of a trial.
 func resultOf(e profile.Event) string {
 	m := e.Measurement
 	if m.Status != data.OK {
@@ -341,7 +337,6 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 	return cmd
 }
 
-// unit is the unit of a study's objective.
 func unit(s *data.Study) string {
 	o := bayesopt.ObjectiveOf(s.Objective)
 	if o == bayesopt.CostToTarget && s.Objective.Samples == 0 && s.Launcher.Replay == nil {

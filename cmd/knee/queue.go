@@ -25,7 +25,6 @@ import (
 	"knee/plots"
 )
 
-// schedulers are those whose queues can be read and operated.
 var schedulers = []string{"kubernetes", "slurm"}
 
 // openQueue returns a scheduler's queue; audit is called with every change of a job.
@@ -40,7 +39,6 @@ func openQueue(name string, namespaces []string, audit func(queue.Command) error
 	return kubequeue.New(client, namespaces, audit), nil
 }
 
-// queueFlags name a queue and how its jobs are treated.
 type queueFlags struct {
 	scheduler, config string
 	namespaces        []string

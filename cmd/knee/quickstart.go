@@ -65,7 +65,6 @@ type quickstart struct {
 	exports []string
 }
 
-// quickJob is one of the two jobs and its results so far.
 type quickJob struct {
 	Name, About string
 	study       *data.Study
@@ -228,7 +227,6 @@ func (q *quickstart) checkPredictions(ctx context.Context) error {
 	return nil
 }
 
-// share divides this machine between the jobs.
 func (q *quickstart) share(context.Context) error {
 	q.say("Sharing this machine")
 	problem, err := plan.Load(q.path("cluster.yaml"), q.path("jobs.yaml"))
@@ -274,7 +272,6 @@ func (q *quickstart) show(ctx context.Context) error {
 	return cmp.Or(err, q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}))
 }
 
-// knee runs a command, whose output is not shown.
 func (q *quickstart) knee(ctx context.Context, args ...string) error {
 	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard})
 	root.SetArgs(args)

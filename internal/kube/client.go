@@ -62,7 +62,6 @@ func (c *Client) Delete(ctx context.Context, path string, o metav1.DeleteOptions
 	return err
 }
 
-// with adds options as parameters.
 func with(r *rest.Request, options any) *rest.Request {
 	values, _ := queryparams.Convert(options) // of pointers to structs it cannot fail
 	for name, all := range values {

@@ -71,7 +71,6 @@ func describe(n corev1.Node) (out data.Node, warnings []string) {
 	return out, warnings
 }
 
-// productOf returns the GPU type of a node, empty if no label has it.
 func productOf(n corev1.Node) string {
 	for _, l := range productLabels() {
 		if v := n.Labels[l]; v != "" {

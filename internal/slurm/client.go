@@ -24,7 +24,6 @@ type CommandError struct {
 	Err     error
 }
 
-// Error implements error.
 func (e *CommandError) Error() string {
 	if e.Text == "" {
 		return fmt.Sprintf("%s: %v", e.Command, e.Err)
@@ -32,7 +31,6 @@ func (e *CommandError) Error() string {
 	return e.Command + ": " + e.Text
 }
 
-// Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
 // contains reports whether the command printed a text, given in lower case.

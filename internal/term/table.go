@@ -88,7 +88,6 @@ func (t *Table) withoutUniform(drop func(cell string) bool) (*Table, []string) {
 	return t, dropped
 }
 
-// rare reports whether a column is empty in more than half of the rows.
 func (t *Table) rare(k int) bool {
 	n := 0
 	for _, r := range t.Rows {
@@ -99,7 +98,6 @@ func (t *Table) rare(k int) bool {
 	return 2*n < len(t.Rows)
 }
 
-// without returns the table without a column, and the cells of that.
 func (t *Table) without(k int) (out *Table, held []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
 	out = &Table{Columns: cut(t.Columns), Heads: t.Heads}
@@ -110,7 +108,6 @@ func (t *Table) without(k int) (out *Table, held []string) {
 	return out, held
 }
 
-// natural returns the width of every column when nothing is wrapped.
 func (t *Table) natural() []int {
 	widths := make([]int, len(t.Columns))
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {

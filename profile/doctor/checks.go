@@ -45,7 +45,6 @@ func memory(context.Context, Machine) Finding {
 	return Finding{Status: Here, Found: "unknown on this system"}
 }
 
-// folder creates, writes, syncs and removes a file, as a journal needs.
 func folder(_ context.Context, m Machine) Finding {
 	bad := func(err error) Finding {
 		return Finding{Status: Broken, Found: err.Error(), Advice: "choose a writable folder with knee profile --dir"}

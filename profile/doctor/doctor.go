@@ -14,7 +14,6 @@ import (
 // Status is the result of a check.
 type Status string
 
-// The outcomes of a check.
 const (
 	Here    Status = "ok"
 	Missing Status = "missing" // not installed, perhaps on purpose

@@ -18,7 +18,6 @@ import (
 //go:embed programs.yaml
 var programText []byte
 
-// programs is what programs.yaml says of launchers and training programs.
 var programs = sync.OnceValue(func() (p struct {
 	Flags    []flag
 	Files    []file
@@ -136,7 +135,6 @@ func startsRanks(command []string) bool {
 	})
 }
 
-// script returns the first argument that names a Python or shell file.
 func script(command []string) string {
 	if i := slices.IndexFunc(command, isScript); i >= 0 {
 		return command[i]
@@ -190,7 +188,6 @@ func (d *drafting) readFiles(dir string) {
 	}
 }
 
-// namedIn returns the name of the file in a command, empty if there is none.
 func (f file) namedIn(command []string) (name string) {
 	for i, a := range command {
 		flag, value, joined := strings.Cut(a, "=")
@@ -205,7 +202,6 @@ func (f file) namedIn(command []string) (name string) {
 	return name
 }
 
-// valueAt returns the value at a path of keys with dots between them, nil if there is none.
 func valueAt(in any, path string) any {
 	for key := range strings.SplitSeq(path, ".") {
 		m, _ := in.(map[string]any)

@@ -81,7 +81,6 @@ var studyText string
 
 var studyTemplate = template.Must(template.New("study").Delims("<<", ">>").Parse(studyText))
 
-// write fills in the template of a study, and notes what is left to do.
 func (d *drafting) write() string {
 	job, price := "my-job", "2.0" // US$ per worker and hour, for the user to replace
 	slots, what := d.machine.GPUs, "GPUs"

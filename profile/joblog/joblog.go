@@ -196,7 +196,6 @@ func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 
 var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?`)
 
-// timeIn returns the time in a line, as UTC without a zone: differences count.
 func timeIn(line string) (time.Time, bool) {
 	m := stamp.FindStringSubmatch(line)
 	if m == nil {

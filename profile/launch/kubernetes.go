@@ -130,7 +130,6 @@ func (r *kubeRun) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labelRun + "=" + r.name}
 }
 
-// attach follows a trial that an earlier knee submitted.
 func (r *kubeRun) attach(ctx context.Context) error {
 	namespace, name, ok := strings.Cut(r.trial.Handle, "/")
 	if !ok || namespace == "" || name == "" {

@@ -81,7 +81,6 @@ func watch[T any](ctx context.Context, w *watcher, doing, path string, changed f
 	}))
 }
 
-// fail ends the following of the trial; the first error counts.
 func (w *watcher) fail(doing string, err error) {
 	select {
 	case w.broken <- fmt.Errorf("%s: %w", doing, err):

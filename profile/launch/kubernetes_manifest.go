@@ -32,7 +32,6 @@ const (
 	kubePSPort     = 29501
 )
 
-// tree is an object of JSON.
 type tree = map[string]any
 
 type kubeObjects struct {
@@ -64,7 +63,6 @@ func slug(s string, n int) string {
 	return cmp.Or(strings.Trim(b.String(), "-"), "job")
 }
 
-// shape is the division of workers into pods.
 type shape struct {
 	Pods    int  // of workers
 	gpus    int  // of each
@@ -189,7 +187,6 @@ func (k *Kubernetes) workers(name string, t Trial, s shape) kubeObject {
 	return o
 }
 
-// server is the pod of parameter server j.
 func (k *Kubernetes) server(name string, t Trial, s shape, j int) kubeObject {
 	o := k.object(fmt.Sprintf("%s-ps%d", name, j), name, t, s)
 	o.Role, o.Labels[labelRole] = "ps", "ps"

@@ -15,7 +15,6 @@ import (
 	"knee/data"
 )
 
-// podCondition returns a condition of a pod, nil if it has none of the type.
 func podCondition(p *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
 	for i, c := range p.Status.Conditions {
 		if c.Type == of {
@@ -25,7 +24,6 @@ func podCondition(p *corev1.Pod, of corev1.PodConditionType) *corev1.PodConditio
 	return nil
 }
 
-// jobIs returns a condition of a job that is true, nil if it is not.
 func jobIs(j *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
 	for i, c := range j.Status.Conditions {
 		if c.Type == of && c.Status == corev1.ConditionTrue {

@@ -114,5 +114,4 @@ type Failure struct {
 	Preempted bool
 }
 
-// Error implements error.
 func (f *Failure) Error() string { return f.Detail }

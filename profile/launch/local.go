@@ -50,7 +50,6 @@ type Local struct {
 	Watchdog *Watchdog
 }
 
-// Launch implements [Launcher].
 func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	log, err := openLog(t)
 	if err != nil {

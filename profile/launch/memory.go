@@ -52,7 +52,6 @@ var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	}
 })
 
-// memoryIn returns the bytes in a line, 0 where it has none.
 func memoryIn(line string) (peak, device float64) {
 	for _, f := range memoryFormats() {
 		if !strings.Contains(line, f.mark) {

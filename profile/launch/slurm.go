@@ -15,7 +15,6 @@ import (
 	"knee/internal/slurm"
 )
 
-// Times of the launcher.
 const (
 	slurmPoll          = 5 * time.Second        // between queries of the queue
 	slurmOutageTimeout = 10 * time.Minute       // how long the controller may not answer
@@ -48,7 +47,6 @@ type Slurm struct {
 	turns chan struct{} // capacity: how many trials may wait in the queue at once
 }
 
-// prepare creates the state that all trials share.
 func (s *Slurm) prepare() {
 	s.once.Do(func() {
 		s.Poll = cmp.Or(s.Poll, s.Spec.Poll, slurmPoll)

@@ -149,7 +149,6 @@ func (j *slurmJob) abort(ctx context.Context, why error) error {
 	return why
 }
 
-// end reads the rest of a job's output and returns its verdict.
 func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	end, err := slurm.HowEnded(context.WithoutCancel(ctx), j.id)
 	if err != nil {
@@ -171,7 +170,6 @@ func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	return j.verdict(end)
 }
 
-// verdict returns the failure of the trial by the end of its job, nil if none.
 func (j *slurmJob) verdict(end slurm.End) error {
 	if j.out.ended {
 		end.Exit = j.out.exit // Slurm's may be that of the epilogue

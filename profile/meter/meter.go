@@ -178,7 +178,6 @@ func (m *Meter) SeenOutside(peak, device float64) {
 // Moved returns the number of steps of all ranks, without repeated counters.
 func (m *Meter) Moved() int { return m.ranks.moved }
 
-// Observed returns the number of observations of steps.
 func (m *Meter) Observed() int { return m.seen }
 
 // Ranks returns the mean step time of every rank that was distinguished.

@@ -92,7 +92,6 @@ func merged(bs []batch, k int) []batch {
 	return out
 }
 
-// total adds up batches.
 func total(bs []batch) (all batch) {
 	for _, b := range bs {
 		all.add(b)

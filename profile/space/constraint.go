@@ -44,7 +44,6 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 // foldGPUTypes converts names that gpu_type is compared with by [data.GPUTypeOf].
 type foldGPUTypes struct{}
 
-// Visit implements [ast.Visitor].
 func (foldGPUTypes) Visit(node *ast.Node) {
 	b, ok := (*node).(*ast.BinaryNode)
 	if !ok || !slices.Contains([]string{"==", "!=", "in"}, b.Operator) {

@@ -9,7 +9,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// postgresBackend is a PostgreSQL server, for profilers on any number of hosts.
 func postgresBackend() backend {
 	return backend{
 		open:      openPostgres,

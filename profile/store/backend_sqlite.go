@@ -12,7 +12,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// sqliteBackend is a file, for the profilers of one host.
 func sqliteBackend() backend {
 	return backend{
 		open:      openSQLite,

@@ -21,7 +21,6 @@ import (
 // DefaultLease is how long a profiler may be silent before its trials are taken over.
 const DefaultLease = time.Minute
 
-// Times of a shared storage.
 const (
 	pollEvery   = time.Second
 	queryLimit  = 20 * time.Second // for one transaction
@@ -233,7 +232,6 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	return d.address.wrap(doing, err, nil)
 }
 
-// Poll implements [Storage].
 func (d *Database) Poll() time.Duration { return pollEvery }
 
 // Close delivers the outbox, and disconnects. The error says what is left for the next run.

@@ -60,7 +60,6 @@ func (d *Database) read(row trialRow) (c data.Config, at data.Source, err error)
 	return c, at, nil
 }
 
-// The states of a trialRow.
 const (
 	stateRunning = "running"
 	stateEnded   = "ended"

@@ -15,7 +15,6 @@ import (
 	"knee/data"
 )
 
-// Begin implements [Storage].
 func (d *Database) Begin(c data.Config) (int, error) {
 	number := 0
 	err := d.do("begin a trial", func(tx *gorm.DB) error {
@@ -160,7 +159,6 @@ func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entr
 	return nil
 }
 
-// Changes implements [Storage].
 func (d *Database) Changes() ([]Change, error) {
 	if err := d.deliverKept(); err != nil {
 		return nil, err

@@ -147,7 +147,6 @@ func (j *Journal) Begin(c data.Config) (int, error) {
 	return trial, j.append(entry{Event: "start", Trial: trial, Config: &c, At: time.Now().UTC()})
 }
 
-// Submitted implements [Storage].
 func (j *Journal) Submitted(trial, attempt int, handle string) error {
 	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
 }
@@ -197,7 +196,6 @@ func (j *Journal) Changes() ([]Change, error) {
 	return out, nil
 }
 
-// Poll implements [Storage].
 func (j *Journal) Poll() time.Duration { return 0 }
 
 // append writes and syncs one line. If that fails, the partial line is removed.

@@ -30,7 +30,6 @@ type Storage interface {
 	Close() error
 }
 
-// Errors of a shared storage.
 var (
 	// ErrOvertaken says that another profiler began a trial since the last Changes.
 	ErrOvertaken = errors.New("another profiler has begun a trial meanwhile")

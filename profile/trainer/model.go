@@ -214,7 +214,6 @@ type batch struct {
 	labels []int     // n
 }
 
-// newDataset returns the problem of a seed, with a number of inputs per sample.
 func newDataset(inputs int, seed int64) *dataset {
 	d := &dataset{inputs: inputs, seed: uint64(seed)}
 	rng := rand.New(rand.NewPCG(d.seed, streamCentres))

@@ -17,7 +17,6 @@ import (
 // Role is the task of a process in the job.
 type Role string
 
-// The roles of a process.
 const (
 	Worker Role = "worker" // computes gradients
 	Server Role = "ps"     // holds a slice of the parameters
