@@ -24,7 +24,7 @@ type Runner struct {
 	Strategy   bayesopt.Strategy
 	Launcher   launch.Launcher
 	Storage    store.Storage
-	Snapshot   *store.Snapshot // what the storage held; nil for nothing
+	Snapshot   *store.Snapshot // what the storage held
 	LogDir     string
 	Self       string             // path of knee, for commands that start with "knee"
 	Notify     func(Event)        // called from several goroutines, one at a time; may be nil
@@ -97,10 +97,8 @@ func (r *Runner) prepare() error {
 	r.begun = time.Now()
 	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
 	r.running, r.others = map[int]*running{}, map[int]data.Config{}
-	if r.Snapshot != nil {
-		for _, e := range r.Snapshot.Results {
-			r.results[e.Trial], r.earlier[e.Trial] = e, true
-		}
+	for _, e := range r.Snapshot.Results {
+		r.results[e.Trial], r.earlier[e.Trial] = e, true
 	}
 	if r.LogDir != "" {
 		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
@@ -243,11 +241,7 @@ func (r *Runner) anyOK() bool {
 }
 
 func (r *Runner) overBudget() string {
-	wall := time.Since(r.begun)
-	if r.Snapshot != nil {
-		wall += r.Snapshot.Wall()
-	}
-	return r.Study.Budget.Spent(r.result().Measurements, len(r.running)+len(r.others), wall)
+	return r.Study.Budget.Spent(r.result().Measurements, len(r.running)+len(r.others), time.Since(r.begun)+r.Snapshot.Wall())
 }
 
 func (r *Runner) spent() float64 {

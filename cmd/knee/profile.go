@@ -193,10 +193,7 @@ const configWidth = 36
 func (p *trialProgress) event(e profile.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.bar == nil:
-		return
-	case p.bar.Log == nil:
+	if p.bar.Log == nil {
 		name, line := lineOf(e, configWidth)
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)

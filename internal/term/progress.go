@@ -16,7 +16,7 @@ const (
 	logEvery = 10 * time.Second       // a log line
 )
 
-// Progress is a bar on a terminal, elsewhere a log line every 10 s; nil shows nothing.
+// Progress is a bar on a terminal, elsewhere a log line every 10 s.
 type Progress struct {
 	w     io.Writer
 	Log   *slog.Logger // nil on a terminal
@@ -27,10 +27,10 @@ type Progress struct {
 	told time.Time
 }
 
-// New returns a Progress that shows nothing yet, or nil if quiet is set.
+// New returns a Progress that shows nothing yet, or ever if quiet is set.
 func New(w io.Writer, quiet bool) *Progress {
 	if quiet {
-		return nil
+		w = io.Discard
 	}
 	p := &Progress{w: w, begun: time.Now(), told: time.Now()}
 	if !isTerminal(w) {
@@ -46,7 +46,7 @@ func (p *Progress) newBar(total int, options ...progressbar.Option) {
 
 // Busy says what is done, for work of unknown length, and counts seconds on a terminal.
 func (p *Progress) Busy(what string) {
-	if p == nil || p.Log != nil {
+	if p.Log != nil {
 		return
 	}
 	p.mu.Lock()
@@ -59,9 +59,6 @@ func (p *Progress) Busy(what string) {
 
 // At shows that done of total parts are done, with the text what.
 func (p *Progress) At(done, total int, what string) {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.Log != nil {
@@ -90,9 +87,6 @@ func beside(what string, width int) string { return wrap(what, max(8, width-coun
 
 // Say writes a line that stays, above the bar.
 func (p *Progress) Say(line string) {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
@@ -106,9 +100,6 @@ func (p *Progress) Say(line string) {
 
 // Close removes what is drawn. It may be called again, and so may the others.
 func (p *Progress) Close() {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
