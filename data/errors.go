@@ -17,18 +17,8 @@ type Source struct {
 
 // String returns "file:line:column", leaving out what is not known.
 func (s Source) String() string {
-	var b strings.Builder
-	b.WriteString(s.File)
-	if s.Line > 0 {
-		fmt.Fprintf(&b, ":%d", s.Line)
-	}
-	if s.Column != "" {
-		if b.Len() > 0 {
-			b.WriteByte(':')
-		}
-		b.WriteString(s.Column)
-	}
-	return b.String()
+	known := slices.DeleteFunc([]string{s.File, formatCount(s.Line), s.Column}, func(part string) bool { return part == "" })
+	return strings.Join(known, ":")
 }
 
 // Beside resolves a path written in the file, relative to the file's folder.
@@ -48,15 +38,14 @@ type InputError struct {
 
 // Error implements error: "m.csv:17:step_time_s: found "fast", want seconds > 0".
 func (e *InputError) Error() string {
-	var b strings.Builder
-	if s := e.Source.String(); s != "" {
-		b.WriteString(Visible(s, maxEcho) + ": ")
-	}
+	text := "want " + Visible(e.Want, 2*maxEcho)
 	if e.Found != "" {
-		b.WriteString("found " + Visible(e.Found, maxEcho) + ", ")
+		text = "found " + Visible(e.Found, maxEcho) + ", " + text
 	}
-	b.WriteString("want " + Visible(e.Want, 2*maxEcho))
-	return b.String()
+	if s := e.Source.String(); s != "" {
+		text = Visible(s, maxEcho) + ": " + text
+	}
+	return text
 }
 
 // Invalid returns the [InputError] for a value of a field that no file gave.

@@ -54,23 +54,16 @@ func LayoutNames() []string {
 
 // LayoutWords are the values of a part, the default first; nil for a degree.
 func LayoutWords(name string) []string {
-	if i := layoutIndex(name); i >= 0 {
-		return slices.Clone(layoutColumns[i].words)
-	}
-	return nil
+	return slices.Clone(layoutColumns[layoutIndex(name)].words)
 }
 
 func layoutIndex(name string) int {
 	return slices.IndexFunc(layoutColumns, func(c layoutColumn) bool { return c.name == name })
 }
 
-// Get returns a part as text, "1" or "none" by default; "" for an unknown part.
+// Get returns a part as text, "1" or "none" by default.
 func (l Layout) Get(name string) string {
-	i := layoutIndex(name)
-	if i < 0 {
-		return ""
-	}
-	if c := layoutColumns[i]; c.count != nil {
+	if c := layoutColumns[layoutIndex(name)]; c.count != nil {
 		return strconv.Itoa(max(*c.count(&l), 1))
 	} else if v := *c.word(&l); v != "" {
 		return v

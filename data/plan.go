@@ -218,14 +218,10 @@ func WritePlan(w io.Writer, p *Plan) error {
 	for i := range out.Jobs {
 		out.Jobs[i].Placement = append([]NodeShare{}, out.Jobs[i].Placement...)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	enc := json.NewEncoder(w) // which writes all or nothing
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(out); err != nil {
-		return fmt.Errorf("write plan: %w", err)
-	}
-	if _, err := w.Write(b.Bytes()); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return nil

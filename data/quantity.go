@@ -91,12 +91,6 @@ func ParseDuration(s string) (time.Duration, error) {
 
 // FormatDuration returns a short text that reads back as d ≥ 0: "6h", "1d12h", "1m30s".
 func FormatDuration(d time.Duration) string {
-	if d == math.MinInt64 {
-		return d.String() // has no positive counterpart
-	}
-	if d < 0 {
-		return "-" + FormatDuration(-d) // for messages; no reader takes it
-	}
 	var days string
 	if d >= day {
 		days = strconv.FormatInt(int64(d/day), 10) + "d"

@@ -221,7 +221,8 @@ func (r *Runner) record(out outcome) error {
 	if m.StepTime > 0 {
 		r.failures = 0 // slow, but it works
 	}
-	if r.failures >= giveUpAfter && !r.anyOK() {
+	anyOK := slices.ContainsFunc(slices.Collect(maps.Values(r.results)), func(e store.Result) bool { return e.Measurement.Status == data.OK })
+	if r.failures >= giveUpAfter && !anyOK {
 		log := ""
 		if out.trial.Log != "" {
 			log = "; its output is in " + out.trial.Log
@@ -229,15 +230,6 @@ func (r *Runner) record(out outcome) error {
 		err = errors.Join(err, fmt.Errorf("the first %d trials failed, the last (%s) because: %s%s", r.failures, out.trial.Config, m.Error, log))
 	}
 	return errors.Join(err, out.err)
-}
-
-func (r *Runner) anyOK() bool {
-	for _, e := range r.results {
-		if e.Measurement.Status == data.OK {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Runner) overBudget() string {

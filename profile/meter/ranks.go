@@ -19,7 +19,7 @@ type ranks struct {
 	samples float64
 	moved   int // steps of all ranks
 	clocks  map[int]*clock
-	sums    map[int]*RankTime
+	sums    map[int]RankTime
 	current int               // the metered rank
 	heard   bool              // current is valid
 	pending map[int][]float64 // with AllRanks: step times of each rank not yet matched by the others
@@ -39,7 +39,7 @@ func newRanks(asked int, c data.Config) ranks {
 		want = max(0, c.Workers-1)
 	}
 	return ranks{asked: asked, want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, samples: c.SamplesPerStep(),
-		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
+		clocks: map[int]*clock{}, sums: map[int]RankTime{}, pending: map[int][]float64{}}
 }
 
 // take reads one observation. timed says that it ends a step of the trial, mine
@@ -84,12 +84,9 @@ func (r *ranks) prefers(rank int) bool {
 
 func (r *ranks) note(rank int, seconds float64) {
 	t := r.sums[rank]
-	if t == nil {
-		t = &RankTime{Rank: rank}
-		r.sums[rank] = t
-	}
-	t.Steps++
+	t.Rank, t.Steps = rank, t.Steps+1
 	t.Mean += (seconds - t.Mean) / float64(t.Steps)
+	r.sums[rank] = t
 }
 
 // mostPending is how many steps ranks may be apart, else one is left out.
@@ -127,12 +124,7 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 }
 
 func (r *ranks) times() []RankTime {
-	var out []RankTime
-	for _, t := range r.sums {
-		out = append(out, *t)
-	}
-	slices.SortFunc(out, func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
-	return out
+	return slices.SortedFunc(maps.Values(r.sums), func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
 }
 
 // bars tells the progress bar of the training from others: it takes the longest.

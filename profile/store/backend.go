@@ -45,15 +45,9 @@ func backends() map[string]backend {
 
 // connectionLost reports whether an error is of the connection, not of a query.
 func connectionLost(err error) bool {
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	for _, is := range []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
+	_, ok := errors.AsType[net.Error](err)
+	lost := []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded}
+	return ok || slices.ContainsFunc(lost, func(is error) bool { return errors.Is(err, is) })
 }
 
 // address is the storage of a study, taken apart.

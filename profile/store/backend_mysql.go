@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,9 +60,5 @@ func mysqlTemporary(err error) bool {
 	if !ok {
 		return errors.Is(err, driver.ErrInvalidConn) || connectionLost(err)
 	}
-	switch e.Number {
-	case 1021, 1040, 1053, 1077, 1079, 1114, 1203, 1205, 1213, 3024:
-		return true
-	}
-	return false
+	return slices.Contains([]uint16{1021, 1040, 1053, 1077, 1079, 1114, 1203, 1205, 1213, 3024}, e.Number)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -42,10 +43,5 @@ func postgresTemporary(err error) bool {
 		var connect *pgconn.ConnectError
 		return errors.As(err, &connect) || pgconn.SafeToRetry(err) || connectionLost(err)
 	}
-	for _, class := range []string{"08", "40", "53", "55", "57", "58"} {
-		if strings.HasPrefix(e.Code, class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"08", "40", "53", "55", "57", "58"}, func(class string) bool { return strings.HasPrefix(e.Code, class) })
 }

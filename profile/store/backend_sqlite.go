@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	gosqlite "github.com/glebarez/go-sqlite"
@@ -42,9 +43,5 @@ func sqliteTemporary(err error) bool {
 	if !ok {
 		return connectionLost(err)
 	}
-	switch e.Code() & 0xff {
-	case 5, 6, 7, 10, 13, 14:
-		return true
-	}
-	return false
+	return slices.Contains([]int{5, 6, 7, 10, 13, 14}, e.Code()&0xff)
 }

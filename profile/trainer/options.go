@@ -129,20 +129,11 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 }
 
 func (o *Options) setDefaults() {
-	def(&o.Role, Worker)
-	def(&o.Workers, 1)
-	def(&o.MasterAddr, "127.0.0.1")
-	def(&o.Mode, data.AllReduce)
-	def(&o.Model, "small")
-	def(&o.LocalBatch, referenceBatch)
-	def(&o.Rendezvous, time.Minute)
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
+	o.Role, o.Workers = cmp.Or(o.Role, Worker), cmp.Or(o.Workers, 1)
+	o.MasterAddr = cmp.Or(o.MasterAddr, "127.0.0.1")
+	o.Mode, o.Model = cmp.Or(o.Mode, data.AllReduce), cmp.Or(o.Model, "small")
+	o.LocalBatch = cmp.Or(o.LocalBatch, referenceBatch)
+	o.Rendezvous = cmp.Or(o.Rendezvous, time.Minute)
 }
 
 func (o *Options) validate() error {
