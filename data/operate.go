@@ -2,6 +2,7 @@ package data
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -100,12 +101,8 @@ type Match struct {
 
 // Everything reports whether every job matches.
 func (m Match) Everything() bool {
-	for _, p := range []string{m.Name, m.Namespace, m.User, m.Account, m.Partition, m.Queue, m.Kind} {
-		if strings.Trim(p, "*") != "" {
-			return false
-		}
-	}
-	return len(m.Labels) == 0
+	patterns := []string{m.Name, m.Namespace, m.User, m.Account, m.Partition, m.Queue, m.Kind}
+	return len(m.Labels) == 0 && !slices.ContainsFunc(patterns, func(p string) bool { return strings.Trim(p, "*") != "" })
 }
 
 // ReadOperate reads operate.yaml from r. Paths stay relative to the file.

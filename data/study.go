@@ -208,22 +208,20 @@ func (l *LauncherSpec) validate(o *object) {
 	}
 }
 
-// readYAML reads the objective of the search; the default is accuracy.
-func (g *Objective) readYAML(o *object, key string) {
+func (g *Objective) read(o *object, key string) {
 	const want = "accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}"
 	n := o.get(key)
 	switch {
-	case n == nil || n.Value == "accuracy":
+	case n.Value == "accuracy":
 		*g = Objective{Cover: true}
 		return
 	case n.Kind != yaml.MappingNode:
 		o.fail(key, describe(n), want)
 		return
 	}
-	type fields Objective // without this method
-	var f fields
-	o.section(key, n, valueOf(&f))
-	if *g = Objective(f); (g.Maximize == "") == (g.Minimize == "") {
+	*g = Objective{}
+	o.section(key, n, valueOf(g))
+	if (g.Maximize == "") == (g.Minimize == "") {
 		o.fail(key, "a mapping without one direction", want)
 	}
 }

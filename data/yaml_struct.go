@@ -36,9 +36,6 @@ import (
 type (
 	defaulter interface{ defaults() }
 	validator interface{ validate(o *object) }
-
-	// yamlReadable is a value that reads a missing key too.
-	yamlReadable interface{ readYAML(o *object, key string) }
 )
 
 // yamlField is a field of a struct with its tags.
@@ -126,10 +123,6 @@ func (f yamlField) read(o *object, v reflect.Value) {
 	if f.required && o.get(key) == nil {
 		o.fail(key, "nothing", want)
 	}
-	if custom, ok := v.Addr().Interface().(yamlReadable); ok {
-		custom.readYAML(o, key)
-		return
-	}
 	n := o.get(key)
 	if n == nil {
 		if v.Kind() == reflect.Pointer && o.has(key) && f.keep {
@@ -169,6 +162,8 @@ func (f yamlField) read(o *object, v reflect.Value) {
 		*p = o.duration(key)
 	case *time.Time:
 		*p = o.moment(key)
+	case *Objective:
+		p.read(o, key)
 	case *map[string]string:
 		*p = o.textMap(key, cmp.Or(want, "a name"))
 	case *map[string]any:

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"embed"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +49,14 @@ runs the built-in trainer, so that knee profile works at once.`,
 				return a.writeNew(append(args, ".")[0], files, force)
 			}
 			dir := append(args[:dash:dash], ".")[0]
-			d := draft.New(args[dash:], draftMachine(cmd.Context()), ".")
+			machine, err := machineOfCores()
+			if err != nil {
+				return err
+			}
+			if c, _, err := thisMachine(cmd.Context()); err == nil { // else knee doctor says why
+				machine = c.Nodes[0]
+			}
+			d := draft.New(args[dash:], machine, ".")
 			for i := range files {
 				if files[i].Name == "study.yaml" {
 					files[i].Data = []byte(d.Text)
@@ -69,15 +74,6 @@ runs the built-in trainer, so that knee profile works at once.`,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
-}
-
-// draftMachine describes this machine; of GPUs that do not answer knee doctor tells.
-func draftMachine(ctx context.Context) draft.Machine {
-	m := draft.Machine{GPUType: "cpu", Cores: runtime.NumCPU()}
-	if c, _, err := thisMachine(ctx); err == nil && c.Nodes[0].GPUType != "cpu" {
-		m.GPUType, m.GPUs = c.Nodes[0].GPUType, c.Nodes[0].GPUs
-	}
-	return m
 }
 
 func newSample(a *app) *cobra.Command {

@@ -65,7 +65,7 @@ func (d *drafting) layout(slots int) (knobs []string) {
 
 // perNode is the workers per node: slots, or without GPUs those of the command.
 func (d *drafting) perNode(slots int) int {
-	if p, ok := d.named("workers"); ok && d.machine.GPUs == 0 {
+	if p, ok := d.named("workers"); ok && d.machine.GPUType == "cpu" {
 		return int(p.value)
 	}
 	return slots

@@ -17,13 +17,6 @@ import (
 	"knee/data"
 )
 
-// Machine describes the machine to draft for.
-type Machine struct {
-	GPUType string // "cpu" where there is none
-	GPUs    int    // 0 where there is none
-	Cores   int
-}
-
 // Study is a first study.
 type Study struct {
 	Text  string   // study.yaml
@@ -31,7 +24,7 @@ type Study struct {
 }
 
 // New drafts the study of a command that runs in dir, where its script is read.
-func New(command []string, m Machine, dir string) Study {
+func New(command []string, m data.Node, dir string) Study {
 	d := &drafting{command: command, machine: m, startsRanks: startsRanks(command)}
 	spawns := false
 	if name := script(command); name != "" {
@@ -62,7 +55,7 @@ func New(command []string, m Machine, dir string) Study {
 type drafting struct {
 	command, rendered []string
 	parts             []part
-	machine           Machine
+	machine           data.Node // cpu without GPUs, with its cores as slots
 	startsRanks       bool
 	script            string
 	scriptFound       bool
@@ -84,8 +77,8 @@ var studyTemplate = template.Must(template.New("study").Delims("<<", ">>").Parse
 func (d *drafting) write() string {
 	job, price := "my-job", "2.0" // US$ per worker and hour, for the user to replace
 	slots, what := d.machine.GPUs, "GPUs"
-	if slots == 0 {
-		slots, what, price = d.machine.Cores, "cores", "0.05"
+	if d.machine.GPUType == "cpu" {
+		what, price = "cores", "0.05"
 	}
 	if d.script != "" {
 		job = strings.TrimSuffix(filepath.Base(d.script), filepath.Ext(d.script))

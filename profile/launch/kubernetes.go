@@ -220,9 +220,6 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 	} else if kube.IsConflict(err) {
 		err = nil
 	}
-	if kube.IsRefused(err) {
-		return fmt.Errorf("create %s %s: refused by the API server: %w", in["kind"], name, err)
-	}
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", in["kind"], name, err)
 	}

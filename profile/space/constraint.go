@@ -157,12 +157,7 @@ func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no valid combination of values",
 			Want: "ps ≥ 1 with a parameter-server mode, nodes ≤ workers, a placement with as many workers as workers says, workers that are a multiple of tp × pp × cp, and batches that divide global_batch"}
 	}
-	worst := 0
-	for i, n := range cs.refused {
-		if n > cs.refused[worst] {
-			worst = i
-		}
-	}
+	worst := slices.Index(cs.refused, slices.Max(cs.refused))
 	return &data.InputError{Source: cs.at(worst),
 		Found: fmt.Sprintf("constraints that exclude all %d configurations (%q alone excludes %d)", combined, cs.texts[worst], cs.refused[worst]),
 		Want:  "constraints that leave at least one"}
