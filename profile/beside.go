@@ -14,6 +14,7 @@ import (
 
 	"knee/data"
 	"knee/fit/interference"
+	"knee/internal/grouped"
 	"knee/profile/launch"
 	"knee/profile/meter"
 	"knee/profile/space"
@@ -67,13 +68,13 @@ func matches(a, b *data.Study) ([][2]data.Config, error) {
 		gpuType string
 		workers int
 	}
+	sizeOf := func(c data.Config) size { return size{c.GPUType, c.Workers} }
+	sizes, inA := grouped.By(ofA, sizeOf)
+	_, inB := grouped.By(ofB, sizeOf)
 	var out [][2]data.Config
-	done := map[size]bool{}
-	for _, x := range ofA {
-		for _, y := range ofB {
-			if at := (size{x.GPUType, x.Workers}); at == (size{y.GPUType, y.Workers}) && !done[at] {
-				done[at], out = true, append(out, [2]data.Config{x, y})
-			}
+	for _, s := range sizes {
+		if inB[s] != nil {
+			out = append(out, [2]data.Config{inA[s][0], inB[s][0]})
 		}
 	}
 	if len(out) == 0 {

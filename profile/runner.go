@@ -85,7 +85,7 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res := Result{Spent: r.spent(), Warnings: grouped(r.warnings)}
+	res := Result{Spent: r.spent(), Warnings: condensed(r.warnings)}
 	for _, id := range slices.Sorted(maps.Keys(r.results)) {
 		res.Measurements = append(res.Measurements, r.results[id].Measurement)
 		res.Curves = append(res.Curves, r.results[id].Curve...)

@@ -44,15 +44,9 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 type List struct{}
 
 func (List) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
-	known := map[string]bool{}
-	for _, m := range h.Measured {
-		known[m.Key()] = true
-	}
-	for _, c := range h.Running {
-		known[c.Key()] = true
-	}
 	for i, c := range h.Candidates {
-		if !known[c.Key()] {
+		is := func(known data.Config) bool { return known.Key() == c.Key() }
+		if !slices.ContainsFunc(h.Running, is) && !slices.ContainsFunc(h.Measured, func(m data.Measurement) bool { return is(m.Config) }) {
 			return bayesopt.Suggestion{Index: i, Config: c, PFeasible: 1, Reason: "next in the list"}, nil
 		}
 	}

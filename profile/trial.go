@@ -45,8 +45,8 @@ type outcome struct {
 // warning is one of a trial; those of several trials with one kind are said once.
 type warning struct{ kind, text string }
 
-// grouped returns the first warning of each kind, with the number of others.
-func grouped(all []warning) (texts []string) {
+// condensed returns the first warning of each kind, with the number of others.
+func condensed(all []warning) (texts []string) {
 	count, at := map[string]int{}, map[string]int{}
 	for _, w := range all {
 		if count[w.kind]++; w.kind == "" || count[w.kind] == 1 {
