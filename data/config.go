@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,13 +69,7 @@ func (c Config) SamplesPerStep() float64 {
 
 // NodeCount returns the nodes of the placement, else Nodes, else 1.
 func (c Config) NodeCount() int {
-	switch {
-	case len(c.Placement) > 0:
-		return len(c.Placement)
-	case c.Nodes > 0:
-		return c.Nodes
-	}
-	return 1
+	return cmp.Or(len(c.Placement), c.Nodes, 1)
 }
 
 // WidestNode returns the most workers on a node; without a placement, of an even one.
@@ -109,19 +104,12 @@ func (c Config) Key() string {
 
 // ModeOrDefault returns the mode, AllReduce if none is set.
 func (c Config) ModeOrDefault() Mode {
-	if c.Mode == "" {
-		return AllReduce
-	}
-	return c.Mode
+	return cmp.Or(c.Mode, AllReduce)
 }
 
 // Kind names GPU type and mode for people: "a100, allreduce", "(no gpu_type), allreduce".
 func (c Config) Kind() string {
-	gpu := c.GPUType
-	if gpu == "" {
-		gpu = "(no gpu_type)"
-	}
-	return gpu + ", " + string(c.ModeOrDefault())
+	return cmp.Or(c.GPUType, "(no gpu_type)") + ", " + string(c.ModeOrDefault())
 }
 
 // String describes it for people, such as "4 × a100, allreduce, batch 64".

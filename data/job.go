@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -92,10 +93,7 @@ func (j *Job) Due(now time.Time) float64 {
 
 // States reports whether the job gives a field such as "history.gpu_seconds".
 func (j *Job) States(field string) bool {
-	h := j.History
-	if h == nil {
-		h = &History{}
-	}
+	h := cmp.Or(j.History, &History{})
 	said, ok := map[string]bool{
 		"tenant": j.Tenant != "", "submitted": !j.Submitted.IsZero(), "requested": j.Requested > 0,
 		"remaining": j.Remaining != Remaining{}, "history.gpu_seconds": h.GPUSeconds != nil, "history.seconds": h.Seconds != nil,

@@ -63,13 +63,11 @@ func layoutIndex(name string) int {
 
 // Get returns a part as text, "1" or "none" by default.
 func (l Layout) Get(name string) string {
-	if c := layoutColumns[layoutIndex(name)]; c.count != nil {
+	c := layoutColumns[layoutIndex(name)]
+	if c.count != nil {
 		return strconv.Itoa(max(*c.count(&l), 1))
-	} else if v := *c.word(&l); v != "" {
-		return v
-	} else {
-		return c.words[0]
 	}
+	return cmp.Or(*c.word(&l), c.words[0])
 }
 
 // Set sets a part from text. want is empty, or what is wanted if text is invalid.
@@ -248,10 +246,7 @@ func (a Architecture) Zero() bool { return a == Architecture{} }
 // equation 2, without positions), of which 8·l·h² for each expert. An unknown
 // vocabulary is left out.
 func (a Architecture) Count() float64 {
-	if a.Parameters > 0 {
-		return a.Parameters
-	}
-	return a.outside() + 8*float64(a.Layers*a.Hidden*a.Hidden*max(a.Experts, 1))
+	return cmp.Or(a.Parameters, a.outside()+8*float64(a.Layers*a.Hidden*a.Hidden*max(a.Experts, 1)))
 }
 
 // outside returns the parameters outside feed-forward layers.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,9 +207,7 @@ func ReadPlan(r io.Reader, name string) (*Plan, error) {
 // [ReadPlan] would refuse, or with NaN or an infinity, is an error.
 func WritePlan(w io.Writer, p *Plan) error {
 	out := *p
-	if out.Version == 0 {
-		out.Version = PlanVersion
-	}
+	out.Version = cmp.Or(out.Version, PlanVersion)
 	if err := checkPlan(&out, "plan"); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}

@@ -141,23 +141,12 @@ const (
 // defaults give 2 % precision, well below the differences between configurations.
 func (s *Study) defaults() {
 	s.Objective, s.Metrics, s.Storage = Objective{Cover: true}, Metrics{JSONL: true}, defaultStorage
-	s.Trial.defaults()
-	s.Launcher.defaults()
+	s.Launcher = LauncherSpec{Local: &LocalSpec{}}
+	s.Trial = TrialSettings{Warmup: warmupAuto, MinSteps: 20, MaxSeconds: 60, RelPrecision: 0.02, Timeout: 2 * time.Minute, Retries: 1}
 }
-
-func (t *TrialSettings) defaults() {
-	*t = TrialSettings{Warmup: warmupAuto, MinSteps: 20, MaxSeconds: 60, RelPrecision: 0.02, Timeout: 2 * time.Minute, Retries: 1}
-}
-
-func (l *LauncherSpec) defaults() { *l = LauncherSpec{Local: &LocalSpec{}} }
 
 // ReadStudy reads study.yaml from r, fills in the defaults and checks every
-// value before any trial runs. The space keeps the order of the file. Unknown
-// keys are errors.
-//
-// Defaults: objective accuracy, metrics jsonl, launcher local (one process per
-// trial), storage journal, warm-up auto, at least 20 steps and at most 60 s to
-// a precision of 2 %, timeout 2 min, 1 retry.
+// value before any trial runs. The space keeps the order of the file.
 func ReadStudy(r io.Reader, name string) (*Study, error) {
 	s, err := readYAML(r, name, &Study{Source: Source{File: name, Line: 1}})
 	if err == nil {

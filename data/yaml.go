@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -233,11 +234,7 @@ func (o *object) fail(key, found, want string) {
 	if o == nil {
 		return
 	}
-	line := o.at[key]
-	if line == 0 {
-		line = o.line
-	}
-	o.y.fail(line, o.sub(key), found, want)
+	o.y.fail(cmp.Or(o.at[key], o.line), o.sub(key), found, want)
 }
 
 func (o *object) object(key string, known ...string) *object {

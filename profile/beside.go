@@ -87,10 +87,7 @@ func besideFiles(s, other *data.Study, dir string) Files {
 	base := func(s *data.Study) string {
 		return strings.TrimSuffix(filepath.Base(s.Source.File), filepath.Ext(s.Source.File))
 	}
-	if dir == "" {
-		dir = filepath.Dir(s.Source.File)
-	}
-	return FilesBeside(filepath.Join(dir, base(s)+".beside-"+base(other)+".yaml"), dir)
+	return FilesBeside(filepath.Join(filepath.Dir(s.Source.File), base(s)+".beside-"+base(other)+".yaml"), dir)
 }
 
 // beside measures a configuration alone, then while the other runs; share 0: no room.

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,7 @@ type Files struct {
 // FilesBeside returns the files of a study, beside it or in dir, named after it.
 func FilesBeside(study, dir string) Files {
 	base := strings.TrimSuffix(filepath.Base(study), filepath.Ext(study))
-	if dir == "" {
-		dir = filepath.Dir(study)
-	}
-	in := func(suffix string) string { return filepath.Join(dir, base+suffix) }
+	in := func(suffix string) string { return filepath.Join(cmp.Or(dir, filepath.Dir(study)), base+suffix) }
 	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs"), in(".undelivered")}
 }
 

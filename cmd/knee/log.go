@@ -281,10 +281,7 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	if c, err = m.Resolve(c); err != nil {
 		return res, fmt.Errorf("%s: %w", f.model, err)
 	}
-	if measured == 0 {
-		measured = check.StepTime(steps, c.ModeOrDefault())
-	}
-	return res, res.hold(a, f.model, m, c, c.String(), measured)
+	return res, res.hold(a, f.model, m, c, c.String(), cmp.Or(measured, check.StepTime(steps, c.ModeOrDefault())))
 }
 
 // isMeasurements reports whether a CSV has a column workers or placement, and no worker.

@@ -93,10 +93,8 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
-			prices := m.Prices()
-			if prices == nil {
-				prices = map[string]float64{}
-			}
+			prices := map[string]float64{}
+			maps.Copy(prices, m.Prices())
 			maps.Copy(prices, f.price)
 			p := &predict.Predictor{Model: m, Price: prices, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
 			if f.layouts(m) {

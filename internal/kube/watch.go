@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,9 +43,7 @@ const defaultOutageTimeout = 5 * time.Minute
 // continues a watch that ends, and lists again if the server does not have the
 // version any more: intermediate states may be missing, the last state never is.
 func Follow[T any](ctx context.Context, c *Client, w Watch, changed func(Change[T]) error) error {
-	if w.OutageTimeout == 0 {
-		w.OutageTimeout = defaultOutageTimeout
-	}
+	w.OutageTimeout = cmp.Or(w.OutageTimeout, defaultOutageTimeout)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	tell := func(o any, deleted bool) {

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -62,9 +63,7 @@ func Examine(ctx context.Context, m Machine) []Finding {
 	if m.Run == nil {
 		m.Run = run
 	}
-	if m.Dir == "" {
-		m.Dir = "."
-	}
+	m.Dir = cmp.Or(m.Dir, ".")
 	var out []Finding
 	for _, c := range checks() {
 		limited, cancel := context.WithTimeout(ctx, answerTimeout)

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,7 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Namespace == "" {
-		spec.Namespace = client.Namespace
-	}
+	spec.Namespace = cmp.Or(spec.Namespace, client.Namespace)
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 

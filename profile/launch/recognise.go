@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -76,10 +77,7 @@ func Unread(log string) string {
 	if len(lines) == 0 {
 		return ""
 	}
-	advice := hint(head)
-	if advice == "" {
-		advice = "; if such lines report steps, describe them by metrics: {regex: …} in the study"
-	}
+	advice := cmp.Or(hint(head), "; if such lines report steps, describe them by metrics: {regex: …} in the study")
 	return fmt.Sprintf(" in %d lines such as %q%s", len(lines), oneLine(lines[len(lines)-1]), advice)
 }
 

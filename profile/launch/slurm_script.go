@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
@@ -75,9 +76,7 @@ func slurmGRES(spec data.SlurmSpec, c data.Config) string {
 	if name == "none" || gpu == "cpu" || (gpu == "" && name == "") {
 		return ""
 	}
-	if name == "" {
-		name = "gpu"
-	}
+	name = cmp.Or(name, "gpu")
 	if called, ok := spec.GPUTypes[gpu]; ok {
 		gpu = called
 	}

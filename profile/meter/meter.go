@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -167,12 +168,7 @@ func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
 // SeenOutside sets the memory (bytes) as measured from outside, if the trial did not report
 // it. For a GPU it includes the driver's context and the allocator's cache.
 func (m *Meter) SeenOutside(peak, device float64) {
-	if m.peak == 0 {
-		m.peak = peak
-	}
-	if m.device == 0 {
-		m.device = device
-	}
+	m.peak, m.device = cmp.Or(m.peak, peak), cmp.Or(m.device, device)
 }
 
 // Moved returns the number of steps of all ranks, without repeated counters.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,11 +90,8 @@ func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Sn
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &Database{address: a, owner: ownerName(), lease: o.Lease, goptuna: &switched{},
+	d := &Database{address: a, owner: ownerName(), lease: cmp.Or(o.Lease, DefaultLease), goptuna: &switched{},
 		known: map[int]bool{}, own: map[int]int{}, mine: map[int]bool{}, stop: make(chan struct{})}
-	if d.lease <= 0 {
-		d.lease = DefaultLease
-	}
 	if err := d.await(ctx, o.Away, func() error { return d.connect(s) }); err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,10 +117,7 @@ func (d *Database) findStudy(s *data.Study, o Options) error {
 }
 
 func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
-	name := d.address.study
-	if name == "" {
-		name = s.Job
-	}
+	name := cmp.Or(d.address.study, s.Job)
 	mark, err := json.Marshal(markOf(s))
 	if err != nil {
 		return err

@@ -93,9 +93,7 @@ func FromEnv(getenv func(string) string) (Options, error) {
 			}
 		}
 	}
-	if o.Workers == 0 {
-		o.Workers = max(world-o.PS, 1)
-	}
+	o.Workers = cmp.Or(o.Workers, max(world-o.PS, 1))
 	if world > 0 && world != o.Workers+o.PS {
 		bad("WORLD_SIZE", strconv.Itoa(world), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS = %d", o.Workers+o.PS, o.Workers, o.PS))
 	}
