@@ -287,18 +287,17 @@ func (a *Architecture) validate(o *object) {
 
 // ReadArchitecture reads the size of a model from YAML, with or without the key model.
 func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
-	var file struct {
+	type either struct {
 		Architecture
 		Model Architecture `yaml:"model"`
 	}
-	y := &yamlReader{file: name}
-	y.document(r, &file)
-	a := file.Architecture
-	if a.Zero() {
-		a = file.Model
+	file, err := readYAML(r, name, &either{})
+	if err != nil {
+		return Architecture{}, err
 	}
+	a := cmp.Or(file.Architecture, file.Model)
 	if a.Zero() {
-		y.fail(1, "parameters", "nothing", "parameters, or layers, hidden and seq_len, of the model")
+		err = &InputError{Source: Source{name, 1, "parameters"}, Found: "nothing", Want: "parameters, or layers, hidden and seq_len, of the model"}
 	}
-	return a, y.err
+	return a, err
 }

@@ -81,16 +81,11 @@ func readYAML[T any](r io.Reader, name string, to *T) (*T, error) {
 	if d, ok := any(to).(defaulter); ok {
 		d.defaults()
 	}
-	y := &yamlReader{file: name}
-	if y.document(r, to); y.err != nil {
+	y, v := &yamlReader{file: name}, valueOf(to)
+	if y.root(r, yamlOf(v.Type()).keys...).into(v); y.err != nil {
 		return nil, y.err
 	}
 	return to, nil
-}
-
-func (y *yamlReader) document(r io.Reader, to any) {
-	v := valueOf(to)
-	y.root(r, yamlOf(v.Type()).keys...).into(v)
 }
 
 func valueOf(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
@@ -256,15 +251,15 @@ var numberKinds = map[string]func(of string) Bounds{
 func (f yamlField) bounds() Bounds { return numberKinds[f.tag.Get("is")](f.tag.Get("of")) }
 
 // mappingOf writes a struct without fields that are empty or have their defaults.
-func mappingOf(v reflect.Value) yamlMap {
-	m := newYAMLMap()
+func mappingOf(v reflect.Value) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
 	absent := newOf(v.Type()).Elem()
 	for _, f := range yamlOf(v.Type()).fields {
 		field, given := v.FieldByIndex(f.index), f.tag.Get("given")
 		empty := field.IsZero() || (field.Kind() == reflect.Slice || field.Kind() == reflect.Map) && field.Len() == 0
 		keep := given != "" && v.FieldByName(given).Bool() || f.keep && !(field.Kind() == reflect.Pointer && field.IsNil())
 		if keep || !empty && !reflect.DeepEqual(field.Interface(), absent.FieldByIndex(f.index).Interface()) {
-			m.put(f.key, f.write(field))
+			put(m, f.key, f.write(field))
 		}
 	}
 	return m
@@ -286,11 +281,11 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 		_ = n.Encode(x) // cannot fail for values read from YAML
 		return &n
 	case map[string]string:
-		m := newYAMLMap()
+		m := &yaml.Node{Kind: yaml.MappingNode}
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			m.put(k, textNode(x[k]))
+			put(m, k, textNode(x[k]))
 		}
-		return m.node
+		return m
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -304,9 +299,9 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 	case reflect.Slice:
 		return f.list(v)
 	case reflect.Map: // map[string] of a number
-		m := newYAMLMap()
+		m := &yaml.Node{Kind: yaml.MappingNode}
 		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
-			m.put(k.String(), rawNode(fmt.Sprint(v.MapIndex(k))))
+			put(m, k.String(), rawNode(fmt.Sprint(v.MapIndex(k))))
 		}
 		return f.styled(m)
 	}
@@ -326,22 +321,15 @@ func (f yamlField) list(v reflect.Value) *yaml.Node {
 }
 
 // styled puts a mapping on one line unless the field is block.
-func (f yamlField) styled(m yamlMap) *yaml.Node {
+func (f yamlField) styled(m *yaml.Node) *yaml.Node {
 	if !f.block {
-		m.node.Style = yaml.FlowStyle
+		m.Style = yaml.FlowStyle
 	}
-	return m.node
+	return m
 }
 
-// yamlMap collects the keys of a mapping to write, in order.
-type yamlMap struct{ node *yaml.Node }
-
-func newYAMLMap() yamlMap { return yamlMap{&yaml.Node{Kind: yaml.MappingNode}} }
-
-func (m yamlMap) put(key string, v *yaml.Node) {
-	if v != nil {
-		m.node.Content = append(m.node.Content, textNode(key), v)
-	}
+func put(mapping *yaml.Node, key string, v *yaml.Node) {
+	mapping.Content = append(mapping.Content, textNode(key), v)
 }
 
 // textNode writes text so that it reads back unchanged: quoted unless a plain word.
@@ -358,7 +346,7 @@ func rawNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Val
 
 // writeYAML encodes a struct, checks the text with the reader of the format, and writes it.
 func writeYAML[T any](w io.Writer, what string, from any, check func(io.Reader, string) (T, error)) error {
-	text, err := yaml.Dump(mappingOf(valueOf(from)).node, yaml.WithV3Defaults(), yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	text, err := yaml.Dump(mappingOf(valueOf(from)), yaml.WithV3Defaults(), yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err == nil {
 		_, err = check(bytes.NewReader(text), what)
 	}

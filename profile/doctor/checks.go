@@ -1,14 +1,15 @@
 package doctor
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,23 +27,17 @@ func processors(context.Context, Machine) Finding {
 
 // memory reads MemAvailable from /proc/meminfo, which only Linux has.
 func memory(context.Context, Machine) Finding {
-	file, err := os.Open("/proc/meminfo")
-	if err != nil {
+	text, _ := os.ReadFile("/proc/meminfo")
+	available := regexp.MustCompile(`MemAvailable: +(\d+) kB`).FindSubmatch(text)
+	if available == nil {
 		return Finding{Status: Here, Found: "unknown on this system"}
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		var kib int64
-		if n, _ := fmt.Sscanf(lines.Text(), "MemAvailable: %d kB", &kib); n == 1 {
-			f := Finding{Status: Here, Found: fmt.Sprintf("%.1f GiB available", float64(kib)/(1<<20))}
-			if kib < 1<<20 {
-				f.Advice = "less than 1 GiB is available: the system may kill trials, which are then recorded as out of memory"
-			}
-			return f
-		}
+	kib, _ := strconv.ParseFloat(string(available[1]), 64) // the expression matches digits
+	f := Finding{Status: Here, Found: fmt.Sprintf("%.1f GiB available", kib/(1<<20))}
+	if kib < 1<<20 {
+		f.Advice = "less than 1 GiB is available: the system may kill trials, which are then recorded as out of memory"
 	}
-	return Finding{Status: Here, Found: "unknown on this system"}
+	return f
 }
 
 func folder(_ context.Context, m Machine) Finding {
