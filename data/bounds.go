@@ -1,15 +1,18 @@
 package data
 
 import (
+	"bytes"
+	"encoding/csv"
 	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// Bounds are the numbers that a column, key or flag takes. A number outside is
-// damage or another unit; sums, products and ratios of numbers within stay
-// finite.
+// Bounds are the numbers that a column, key or flag takes. A number outside is damage or
+// another unit; sums, products and ratios of numbers within stay finite.
 type Bounds struct {
 	What     string // the unit or quantity, such as "seconds"
 	Min, Max float64
@@ -30,8 +33,7 @@ func PositiveSeconds() Bounds { return Bounds{What: "seconds", Min: 1e-9, Max: 1
 // Samples are batches. Shares of a fixed global batch may be fractional.
 func Samples() Bounds { return Bounds{What: "samples", Min: 1e-6, Max: maxBatch} }
 
-// Bytes are amounts of device memory, at least a MiB: a smaller number is in
-// another unit.
+// Bytes are amounts of device memory, from a MiB: less is in another unit.
 func Bytes() Bounds {
 	b := Bounds{What: "bytes, or a number with a unit such as 40 GiB or 43 GB", Want: "bytes, at least a MiB, or a number with a unit such as 40 GiB or 43 GB", Min: 1 << 20, Max: 1e18, units: units{"B": 1}}
 	for _, u := range quantityUnits() {
@@ -40,7 +42,6 @@ func Bytes() Bounds {
 	return b
 }
 
-// price are US$ by the hour.
 func price(what string) Bounds { return Bounds{What: what, Max: 1e9, units: units{"$": 1, "USD": 1}} }
 
 // Count are whole numbers of workers, nodes or steps.
@@ -54,8 +55,7 @@ func Positive(what string) Bounds { return Bounds{What: what, Min: 1e-9, Max: ma
 // NonNegative is [Positive] with 0.
 func NonNegative(what string) Bounds { return Bounds{What: what, Max: maxAmount} }
 
-// Any are numbers of either sign, such as a loss: 0, or an absolute value from
-// 1e-30 to 1e30, so that ratios are finite.
+// Any are numbers of either sign: 0, or 1e-30 to 1e30, so that ratios are finite.
 func Any(what string) Bounds { return Bounds{What: what, Min: -1e30, Max: 1e30} }
 
 const (
@@ -81,8 +81,7 @@ func (b Bounds) String() string {
 	return b.What
 }
 
-// Instead returns what is wanted in place of s, with the outer bounds only if s
-// exceeds them.
+// Instead is what is wanted in place of s, with an outer bound only if s exceeds it.
 func (b Bounds) Instead(s string) string {
 	switch v, err := strconv.ParseFloat(s, 64); {
 	case b.Want != "" || b.Whole || err != nil && !errors.Is(err, strconv.ErrRange):
@@ -101,8 +100,7 @@ func (b Bounds) Holds(v float64) bool {
 	return v >= b.Min && v <= b.Max && (!b.Whole || v == math.Trunc(v)) && (b.Min >= 0 || v == 0 || math.Abs(v) >= 1/b.Max)
 }
 
-// Parse reads a number, optionally with one of the units; ok is false outside
-// the bounds.
+// Parse reads a number, perhaps with one of the units; ok is false outside the bounds.
 func (b Bounds) Parse(s string) (v float64, ok bool) {
 	number, unit := strings.TrimSpace(s), 1.0
 	if b.units["$"] != 0 {
@@ -125,4 +123,104 @@ func plainText(v float64) string {
 	}
 	s := strconv.FormatFloat(v, 'g', -1, 64)
 	return strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-").Replace(s)
+}
+
+// marks are the decimal and thousands marks of a file: 1,024 alone is ambiguous.
+type marks struct {
+	decimal string // "." or ","; empty if not known yet
+	line    int    // where decimal was found
+	group   string // between thousands; empty if no number shows it
+}
+
+// blankMarks stand between thousands in French, Swiss and SI numbers: blanks,
+// also narrow and thin ones that do not break, and apostrophes.
+const blankMarks = " \u00a0\u2009\u202f'’"
+
+var (
+	// figure matches the number at the start of a cell, after a currency sign.
+	figure = regexp.MustCompile(`^[^\d.,;\s]{0,4}\s?(\d[\d.,]*\d)`)
+	// blankGroups matches thousands apart by a mark that is never a decimal mark.
+	blankGroups = regexp.MustCompile(`\b[1-9]\d{0,2}(?:[` + blankMarks + `]\d{3})+\b`)
+	// grouped matches a number with a mark between all of its thousands.
+	grouped = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+(?:,\d+)?|(?:,\d{3})+(?:\.\d+)?)$`)
+)
+
+// marksOf finds the marks in the first lines of a file. Contradictory marks, as
+// from version numbers in cells, give none. Line numbers begin below above.
+func marksOf(head []byte, comma rune, above int) (found marks) {
+	r := csv.NewReader(bytes.NewReader(head))
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes = comma, -1, true
+	for {
+		cells, err := r.Read()
+		if err != nil {
+			return found
+		}
+		for i, cell := range cells {
+			number := figure.FindStringSubmatch(strings.TrimSpace(cell))
+			if number == nil {
+				continue
+			}
+			decimal, group := tells(number[1])
+			switch {
+			case decimal == "":
+			case found.decimal != "" && found.decimal != decimal || comma == ',' && decimal == ",":
+				return marks{}
+			case found.decimal == "":
+				found.decimal = decimal
+				found.line, _ = r.FieldPos(i)
+				found.line += above
+			}
+			if group != "" {
+				found.group = group
+			}
+		}
+	}
+}
+
+// tells returns the marks of one number, empty if ambiguous.
+func tells(number string) (decimal, group string) {
+	points, commas := strings.Count(number, "."), strings.Count(number, ",")
+	last, other := ".", ","
+	if strings.LastIndex(number, ",") > strings.LastIndex(number, ".") {
+		last, other = other, last
+	}
+	switch isGrouped := grouped.MatchString(number); {
+	case isGrouped && points > 0 && commas > 0: // 1.024,5
+		return last, other
+	case isGrouped && points+commas > 1: // 1.024.000
+		return other, last
+	case points+commas == 1 && !isGrouped: // 0.5
+		return last, ""
+	}
+	return "", ""
+}
+
+// plainNumber rewrites a number with a decimal point and without thousands marks.
+func (r *Row) plainNumber(column, cell string) string {
+	t := r.table
+	cell = blankGroups.ReplaceAllStringFunc(cell, func(number string) string {
+		return strings.Map(func(c rune) rune {
+			if strings.ContainsRune(blankMarks, c) {
+				return -1
+			}
+			return c
+		}, number)
+	})
+	mark := strings.LastIndexAny(cell, ".,")
+	if mark < 0 || !t.comma && t.marks.group == "" {
+		return cell
+	}
+	number := figure.FindStringSubmatch(cell)
+	isGrouped := number != nil && grouped.MatchString(number[1])
+	switch is := cell[mark : mark+1]; {
+	case isGrouped && t.marks.group != "" && (is == t.marks.group || strings.Contains(number[1], t.marks.group)):
+		cell = strings.ReplaceAll(cell, t.marks.group, "")
+	case t.marks.decimal == "" && isGrouped && t.comma:
+		r.Bad(column, "an unambiguous number: "+number[1]+" may have a decimal mark or a mark between thousands; write it without one, or with another number of decimals")
+	case t.marks.decimal == "":
+		t.marks.decimal, t.marks.line = is, r.Line
+	case t.marks.decimal != is:
+		r.Bad(column, fmt.Sprintf("the decimal mark %q, as in line %d", t.marks.decimal, t.marks.line))
+	}
+	return strings.Replace(cell, t.marks.decimal, ".", 1)
 }

@@ -1,5 +1,14 @@
 package data
 
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"knee/internal/hostlist"
+)
+
 // Cluster is the contents of cluster.yaml: the machines to share.
 type Cluster struct {
 	Nodes  []Node `json:"nodes"` // one entry per machine, names expanded, in order
@@ -21,10 +30,8 @@ type Node struct {
 // GPUTypes returns the GPU types of the cluster in order of appearance.
 func (c *Cluster) GPUTypes() []string {
 	var types []string
-	seen := map[string]bool{}
 	for _, n := range c.Nodes {
-		if !seen[n.GPUType] {
-			seen[n.GPUType] = true
+		if !slices.Contains(types, n.GPUType) {
 			types = append(types, n.GPUType)
 		}
 	}
@@ -66,4 +73,82 @@ func (c *Cluster) Slots() int {
 		}
 	}
 	return n
+}
+
+// clusterFile is cluster.yaml, where an entry may be a host list.
+type clusterFile struct {
+	Nodes    []nodeEntry `yaml:"nodes" want:"a list of nodes"`
+	machines []Node      // one for each name
+}
+
+type nodeEntry struct {
+	Node
+	Source Source
+	names  []string
+}
+
+func (f *clusterFile) validate(o *object) {
+	seen := map[string]int{}
+	for _, e := range f.Nodes {
+		for _, name := range e.names {
+			if line, dup := seen[name]; dup {
+				o.y.fail(e.Source.Line, e.Source.Column+".name", quote(name)+fmt.Sprintf(", which line %d names too", line), "each node once")
+			}
+			seen[name] = e.Source.Line
+			e.Name = name
+			f.machines = append(f.machines, e.Node)
+		}
+		if len(f.machines) > hostlist.MaxHosts {
+			o.y.fail(e.Source.Line, e.Source.Column+".name", fmt.Sprintf("%d nodes so far", len(f.machines)), fmt.Sprintf("at most %d", hostlist.MaxHosts))
+			return
+		}
+	}
+	if len(f.machines) == 0 {
+		o.y.fail(1, "nodes", "nothing", "a list of at least one node")
+	}
+}
+
+// ReadCluster reads cluster.yaml; host lists ("a[01-04]") become an entry per machine.
+func ReadCluster(r io.Reader, name string) (*Cluster, error) {
+	f, err := readYAML(r, name, &clusterFile{})
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{Nodes: f.machines, Source: Source{File: name, Line: 1}}, nil
+}
+
+// maxNodeGPUs bounds the slots of a machine, above any that exists: planning takes memory.
+const maxNodeGPUs = 4096
+
+func (e *nodeEntry) validate(o *object) {
+	if n := &e.Node; n.GPUType != GPUTypeOf(n.GPUType) {
+		n.GPUType, n.GPUName = GPUTypeOf(n.GPUType), n.GPUType
+	}
+	if e.GPUs > maxNodeGPUs {
+		o.fail("gpus", fmt.Sprint(e.GPUs), fmt.Sprintf("at most %d on one machine", maxNodeGPUs))
+	}
+	var err error
+	if e.names, err = hostlist.Expand(e.Name); err != nil {
+		o.fail("name", err.Error(), "a node name or a host list such as a[01-04]")
+	}
+}
+
+// WriteCluster writes cluster.yaml, with a host list for consecutive nodes that are alike.
+// A cluster that [ReadCluster] would refuse is an error.
+func WriteCluster(w io.Writer, c *Cluster) error {
+	var f clusterFile
+	for i := 0; i < len(c.Nodes); {
+		alike := c.Nodes[i]
+		var names []string
+		for ; i < len(c.Nodes); i++ {
+			n := c.Nodes[i]
+			if n.Name, alike.Name = "", ""; n != alike {
+				break
+			}
+			names = append(names, c.Nodes[i].Name)
+		}
+		alike.Name, alike.GPUType = hostlist.Compress(names), cmp.Or(alike.GPUName, alike.GPUType)
+		f.Nodes = append(f.Nodes, nodeEntry{Node: alike})
+	}
+	return writeYAML(w, "cluster", &f, ReadCluster)
 }

@@ -7,8 +7,7 @@ import (
 	"text/template"
 )
 
-// TemplateData is what the argument templates of a command may use,
-// such as --batch={{.LocalBatch}} or --depth={{.X.depth}}.
+// TemplateData is what templates of arguments may use, such as --batch={{.LocalBatch}}.
 type TemplateData struct {
 	Job              string
 	GPUType          string
@@ -38,9 +37,8 @@ type Number float64
 // String returns the shortest decimal form, never with an exponent.
 func (n Number) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
 
-// RenderCommand renders a command for one configuration. An argument {{if …}}
-// that renders to nothing is left out, so that a flag can depend on the
-// configuration: {{if ne .Recompute "none"}}--recompute{{end}}. Errors are
+// RenderCommand renders a command for a configuration. An argument {{if …}} that renders
+// to nothing is left out: {{if ne .Recompute "none"}}--recompute{{end}}. Errors are
 // *InputError with at and the number of the argument.
 func RenderCommand(command []string, c Config, at Source) ([]string, error) {
 	args := make([]string, 0, len(command))
@@ -82,9 +80,8 @@ func templateData(c Config) TemplateData {
 	}
 }
 
-// sharded returns the stage of ZeRO and the strategy of FSDP that are equivalent.
-// Full sharding within a node counts as stage 3. FSDP cannot shard the
-// optimizer's state alone: zero1 becomes SHARD_GRAD_OP.
+// sharded returns the equivalent stage of ZeRO, 3 for full sharding within a node, and
+// strategy of FSDP, which cannot shard the optimizer's state alone: SHARD_GRAD_OP for zero1.
 func sharded(sharding string) (stage int, strategy string) {
 	switch sharding {
 	case "zero1":
@@ -101,22 +98,6 @@ func sharded(sharding string) (stage int, strategy string) {
 
 // cleanTemplateError drops the prefix "template: :1:2:".
 func cleanTemplateError(err error) string {
-	_, after, found := strings.Cut(err.Error(), ": ")
-	if !found {
-		return err.Error()
-	}
-	if _, rest, ok := strings.Cut(after, ": "); ok {
-		return rest
-	}
-	return after
-}
-
-// LayoutEnv returns the layout as environment variables of a job: KNEE_TP,
-// KNEE_SHARDING and so on, and KNEE_DP, the replicas.
-func (c Config) LayoutEnv() map[string]string {
-	env := map[string]string{"KNEE_DP": strconv.Itoa(c.Replicas())}
-	for _, name := range LayoutNames() {
-		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
-	}
-	return env
+	parts := strings.SplitN(err.Error(), ": ", 3)
+	return parts[len(parts)-1]
 }

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,10 +35,8 @@ func ParseMode(s string) (Mode, error) {
 // UsesPS reports whether the mode needs at least one parameter server.
 func (m Mode) UsesPS() bool { return m == PSSync || m == PSAsync }
 
-// Config is one configuration of a job: a point of the search space.
-//
-// A Config is a value: its methods never change it, and two configurations of a
-// model are the same configuration if and only if their Keys are equal.
+// Config is one configuration of a job: a point of the search space. It is a value: two
+// of a model are the same configuration if and only if their Keys are equal.
 type Config struct {
 	Job          string            `json:"job,omitempty"`
 	GPUType      string            `json:"gpu_type,omitempty"`    // "a100", "t4", "cpu", …
@@ -53,16 +52,14 @@ type Config struct {
 	Extra        map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
 }
 
-// GlobalBatch returns the samples one optimizer step consumes over all
-// replicas: replicas × local batch × (accumulation steps + 1). In PSAsync an
-// update consumes one worker's share only; see [Config.SamplesPerStep].
+// GlobalBatch returns the samples of an optimizer step over all replicas, replicas × local
+// batch × (accumulation steps + 1); of PSAsync see [Config.SamplesPerStep].
 func (c Config) GlobalBatch() float64 {
 	return float64(c.Replicas()) * c.LocalBatch * float64(c.AccumSteps+1)
 }
 
-// SamplesPerStep returns the samples consumed by one measured step, the
-// number that turns a step time into a throughput. It is the global batch,
-// except in PSAsync, where a step is one update by one worker.
+// SamplesPerStep returns the samples of one measured step: the global batch, except in
+// PSAsync, where a step is one update by one worker.
 func (c Config) SamplesPerStep() float64 {
 	if c.Mode == PSAsync {
 		return c.LocalBatch * float64(c.AccumSteps+1)
@@ -70,20 +67,12 @@ func (c Config) SamplesPerStep() float64 {
 	return c.GlobalBatch()
 }
 
-// NodeCount returns the number of nodes: that of the placement, else Nodes,
-// else 1.
+// NodeCount returns the nodes of the placement, else Nodes, else 1.
 func (c Config) NodeCount() int {
-	switch {
-	case len(c.Placement) > 0:
-		return len(c.Placement)
-	case c.Nodes > 0:
-		return c.Nodes
-	}
-	return 1
+	return cmp.Or(len(c.Placement), c.Nodes, 1)
 }
 
-// WidestNode returns the largest number of workers on one node. Without a
-// placement it assumes an even one.
+// WidestNode returns the most workers on a node; without a placement, of an even one.
 func (c Config) WidestNode() int {
 	if len(c.Placement) > 0 {
 		return slices.Max(c.Placement)
@@ -92,8 +81,7 @@ func (c Config) WidestNode() int {
 	return (c.Workers + n - 1) / n
 }
 
-// Key returns a string that identifies the configuration: equal keys mean the
-// same configuration. The order of extra knobs does not matter.
+// Key identifies the configuration: equal keys mean the same one.
 func (c Config) Key() string {
 	b := make([]byte, 0, 96) // hot: tens of thousands are compared at a time
 	for _, s := range []string{c.Job, c.GPUType, string(c.ModeOrDefault())} {
@@ -116,24 +104,15 @@ func (c Config) Key() string {
 
 // ModeOrDefault returns the mode, AllReduce if none is set.
 func (c Config) ModeOrDefault() Mode {
-	if c.Mode == "" {
-		return AllReduce
-	}
-	return c.Mode
+	return cmp.Or(c.Mode, AllReduce)
 }
 
-// Kind names a GPU type and mode for people: "a100, allreduce", and "(no
-// gpu_type), allreduce" without a GPU type.
+// Kind names GPU type and mode for people: "a100, allreduce", "(no gpu_type), allreduce".
 func (c Config) Kind() string {
-	gpu := c.GPUType
-	if gpu == "" {
-		gpu = "(no gpu_type)"
-	}
-	return gpu + ", " + string(c.ModeOrDefault())
+	return cmp.Or(c.GPUType, "(no gpu_type)") + ", " + string(c.ModeOrDefault())
 }
 
-// String returns a short description for people, such as
-// "4 × a100, allreduce, batch 64".
+// String describes it for people, such as "4 × a100, allreduce, batch 64".
 func (c Config) String() string {
 	parts := []string{fmt.Sprintf("%d × %s", c.Workers, c.GPUType)}
 	if c.GPUType == "" {
@@ -183,8 +162,7 @@ func ParsePlacement(s string) (Placement, error) {
 	return p, nil
 }
 
-// EvenPlacement divides workers evenly over nodes; the first nodes get the
-// remainder. It returns nil unless 1 ≤ nodes ≤ workers.
+// EvenPlacement divides workers, more on the first nodes; nil unless 1 ≤ nodes ≤ workers.
 func EvenPlacement(workers, nodes int) Placement {
 	if nodes < 1 || nodes > workers {
 		return nil
@@ -220,10 +198,8 @@ func (p Placement) String() string {
 	return string(s)
 }
 
-// MarshalText implements [encoding.TextMarshaler].
 func (p Placement) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
 func (p *Placement) UnmarshalText(b []byte) (err error) {
 	*p, err = ParsePlacement(string(b))
 	return err

@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// ReadCurve reads curve.csv from r: any of its columns, with at least one x
-// (step, also called iteration, epoch or progress) and one y (loss, metric or
-// grad_sqr), both in the header and in each row. Empty cells are NaN; written
-// NaN and Inf are errors. Unknown columns give one warning.
+// ReadCurve reads curve.csv: any of its columns, with at least one x (step or iteration,
+// epoch, progress) and one y (loss, metric, grad_sqr), in the header and in each row. Empty
+// cells are NaN; written NaN and Inf are errors. Unknown columns give one warning.
 func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -38,15 +37,13 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	return points, t.Unknown(known), nil
 }
 
-// WriteCurve writes curve.csv with the columns that hold a value, all of
-// them if there are no points. NaN is an empty cell. A point that
-// [ReadCurve] would refuse is an error.
+// WriteCurve writes curve.csv with the columns that hold a value, all of them if there are
+// no points. A point that [ReadCurve] would refuse is an error.
 func WriteCurve(w io.Writer, points []CurvePoint) error {
 	return writeTable(w, "curve", points, curveColumns(len(points) == 0), ReadCurve)
 }
 
-// curveColumns are the columns of curve.csv in order; with keep, empty columns
-// are written too.
+// curveColumns are the columns of curve.csv; with keep, empty ones are written too.
 func curveColumns(keep bool) []columnOf[CurvePoint] {
 	type P = CurvePoint
 	done, value := NonNegative("a number"), Any("a finite number, or an empty cell if it was not recorded")
@@ -85,9 +82,8 @@ func curvePoint(r *Row, columns []columnOf[CurvePoint]) (p CurvePoint) {
 	return p
 }
 
-// formatPoint writes the shortest number that reads back as v, and NaN, which
-// means "not recorded", as an empty cell. Unlike in a measurement, zeros are
-// values.
+// formatPoint writes the shortest number that reads back as v; NaN, not recorded, is an
+// empty cell. Unlike in a measurement, zeros are values.
 func formatPoint(v float64) string {
 	if math.IsNaN(v) {
 		return ""

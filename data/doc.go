@@ -3,8 +3,7 @@
 //
 // Every reader checks what it reads. An error gives file, line and column, what
 // was found and what was wanted; of a CSV with wrong rows, the first five. Every
-// writer produces what the matching reader accepts. The package imports
-// nothing else of knee, so that each file format can be used alone.
+// writer produces what the matching reader accepts.
 //
 // Units are fixed everywhere: seconds, bytes, samples, US dollars.
 package data

@@ -10,14 +10,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Open opens the file at path for reading. "-" is standard input, which Close
-// leaves open. Gzip data is decompressed under any name; a name in .gz requires
-// gzip data.
+// Open opens a file for reading. "-" is standard input, which Close leaves open. Gzip data
+// is decompressed under any name; a name in .gz requires it.
 func Open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return decompress(os.Stdin, io.NopCloser(nil), path)
@@ -36,8 +36,7 @@ func Open(path string) (io.ReadCloser, error) {
 	return r, nil
 }
 
-// maxDecompressed is the most bytes that gzip data may expand to; the ratio can
-// reach 1000.
+// maxDecompressed bounds what gzip data expands to, in bytes; the ratio can reach 1000.
 const maxDecompressed = 1 << 30
 
 // decompressed reads gzip data. Damaged or too large data is an [*InputError].
@@ -48,7 +47,6 @@ type decompressed struct {
 	left int
 }
 
-// Read implements [io.Reader].
 func (d *decompressed) Read(p []byte) (int, error) {
 	n, err := d.gzip.Read(p)
 	var corrupt flate.CorruptInputError
@@ -62,7 +60,6 @@ func (d *decompressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompress returns a reader of r that decompresses gzip data.
 func decompress(r io.Reader, c io.Closer, path string) (io.ReadCloser, error) {
 	b := bufio.NewReader(r)
 	magic, err := b.Peek(2)
@@ -107,8 +104,7 @@ func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, er
 	return read(f, path)
 }
 
-// ReadFile reads the whole file at path through [Open]; more than 256 MiB is an
-// [*InputError].
+// ReadFile reads a file through [Open]; more than 256 MiB is an [*InputError].
 func ReadFile(path string) ([]byte, error) {
 	return Load(path, func(r io.Reader, name string) ([]byte, error) { return readDocument(r, name, 256<<20) })
 }
@@ -124,8 +120,7 @@ func readDocument(r io.Reader, name string, most int) ([]byte, error) {
 	return text, nil
 }
 
-// ReadError adds the name of a file to an error of reading it, unless it has
-// one.
+// ReadError adds the name of a file to an error of reading it, unless it has one.
 func ReadError(name string, err error) error {
 	var input *InputError
 	if err == nil || errors.As(err, &input) {
@@ -138,11 +133,9 @@ func notGzip(path string) error {
 	return &InputError{Source: Source{File: path}, Found: "something else", Want: "gzip data, as the name ends in .gz"}
 }
 
-// WriteFile calls write with a writer to the file at path. The file appears
-// under its name only once it is complete and on disk, so that a reader, or
-// a crash, never sees half of it: a temporary file beside it is written, synced
-// and renamed. If the name ends in .gz the data is compressed. A device or pipe
-// is written to directly. Errors name the path.
+// WriteFile calls write with a writer to the file at path, which appears under its name
+// only once it is complete and on disk: a temporary file beside it is renamed. A name in
+// .gz is compressed. A device or pipe is written to directly. Errors name the path.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if path == "-" {
 		return &InputError{Source: Source{File: path}, Found: "standard output", Want: "the name of a file"}
@@ -175,8 +168,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// cause returns what an error of the file system says without the name of the file,
-// which is that of the temporary one.
+// cause returns an error of the file system without the name of the temporary file.
 func cause(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return of.Err
@@ -187,40 +179,25 @@ func cause(err error) error {
 	return err
 }
 
-// replace writes a temporary file and renames it to path.
 func replace(path string, mode fs.FileMode, text []byte) error {
-	f, err := createTemp(path, mode)
+	dir, base := filepath.Split(path)
+	name := filepath.Join(dir, fmt.Sprintf(".%s.%x.tmp", base, rand.Uint64()))
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) // os.CreateTemp would ignore the umask
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(name, path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(name)
 	}
 	SyncFolder(filepath.Dir(path))
 	return err
 }
 
-// createTemp creates a new file beside path. Unlike os.CreateTemp it leaves the
-// permissions to the umask, as for any new file.
-func createTemp(path string, mode fs.FileMode) (*os.File, error) {
-	const tries = 1000
-	dir, base := filepath.Split(path)
-	for i := range tries {
-		name := filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), i))
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, err
-		}
-	}
-	return nil, fmt.Errorf("no free name for a temporary file in %d attempts", tries)
-}
-
-// SyncFolder makes a new name in a folder survive a power cut. Errors are
-// ignored: not every file system supports it, and the data itself is synced.
+// SyncFolder makes a new name survive a power cut, where the file system supports it.
 func SyncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()
@@ -228,8 +205,7 @@ func SyncFolder(dir string) {
 	}
 }
 
-// CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest. kind is that
-// of the file ("plan", "model"), file its name.
+// CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest; kind is "plan" or "model".
 func CheckVersion(kind, file string, got, newest int) error {
 	src := Source{File: file, Column: "version"}
 	switch {

@@ -24,10 +24,10 @@ type GPU struct {
 //go:embed gpus.csv
 var gpuTable string
 
-// gpus are the types that are known, by name. The figures are peak values of
-// data sheets; training reaches different fractions of them, but their ratios
-// order the types well enough to transfer from one to another.
-var gpus = sync.OnceValue(func() (all []GPU) {
+// gpus are the known types, by names without hyphens. Figures are peak values of data
+// sheets; their ratios order the types well enough to transfer from one to another.
+var gpus = sync.OnceValue(func() map[string]GPU {
+	all := map[string]GPU{}
 	for line := range strings.Lines(gpuTable) {
 		if cells := strings.Split(strings.TrimSpace(line), ","); line[0] != '#' {
 			g := GPU{Name: cells[0]}
@@ -37,32 +37,21 @@ var gpus = sync.OnceValue(func() (all []GPU) {
 					panic("data: gpus.csv: " + err.Error())
 				}
 			}
-			all = append(all, g)
+			all[strings.ReplaceAll(g.Name, "-", "")] = g
 		}
 	}
 	return all
 })
 
-// gpusByWords are they by their names without hyphens.
-var gpusByWords = sync.OnceValue(func() map[string]GPU {
-	all := map[string]GPU{}
-	for _, g := range gpus() {
-		all[strings.ReplaceAll(g.Name, "-", "")] = g
-	}
-	return all
-})
-
 // FindGPU returns the type of a name as people, drivers and schedulers write it: "t4",
-// "NVIDIA A100-SXM4-80GB", "nvidia_a100_80gb_pcie" and "GA100 [A100 PCIe 80GB]" are known.
-// A memory size and a form factor choose between variants; a size that the type does
-// not have gives a type of its own, "h100-96gb", with the figures of the plain one. A MIG
-// slice is a type of its own too, "a100-1g.10gb". The rest of the name must match, so
-// that an unknown variant is not taken for a known type.
+// "NVIDIA A100-SXM4-80GB", "nvidia_a100_80gb_pcie", "GA100 [A100 PCIe 80GB]". Memory and
+// form factor choose between variants; a size that the type lacks, "h100-96gb", and a MIG
+// slice, "a100-1g.10gb", are types of their own. The rest of the name must match.
 func FindGPU(name string) (GPU, bool) {
 	n := parseGPUName(name)
 	gb := fmt.Sprintf("%dgb", n.memory) // "0gb", of which there is no type, if it says none
 	for _, variant := range []string{gb, cmp.Or(n.form, gb), ""} {
-		g, known := gpusByWords()[n.words+variant]
+		g, known := gpus()[n.words+variant]
 		if !known || variant != gb && strings.HasSuffix(g.Name, "gb") {
 			continue
 		}
@@ -80,9 +69,8 @@ func FindGPU(name string) (GPU, bool) {
 	return GPU{}, false
 }
 
-// GPUTypeOf returns the gpu_type of a name: that of [FindGPU]. Of other products of known
-// vendors it is what remains without vendor, brand and form factor, "rtx4070-ti"; all
-// else is only converted to lower case.
+// GPUTypeOf returns the gpu_type of a name: that of [FindGPU]; of other products of known
+// vendors without vendor, brand and form factor, "rtx4070-ti"; else the lower case.
 func GPUTypeOf(name string) string {
 	if g, ok := FindGPU(name); ok {
 		return g.Name
@@ -155,11 +143,11 @@ func parseGPUName(name string) (n gpuName) {
 	return n
 }
 
-// GPUNames lists the known GPU types.
-func GPUNames() []string {
-	var names []string
+// GPUNames lists the known GPU types, sorted.
+func GPUNames() (names []string) {
 	for _, g := range gpus() {
 		names = append(names, g.Name)
 	}
+	slices.Sort(names)
 	return names
 }

@@ -1,7 +1,9 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -47,8 +49,7 @@ type JobsFile struct {
 // AllTypes is the name of all GPU types in a quota; "cpu" is none of them.
 const AllTypes = "all"
 
-// Limit is the quota that holds for a GPU type, and for which: the type itself or
-// AllTypes.
+// Limit is a quota, and the GPU type or AllTypes that it is of.
 type Limit struct {
 	Of   string
 	Most int
@@ -73,8 +74,7 @@ type Tenant struct {
 	Source Source
 }
 
-// History is a job's record in a scheduler's accounting. Nil fields are not
-// known.
+// History is a job's record in a scheduler's accounting; nil: not known.
 type History struct {
 	GPUSeconds *float64           `yaml:"gpu_seconds" is:"not negative" of:"GPU-seconds"`           // attained service: worker slots held × seconds
 	Seconds    *float64           `yaml:"seconds" is:"seconds"`                                     // in which it held workers
@@ -83,8 +83,7 @@ type History struct {
 	ByType     map[string]float64 `yaml:"by_type" is:"not negative" of:"GPU-seconds"`               // GPU-seconds by GPU type
 }
 
-// Due returns the seconds from now to the job's deadline, 0 if it has none; at
-// least 1 for a point in time that has passed.
+// Due is the seconds to the deadline: 0 without one, at least 1 for one that has passed.
 func (j *Job) Due(now time.Time) float64 {
 	if j.DeadlineAt.IsZero() {
 		return j.Deadline.Seconds()
@@ -92,13 +91,9 @@ func (j *Job) Due(now time.Time) float64 {
 	return max(j.DeadlineAt.Sub(now).Seconds(), 1)
 }
 
-// States reports whether the job gives a field of jobs.yaml, such as
-// "requested" or "history.gpu_seconds". It panics for an unknown field.
+// States reports whether the job gives a field such as "history.gpu_seconds".
 func (j *Job) States(field string) bool {
-	h := j.History
-	if h == nil {
-		h = &History{}
-	}
+	h := cmp.Or(j.History, &History{})
 	said, ok := map[string]bool{
 		"tenant": j.Tenant != "", "submitted": !j.Submitted.IsZero(), "requested": j.Requested > 0,
 		"remaining": j.Remaining != Remaining{}, "history.gpu_seconds": h.GPUSeconds != nil, "history.seconds": h.Seconds != nil,
@@ -132,8 +127,7 @@ type Remaining struct {
 	Seconds    float64 `yaml:"seconds" is:"positive seconds"` // at its current (else its minimum) allocation
 }
 
-// check fails unless the work left is given in exactly one way. job is the YAML
-// object of the job.
+// check fails unless the work left is given in exactly one way.
 func (r Remaining) check(job *object) {
 	const want = "one of {steps: …}, {target_loss: …}, {epochs: …, dataset: …}, {seconds: …}"
 	var ways []string
@@ -159,7 +153,7 @@ func (r Remaining) check(job *object) {
 type Current struct {
 	GPUType    string    `yaml:"gpu_type,required" is:"gpu type" want:"the GPU type it runs on"`
 	Mode       Mode      `yaml:"mode" is:"any text"`
-	Placement  Placement `yaml:"placement"`
+	Placement  Placement `yaml:"placement,required" is:"placement" want:"workers per node, such as \"4-4-2\""`
 	PS         int       `yaml:"ps"`
 	LocalBatch float64   `yaml:"local_batch" is:"samples"`
 	AccumSteps int       `yaml:"accum_steps"`
@@ -207,4 +201,68 @@ type Template struct {
 // IsZero reports whether nothing is given.
 func (t Template) IsZero() bool {
 	return t.Image+t.Namespace+t.Partition+t.Account+t.TimeLimit == "" && len(t.Command) == 0 && len(t.Env) == 0 && len(t.Pod) == 0
+}
+
+// ReadJobs reads jobs.yaml, perhaps an empty list. Paths stay relative to the file.
+func ReadJobs(r io.Reader, name string) (*JobsFile, error) {
+	return readYAML(r, name, &JobsFile{})
+}
+
+// WriteJobs writes jobs.yaml. Jobs that [ReadJobs] would refuse are an error.
+func WriteJobs(w io.Writer, f *JobsFile) error {
+	return writeYAML(w, "jobs", f, ReadJobs)
+}
+
+func (f *JobsFile) validate(o *object) {
+	seen := map[string]int{}
+	for i, j := range f.Jobs {
+		if line, dup := seen[j.Name]; dup {
+			o.y.fail(j.Source.Line, fmt.Sprintf("jobs[%d].name", i), quote(j.Name)+fmt.Sprintf(", which line %d names too", line), "each job once")
+		}
+		seen[j.Name] = j.Source.Line
+	}
+	checkTenants(o, f.Tenants)
+}
+
+// checkTenants fails for a duplicate tenant, an unknown parent or a cycle.
+func checkTenants(o *object, tenants []Tenant) {
+	lines := o.items("tenants", "a list of tenants")
+	at := map[string]int{}
+	for i, t := range tenants {
+		if _, dup := at[t.Name]; dup {
+			o.y.fail(lines[i].Line, fmt.Sprintf("tenants[%d].name", i), quote(t.Name)+" a second time", "each tenant once")
+		}
+		at[t.Name] = i
+	}
+	for i := range tenants {
+		up, found, want := i, "a circle of parents", "a tenant without a parent above it"
+		for range len(tenants) + 1 { // a longer chain of parents is a cycle
+			if tenants[up].Parent == "" {
+				want = ""
+				break
+			}
+			next, known := at[tenants[up].Parent]
+			if !known {
+				found, want = quote(tenants[up].Parent), "the name of a tenant in the list"
+				break
+			}
+			up = next
+		}
+		if want != "" {
+			o.y.fail(lines[i].Line, fmt.Sprintf("tenants[%d].parent", i), found, want)
+		}
+	}
+}
+
+func (t *Tenant) defaults() { t.Weight = 1 }
+
+func (j *Job) defaults() { j.Weight = 1 }
+
+func (j *Job) validate(o *object) {
+	if j.Model != "" || o.has("remaining") {
+		j.Remaining.check(o)
+	}
+	if j.Model == "" && o.get("current") == nil {
+		o.fail("model", "nothing", "the path of its model, as knee fit writes it, unless the job runs (current) and stays as it is")
+	}
 }

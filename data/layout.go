@@ -1,14 +1,16 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Layout is how a model is divided over the workers of a job. The zero value is
-// plain data parallelism: every worker holds the whole model.
+// Layout is how a model is divided over workers; zero is plain data parallelism.
 type Layout struct {
 	TP        int    `json:"tp,omitempty" yaml:"tp" min:"1"`                   // tensor-parallel degree; 0 means 1, as for all degrees
 	PP        int    `json:"pp,omitempty" yaml:"pp" min:"1"`                   // pipeline stages
@@ -17,11 +19,9 @@ type Layout struct {
 	Sharding  string `json:"sharding,omitempty" yaml:"sharding" is:"layout"`   // state divided among replicas: one of [LayoutWords]
 	Recompute string `json:"recompute,omitempty" yaml:"recompute" is:"layout"` // activations recomputed in the backward pass
 	Offload   string `json:"offload,omitempty" yaml:"offload" is:"layout"`     // state kept in host memory
-	// Unknown says that other rows of the same table have a layout, but not this
-	// one.
+	// Unknown says that other rows of the table have a layout, but not this one.
 	Unknown bool `json:"layout_unknown,omitempty"`
-	// MicroUnknown says that the number of micro-batches of a replica's batch is
-	// not known: LocalBatch is the whole batch.
+	// MicroUnknown says that LocalBatch is the whole batch, of an unknown number of micro-batches.
 	MicroUnknown bool `json:"micro_batches_unknown,omitempty"`
 }
 
@@ -43,8 +43,7 @@ var layoutColumns = []layoutColumn{
 	{name: "offload", word: func(l *Layout) *string { return &l.Offload }, words: []string{"none", "cpu", "optimizer", "activations"}},
 }
 
-// LayoutNames lists the names of the parts of a [Layout], as columns and as
-// keys of a study.
+// LayoutNames are the parts of a [Layout], as columns and as keys of a study.
 func LayoutNames() []string {
 	var names []string
 	for _, c := range layoutColumns {
@@ -53,43 +52,27 @@ func LayoutNames() []string {
 	return names
 }
 
-// LayoutWords returns the values of the part name of a layout, the default
-// first; nil for a degree.
+// LayoutWords are the values of a part, the default first; nil for a degree.
 func LayoutWords(name string) []string {
-	if i := layoutIndex(name); i >= 0 {
-		return slices.Clone(layoutColumns[i].words)
-	}
-	return nil
+	return slices.Clone(layoutColumns[layoutIndex(name)].words)
 }
 
 func layoutIndex(name string) int {
 	return slices.IndexFunc(layoutColumns, func(c layoutColumn) bool { return c.name == name })
 }
 
-// Get returns the part name as text, "1" or "none" by default, and "" for an
-// unknown part.
+// Get returns a part as text, "1" or "none" by default.
 func (l Layout) Get(name string) string {
-	i := layoutIndex(name)
-	if i < 0 {
-		return ""
-	}
-	if c := layoutColumns[i]; c.count != nil {
+	c := layoutColumns[layoutIndex(name)]
+	if c.count != nil {
 		return strconv.Itoa(max(*c.count(&l), 1))
-	} else if v := *c.word(&l); v != "" {
-		return v
-	} else {
-		return c.words[0]
 	}
+	return cmp.Or(*c.word(&l), c.words[0])
 }
 
-// Set sets the part name from text. want is empty, or what is wanted if text is
-// invalid.
+// Set sets a part from text. want is empty, or what is wanted if text is invalid.
 func (l *Layout) Set(name, text string) (want string) {
-	i := layoutIndex(name)
-	if i < 0 {
-		return "one of " + strings.Join(LayoutNames(), ", ")
-	}
-	c := layoutColumns[i]
+	c := layoutColumns[layoutIndex(name)]
 	if c.count != nil {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxCount {
@@ -107,8 +90,7 @@ func (l *Layout) Set(name, text string) (want string) {
 	return ""
 }
 
-// Plain reports whether this is data parallelism only, without sharding,
-// recomputation or offloading.
+// Plain reports whether this is data parallelism only.
 func (l Layout) Plain() bool {
 	return l.ModelParallel() == 1 && l.EP <= 1 && l.Sharding == "" && l.Recompute == "" && l.Offload == ""
 }
@@ -116,8 +98,7 @@ func (l Layout) Plain() bool {
 // ModelParallel returns the workers that hold one replica: tp × pp × cp.
 func (l Layout) ModelParallel() int { return max(l.TP, 1) * max(l.PP, 1) * max(l.CP, 1) }
 
-// String returns the parts that are not the default, such as "tp 4, pp 2,
-// zero1".
+// String returns the parts that are not the default: "tp 4, pp 2, zero1".
 func (l Layout) String() string {
 	var parts []string
 	for _, c := range layoutColumns {
@@ -134,9 +115,8 @@ func (l Layout) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Check returns a column of a configuration that contradicts the others, its
-// value, and what is wanted; want is empty if there is none. a is the
-// architecture of the model, zero if not known.
+// Check returns a column that contradicts the others, its value, and what is wanted, empty
+// if there is none. a is the architecture of the model, zero if not known.
 func (l Layout) Check(workers int, mode Mode, a Architecture) (column, found, want string) {
 	switch n := l.ModelParallel(); {
 	case l.Plain():
@@ -156,6 +136,168 @@ func (l Layout) Check(workers int, mode Mode, a Architecture) (column, found, wa
 	return "", "", ""
 }
 
-// Replicas returns the data-parallel width: workers / (tp × pp × cp), at
-// least 1.
+// Replicas is the data-parallel width, workers / (tp × pp × cp), at least 1.
 func (c Config) Replicas() int { return max(c.Workers/c.ModelParallel(), 1) }
+
+// Architecture is the size of a transformer. Zero means not known.
+type Architecture struct {
+	Parameters float64 `json:"model_parameters,omitempty" yaml:"parameters" is:"positive" of:"parameters"`
+	Layers     int     `json:"layers,omitempty" yaml:"layers" min:"1"`
+	Hidden     int     `json:"hidden,omitempty" yaml:"hidden" min:"1"`
+	Heads      int     `json:"heads,omitempty" yaml:"heads" min:"1"`
+	SeqLen     int     `json:"seq_len,omitempty" yaml:"seq_len" min:"1"` // tokens per sample
+	Vocab      int     `json:"vocab,omitempty" yaml:"vocab" min:"1"`
+	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
+}
+
+// ArchitectureNames are the columns of an architecture: a number, then counts.
+func ArchitectureNames() []string {
+	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
+}
+
+func (a *Architecture) count(name string) *int {
+	return map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "seq_len": &a.SeqLen, "vocab": &a.Vocab, "experts": &a.Experts}[name]
+}
+
+// architectureColumns are the columns of measurements.csv for the trained model.
+func architectureColumns() (all []columnOf[Measurement]) {
+	for _, name := range ArchitectureNames() {
+		c := counts(name, 1, func(m *Measurement) *int { return m.Architecture.count(name) })
+		if name == "model_parameters" {
+			c = numbers(name, Positive("parameters"), func(m *Measurement) *float64 { return &m.Parameters })
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// VariedSizes returns the columns of the network's size that take several values.
+func VariedSizes(ms []Measurement) (names []string) {
+	for _, name := range ArchitectureNames() {
+		known := map[string]bool{}
+		for _, m := range ms {
+			if v := m.Column(name); v != "" {
+				known[v] = true
+			}
+		}
+		if len(known) > 1 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// SizesAsKnobs makes sizes of networks knobs, so that rows that differ in them read so.
+func SizesAsKnobs(ms []Measurement, names []string) {
+	for i := range ms {
+		for _, name := range names {
+			if v := ms[i].Column(name); v != "" {
+				ms[i].Extra = maps.Clone(ms[i].Extra)
+				if ms[i].Extra == nil {
+					ms[i].Extra = map[string]string{}
+				}
+				ms[i].Extra[name] = v
+			}
+		}
+	}
+}
+
+// Column returns the text of a column, empty if it is not known.
+func (a Architecture) Column(name string) string {
+	if n := a.count(name); n != nil {
+		return formatCount(*n)
+	}
+	return formatFloat(a.Parameters)
+}
+
+// SetColumn sets a column. It changes nothing if text is no number.
+func (a *Architecture) SetColumn(name, text string) {
+	v, err := strconv.ParseFloat(text, 64)
+	switch n := a.count(name); {
+	case err != nil:
+	case n != nil:
+		*n = int(v)
+	default:
+		a.Parameters = v
+	}
+}
+
+// Or fills in what is not known, the number of parameters only if nothing else is.
+func (a Architecture) Or(other Architecture) Architecture {
+	if a.Layers > 0 || a.Hidden > 0 || a.Experts > 0 {
+		other.Parameters = 0
+	}
+	if a.Parameters > 0 {
+		other.Layers, other.Hidden, other.Heads, other.Experts = 0, 0, 0, 0
+	}
+	return Architecture{cmp.Or(a.Parameters, other.Parameters), cmp.Or(a.Layers, other.Layers), cmp.Or(a.Hidden, other.Hidden),
+		cmp.Or(a.Heads, other.Heads), cmp.Or(a.SeqLen, other.SeqLen), cmp.Or(a.Vocab, other.Vocab), cmp.Or(a.Experts, other.Experts)}
+}
+
+// Known reports whether operations and bytes can be counted.
+func (a Architecture) Known() bool { return a.Layers > 0 && a.Hidden > 0 && a.SeqLen > 0 }
+
+// Zero reports whether nothing is known.
+func (a Architecture) Zero() bool { return a == Architecture{} }
+
+// Count returns the parameters: those given, else those of a transformer with
+// feed-forward layers of four times the hidden size, 12·l·h² + 13·l·h + v·h
+// (Narayanan et al., "Efficient large-scale language model training", SC'21,
+// equation 2, without positions), of which 8·l·h² for each expert. An unknown
+// vocabulary is left out.
+func (a Architecture) Count() float64 {
+	return cmp.Or(a.Parameters, a.outside()+8*float64(a.Layers*a.Hidden*a.Hidden*max(a.Experts, 1)))
+}
+
+// outside returns the parameters outside feed-forward layers.
+func (a Architecture) outside() float64 {
+	l, h := float64(a.Layers), float64(a.Hidden)
+	return 4*l*h*h + 13*l*h + float64(a.Vocab)*h
+}
+
+// InExperts returns the share of the parameters that is in experts.
+func (a Architecture) InExperts() float64 {
+	if a.Experts <= 1 || a.Count() == 0 {
+		return 0
+	}
+	return max(1-a.outside()/a.Count(), 0)
+}
+
+// FLOPs returns the floating-point operations of a forward and backward pass of
+// one sample: 6 per parameter and token, and those of attention (the same,
+// equation 3, with 3 instead of 4 passes: without recomputation). A token
+// passes two experts of a layer (Lepikhin et al., "GShard", 2021).
+func (a Architecture) FLOPs() float64 {
+	s, l, h := float64(a.SeqLen), float64(a.Layers), float64(a.Hidden)
+	idle := a.InExperts() * (1 - min(2/float64(max(a.Experts, 1)), 1))
+	return 6*s*a.Count()*(1-idle) + 12*l*s*s*h
+}
+
+func (a *Architecture) validate(o *object) {
+	if a.Heads > 0 && a.Hidden > 0 && a.Hidden%a.Heads != 0 {
+		o.fail("heads", strconv.Itoa(a.Heads), "a divisor of hidden, "+strconv.Itoa(a.Hidden))
+	}
+	rest := *a
+	rest.Parameters = 0
+	least, most := rest.outside()/10, 10*rest.Count() // experts may be smaller than a dense layer
+	if a.Parameters > 0 && a.Layers > 0 && a.Hidden > 0 && (a.Parameters < least || a.Parameters > most) {
+		o.fail("parameters", fmt.Sprintf("%g", a.Parameters), fmt.Sprintf("a number such as 7e9: layers and hidden say about %.2g", rest.Count()))
+	}
+}
+
+// ReadArchitecture reads the size of a model from YAML, with or without the key model.
+func ReadArchitecture(r io.Reader, name string) (Architecture, error) {
+	type either struct {
+		Architecture
+		Model Architecture `yaml:"model"`
+	}
+	file, err := readYAML(r, name, &either{})
+	if err != nil {
+		return Architecture{}, err
+	}
+	a := cmp.Or(file.Architecture, file.Model)
+	if a.Zero() {
+		err = &InputError{Source: Source{name, 1, "parameters"}, Found: "nothing", Want: "parameters, or layers, hidden and seq_len, of the model"}
+	}
+	return a, err
+}

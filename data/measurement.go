@@ -23,12 +23,10 @@ const (
 // Statuses lists the statuses in the order they are documented.
 func Statuses() []Status { return []Status{OK, OOM, Infeasible, Failed, Timeout, Queued, Aborted} }
 
-// IsFact reports whether measuring the same configuration again would give
-// the same status.
+// IsFact reports whether measuring again would give the same status.
 func (s Status) IsFact() bool { return s == OK || s == OOM || s == Infeasible }
 
-// Measurement is the result of one trial of a configuration. Quantities that
-// were not recorded are zero.
+// Measurement is the result of one trial. What was not recorded is zero.
 type Measurement struct {
 	Config
 	StepTime     float64   `json:"step_time_s,omitempty"`    // seconds per optimizer step; with Status Timeout, if not 0, a lower bound; else set if and only if Status is OK
@@ -55,9 +53,8 @@ func (m Measurement) Throughput() float64 {
 	return m.SamplesPerStep() / m.StepTime
 }
 
-// StandardError returns the standard error of StepTime in seconds, 0 if not
-// known. With only a standard deviation it is that of a mean of independent
-// steps, a lower bound: neighbouring steps correlate.
+// StandardError returns the standard error of StepTime in seconds, 0 if not known. From a
+// standard deviation it is a lower bound, as neighbouring steps correlate.
 func (m Measurement) StandardError() float64 {
 	if m.StepTimeSE > 0 || m.StepTimeSD <= 0 {
 		return m.StepTimeSE
@@ -68,8 +65,7 @@ func (m Measurement) StandardError() float64 {
 // Cost returns the cost of the trial in US$.
 func (m Measurement) Cost() float64 { return m.PricePerHour * m.Wall / 3600 }
 
-// CurvePoint is one point of a training curve. Quantities that were not
-// recorded are NaN.
+// CurvePoint is one point of a training curve. What was not recorded is NaN.
 type CurvePoint struct {
 	Job, Run    string
 	Step        float64 // optimizer steps done
@@ -92,6 +88,5 @@ type Estimate struct {
 // Scale returns the estimate of a quantity that is f times this one, f > 0.
 func (e Estimate) Scale(f float64) Estimate { return Estimate{e.Mean * f, e.Lo * f, e.Hi * f} }
 
-// Per returns the estimate of f divided by the quantity: the bounds swap. A
-// step time becomes a rate.
+// Per is the estimate of f divided by the quantity: a step time becomes a rate.
 func (e Estimate) Per(f float64) Estimate { return Estimate{f / e.Mean, f / e.Hi, f / e.Lo} }

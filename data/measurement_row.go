@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// measurementReader turns rows into measurements.
 type measurementReader struct {
 	known   []string                // columns
 	results []columnOf[Measurement] // columns of results and the architecture
@@ -105,9 +104,8 @@ var shardingElsewhere = map[string]string{
 	"ddp": "none", "noshard": "none", "shardgradop": "zero2", "fullshard": "zero3", "fsdp": "zero3", "hybridshard": "hybrid", "hsdp": "hybrid",
 }
 
-// endedElsewhere is the status for a state of runs in exports of Weights & Biases and
-// MLflow, and in Slurm's accounting, which cuts them as in OUT_OF_ME+ and adds words
-// as in CANCELLED by 1000; empty for others.
+// endedElsewhere is the status for a state of Weights & Biases, MLflow or Slurm, which cuts
+// states as in OUT_OF_ME+ and adds words as in CANCELLED by 1000; empty for others.
 func endedElsewhere(state string) Status {
 	state, _, _ = strings.Cut(state, " by ")
 	state, isCut := strings.CutSuffix(state, "+")
@@ -219,8 +217,7 @@ func accumulationGiven(r *Row) bool {
 	return r.Cell("accum_steps") != "" || r.Cell("micro_steps") != ""
 }
 
-// readLocalBatch reads the local or the global batch; the other follows. If a
-// row has both and no accumulation, the accumulation follows.
+// readLocalBatch reads either batch; of both without accumulation, that follows.
 func readLocalBatch(r *Row, c *Config) {
 	c.LocalBatch = r.Number("local_batch", 0, Samples())
 	global := r.Number("global_batch", 0, Samples())
@@ -236,12 +233,11 @@ func readLocalBatch(r *Row, c *Config) {
 		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
 			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 		}
-	} else if !nearlyEqual(c.LocalBatch*micro, global) {
+	} else if math.Abs(c.LocalBatch*micro-global) > 1e-3*max(c.LocalBatch*micro, global) { // local batches may have few digits
 		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s, which is %s × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro), replicasWord(*c)))
 	}
 }
 
-// replicasWord is the word for replicas in messages.
 func replicasWord(c Config) string {
 	if c.ModelParallel() > 1 {
 		return "replicas"
@@ -249,8 +245,7 @@ func replicasWord(c Config) string {
 	return "workers"
 }
 
-// readStartedAt reads a time stamp, normalised to UTC so that the same file
-// gives the same measurements on every machine.
+// readStartedAt reads a time stamp in UTC, the same on every machine.
 func readStartedAt(r *Row, m *Measurement) {
 	cell := r.Cell("started_at")
 	if cell == "" {
@@ -269,14 +264,7 @@ func formatStartedAt(at time.Time) string {
 	return at.UTC().Format(time.RFC3339Nano)
 }
 
-// nearlyEqual reports whether a and b agree to a part in a thousand, which
-// leaves room for local batches written with few digits.
-func nearlyEqual(a, b float64) bool {
-	return math.Abs(a-b) <= 1e-3*math.Max(math.Abs(a), math.Abs(b))
-}
-
-// checkMode reads a mode and checks it against the number of parameter servers.
-// If they contradict each other, want says what is wanted.
+// checkMode checks a mode and the number of servers; want is empty if they agree.
 func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 	mode = Mode(name)
 	hint, known := oneOf(name, names(Modes()))
@@ -303,8 +291,7 @@ func names[T ~string](values []T) []string {
 	return out
 }
 
-// oneLine puts a message on one line and replaces unprintable characters by
-// blanks: logs of trials hold colour codes and progress bars.
+// oneLine replaces unprintable characters by blanks: logs hold colours and progress bars.
 func oneLine(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if !printable(string(c)) {
@@ -321,4 +308,44 @@ func formatCount(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
+}
+
+// otherUnit is a warning of two rows in different units, empty if there are none: their step
+// times differ by a factor nearer to 1000 than to 1, beyond the work of a worker, though only
+// workers, placement and batch differ.
+func otherUnit(ms []Measurement) string {
+	type row struct {
+		*Measurement
+		kind string  // what the rows compared have in common
+		work float64 // samples of a worker and step; without a batch, its share of a fixed one
+	}
+	const gap = 31.6 // √1000
+	least, most := math.Inf(1), 0.0
+	for _, m := range ms {
+		if m.Status == OK {
+			least, most = min(least, m.StepTime), max(most, m.StepTime)
+		}
+	}
+	if most/least < gap { // as of nearly every table
+		return ""
+	}
+	var rows []row
+	for i := range ms {
+		if ms[i].Status != OK {
+			continue
+		}
+		c := ms[i].Config
+		samples := c.LocalBatch * float64(c.AccumSteps+1)
+		c.Workers, c.Nodes, c.Placement, c.PS, c.LocalBatch, c.AccumSteps = 0, 0, nil, 0, 0, 0
+		rows = append(rows, row{&ms[i], fmt.Sprint(samples > 0, c.Key(), c.Architecture), cmp.Or(samples, 1/float64(ms[i].Workers))})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.StepTime, b.StepTime)) })
+	for i := 1; i < len(rows); i++ {
+		a, b := rows[i-1], rows[i]
+		times := b.StepTime / a.StepTime
+		if a.kind == b.kind && times/max(1, b.work/a.work) > gap {
+			return fmt.Sprintf("%s: a step of %s takes %.3g s, %.3g times that of line %d, %s: are both in one unit", b.Source, b.Config, b.StepTime, times, a.Source.Line, a.Config)
+		}
+	}
+	return ""
 }

@@ -16,31 +16,23 @@ import (
 // extraPrefix marks the columns of further knobs in measurements.csv.
 const extraPrefix = "x_"
 
-// Import says how to read measurements that knee did not write. The zero value
-// reads knee's own.
+// Import says how to read measurements of other programs; zero reads knee's own.
 type Import struct {
-	// Columns maps columns of the file to those of measurements.csv, such as
-	// gpus to workers.
+	// Columns maps columns of the file to those of measurements.csv.
 	Columns map[string]string
 	// Given are cells of columns that the file lacks, such as the job.
 	Given map[string]string
-	// Repeats is the most rows kept per configuration and status; of more a random
-	// choice is kept, with a warning. 0 keeps all.
+	// Repeats bounds the rows of a configuration and status, chosen at random; 0 keeps all.
 	Repeats int
 }
 
-// sample keeps a uniform random choice of the rows of each configuration
-// (Vitter, "Random Sampling with a Reservoir", 1985, algorithm R).
+// sample is a random choice of each configuration's rows (Vitter 1985, algorithm R).
 type sample struct {
 	most, left int // most rows per configuration; number of rows left out
 	rows       []Measurement
 	seen       map[string]int
 	at         map[string][]int // positions in rows
 	draw       *rand.Rand
-}
-
-func newSample(most int) *sample {
-	return &sample{most: most, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
 }
 
 func (s *sample) add(m Measurement) {
@@ -60,14 +52,12 @@ func (s *sample) add(m Measurement) {
 	s.left++
 }
 
-// ReadMeasurements reads measurements.csv from r. name is the file in errors
-// and sources. See [Import.Read].
+// ReadMeasurements reads measurements.csv, see [Import.Read]; name is the file in errors.
 func ReadMeasurements(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
 	return Import{}.Read(r, name)
 }
 
-// LoadMeasurements reads the measurements file at path, as
-// [ReadMeasurements] does; see [Open] for "-" and compressed files.
+// LoadMeasurements is [ReadMeasurements] of the file at path, see [Open].
 func LoadMeasurements(path string) (ms []Measurement, warnings []string, err error) {
 	return LoadTable(path, ReadMeasurements)
 }
@@ -92,7 +82,8 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	slowSync, noBatch, doubtful, above, doubt, rows, kept := 0, 0, 0, "", "", 0, newSample(im.Repeats)
+	slowSync, noBatch, doubtful, above, doubt, rows := 0, 0, 0, "", "", 0
+	kept := &sample{most: im.Repeats, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
 	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
 		if m.Status == OK && m.SyncTime > m.StepTime {
@@ -152,11 +143,12 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 		return mr, err
 	}
 	for _, column := range slices.Sorted(maps.Keys(im.Given)) {
-		if im.Given[column] == "" || column == "job" && t.Has(column) {
-			continue // not given, or the file has the column
-		}
-		if err := t.give(column, im.Given[column]); err != nil {
-			return mr, err
+		switch cell := im.Given[column]; {
+		case cell == "" || column == "job" && t.Has(column): // not given, or the file has the column
+		case t.Has(column):
+			return mr, t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
+		default:
+			t.given[column] = cell
 		}
 	}
 	if !t.Has("job") {
@@ -183,8 +175,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 	return mr, nil
 }
 
-// checkTargets fails for renaming a column to an unknown one, or tokens to
-// samples.
+// checkTargets fails for renaming a column to an unknown one, or tokens to samples.
 func (im Import) checkTargets(known []string) error {
 	known = append(known, speedNames()[1:]...) // the first is a column of measurements.csv
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
@@ -213,14 +204,12 @@ const wantSeqLen = ", with seq_len, the tokens of a sample (1 where batches coun
 type speed struct {
 	column string
 	bounds Bounds
-	// stepTime returns the seconds of a step from the cell v; 0 if m lacks what it
-	// needs.
+	// stepTime returns the seconds of a step from the cell v; 0 if m lacks what it needs.
 	stepTime func(v float64, m *Measurement) float64
 	needs    string // what the column needs in addition, for messages
 }
 
-// speeds lists the columns that give the step time; the first that a file has
-// is used.
+// speeds are the columns that give the step time; the first in a file is used.
 func speeds() []speed {
 	ms := PositiveSeconds()
 	ms.What, ms.Min, ms.Max, ms.units = "milliseconds", 1e3*ms.Min, 1e3*ms.Max, nil
@@ -255,17 +244,15 @@ func speedNames() []string {
 	return names
 }
 
-// WriteMeasurements writes measurements.csv. The columns of basic quantities
-// are always written, the others only if some row has a value. A measurement
-// that [ReadMeasurements] would refuse is an error.
+// WriteMeasurements writes measurements.csv: the columns of basic quantities, and others with
+// a value. A measurement that [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	columns := slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))
 	return writeTable(w, "measurements", ms, columns, ReadMeasurements)
 }
 
-// measurementColumns are the columns of measurements.csv in order, without
-// those of the layout, the model and further knobs. global_batch follows from
-// them and is not written.
+// measurementColumns are the columns in order, without those of the layout, the model and
+// knobs. global_batch follows from them and is not written.
 func measurementColumns() []columnOf[Measurement] {
 	type M = Measurement
 	written := func(name string, keep bool, cell func(M) string) columnOf[M] {
@@ -297,8 +284,7 @@ func measurementColumns() []columnOf[Measurement] {
 	}
 }
 
-// layoutColumnsOf are the columns of layouts. If any row has a layout, tp is
-// written for all: an empty cell then means that the layout is not known.
+// layoutColumnsOf are the columns of layouts. If any row has one, an empty tp is unknown.
 func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
 	var columns []columnOf[Measurement]
@@ -348,7 +334,6 @@ func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)
 }
 
-// extraColumns returns the positions of the columns of further knobs.
 func extraColumns(header []string) map[string]int {
 	at := map[string]int{}
 	for i, h := range header {
@@ -357,4 +342,41 @@ func extraColumns(header []string) map[string]int {
 		}
 	}
 	return at
+}
+
+// ConfigRow is a configuration and its place in the file.
+type ConfigRow struct {
+	Config
+	Source Source
+}
+
+// ReadConfigs reads configurations to predict: the columns of measurements.csv, of which only
+// workers or placement is required. Results are ignored. Unknown columns give one warning.
+func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string, err error) {
+	t, err := NewTable(r, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !t.Has("workers", "placement") {
+		return nil, nil, t.Missing("workers", "a column workers or placement")
+	}
+	mr := &measurementReader{types: map[string]string{}, extra: extraColumns(t.Header), layouts: t.Has("tp", "pp")}
+	anyJob := !t.Has("job")
+	if anyJob {
+		t.given["job"] = "any" // the job is that of the model
+	}
+	err = t.Each(func(row *Row) error {
+		m := Measurement{Config: mr.config(row)}
+		readInto(row, &m, architectureColumns())
+		c := m.Config
+		if anyJob {
+			c.Job = ""
+		}
+		rows = append(rows, ConfigRow{c, row.Source()})
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return rows, t.Unknown(measurementColumnNames(), isExtraColumn), nil
 }

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// Metrics says how the output of a trial is read. Exactly one of JSONL, Regex
-// and Pattern is set.
+// Metrics says how output is read: exactly one of JSONL, Regex and Pattern is set.
 type Metrics struct {
 	JSONL   bool   `yaml:"jsonl"`               // lines `knee: {"step":…}`
 	Regex   string `yaml:"regex" is:"any text"` // one expression with groups named as in [MetricQuantities]
@@ -29,8 +28,7 @@ func MetricQuantities() []string {
 //go:embed patterns.txt
 var patternText string
 
-// Pattern is the log format of a known program: an expression for each kind of
-// line, with groups named as in [MetricQuantities].
+// Pattern is the log format of a program: an expression for each kind of line.
 type Pattern struct {
 	Name  string
 	Lines []*regexp.Regexp
@@ -92,9 +90,8 @@ func (m *Metrics) validate(o *object) {
 	}
 }
 
-// Expression compiles an expression for the lines of a log. Its named groups
-// must be among [MetricQuantities], and one has to give the step time. The error
-// is an [*InputError].
+// Expression compiles an expression with groups of [MetricQuantities], one of which has to
+// give the step time. The error is an [*InputError].
 func Expression(expr string) (*regexp.Regexp, error) {
 	bad := &InputError{Source: Source{Column: "metrics.regex"}, Want: "a regular expression (RE2)"}
 	re, err := regexp.Compile(expr)

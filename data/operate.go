@@ -2,6 +2,7 @@ package data
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,9 +35,8 @@ type Operate struct {
 	Source     Source
 }
 
-// defaults: a turn every five minutes with at most two changes limits the cost
-// of a mistake; half an hour between two changes of a job keeps restarts, of
-// minutes, a small part of its time.
+// defaults: few changes limit the cost of a mistake; half an hour between two changes of a
+// job keeps restarts, of minutes, a small part of its time.
 func (c *Operate) defaults() {
 	c.Interval, c.MaxChanges, c.BetweenMoves = 5*time.Minute, 2, 30*time.Minute
 	c.Deadline, c.Horizon = 5*time.Minute, time.Hour
@@ -77,9 +77,8 @@ func (r *JobRule) defaults() { r.Weight = 1 }
 
 func (r *JobRule) validate(o *object) { r.Remaining.check(o) }
 
-// LogOf returns the file of a job's output, empty if the rule names none.
-// Slashes in values become underscores, so that they cannot lead to another
-// folder.
+// LogOf returns the file of a job's output, empty if the rule names none. Slashes in values
+// become underscores, so that they lead to no other folder.
 func (r *JobRule) LogOf(values map[string]string) string {
 	var pairs []string
 	for k, v := range values {
@@ -102,12 +101,8 @@ type Match struct {
 
 // Everything reports whether every job matches.
 func (m Match) Everything() bool {
-	for _, p := range []string{m.Name, m.Namespace, m.User, m.Account, m.Partition, m.Queue, m.Kind} {
-		if strings.Trim(p, "*") != "" {
-			return false
-		}
-	}
-	return len(m.Labels) == 0
+	patterns := []string{m.Name, m.Namespace, m.User, m.Account, m.Partition, m.Queue, m.Kind}
+	return len(m.Labels) == 0 && !slices.ContainsFunc(patterns, func(p string) bool { return strings.Trim(p, "*") != "" })
 }
 
 // ReadOperate reads operate.yaml from r. Paths stay relative to the file.

@@ -12,23 +12,19 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxKnobValues bounds the values of one knob: a longer list is a mistake, such
-// as a step too small.
+// maxKnobValues bounds the values of a knob: more are a mistake, as a step too small.
 const maxKnobValues = 100_000
 
 const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
 
-// readYAML reads the search space in the order of the file.
-func (s *Space) readYAML(root *object, key string) {
+func readSpace(root *object, key string) any {
+	var s Space
 	o := root.object(key)
-	if root.has(key) && (o == nil || len(o.keys) == 0) {
-		root.fail(key, "nothing", wantSpace)
-	}
 	if o == nil {
-		return
+		return s
 	}
 	for _, name := range o.keys {
-		*s = append(*s, readKnob(o, name))
+		s = append(s, readKnob(o, name))
 		bare := strings.TrimPrefix(name, extraPrefix)
 		if bare != name && (o.has(bare) || slices.Contains(configColumns(), bare)) {
 			o.fail(name, "the name of another knob after x_", "another name: x_ marks a further knob")
@@ -37,9 +33,9 @@ func (s *Space) readYAML(root *object, key string) {
 	if o.has("local_batch") && o.has("global_batch") && o.has("accum_steps") {
 		o.fail("global_batch", "local_batch and accum_steps too", "two of local_batch, global_batch and accum_steps: the third follows")
 	}
+	return s
 }
 
-// readKnob reads one dimension: a list of values or a range.
 func readKnob(o *object, name string) Knob {
 	k := Knob{Name: name, Source: Source{o.y.file, o.at[name], o.sub(name)}}
 	const want = "a list such as [1, 2, 4], or a range such as {min: 1, max: 64, scale: log2}"
@@ -57,8 +53,7 @@ func readKnob(o *object, name string) Knob {
 	return k
 }
 
-// checkKnobName fails for names that cannot be a knob. They must be
-// identifiers, for constraints and command templates.
+// checkKnobName fails for names that cannot be a knob, or no identifiers.
 func checkKnobName(o *object, name string) {
 	switch {
 	case name == "dp":
@@ -72,8 +67,7 @@ func checkKnobName(o *object, name string) {
 	}
 }
 
-// readValues reads the explicit values of a knob. Duplicates, also in another
-// spelling, are errors.
+// readValues reads the values of a knob, each once in whatever spelling.
 func readValues(o *object, name, want string) []string {
 	values := o.texts(name, want)
 	if len(values) == 0 {
@@ -178,26 +172,18 @@ func readRange(o *object, name string) *Range {
 		sub.fail("min", numberText(r.Min), "a number > 0, since scale is log2")
 	case r.Scale == "log2" && r.Step != 0:
 		sub.fail("step", numberText(r.Step), "no step, since scale log2 doubles")
-	case r.Scale == "linear" && (r.Max-r.Min)/stepOf(r) > maxKnobValues:
-		sub.fail("step", numberText(stepOf(r)), fmt.Sprintf("a step that gives at most %d values, or scale: log2", maxKnobValues))
+	case r.Scale == "linear" && (r.Max-r.Min)/cmp.Or(r.Step, 1) > maxKnobValues:
+		sub.fail("step", numberText(cmp.Or(r.Step, 1)), fmt.Sprintf("a step that gives at most %d values, or scale: log2", maxKnobValues))
 	case boundsOf(name).Whole && r.Step != math.Trunc(r.Step):
 		sub.fail("step", numberText(r.Step), "a whole number")
 	}
 	return r
 }
 
-// readBound reads min or max, which must be a valid value of the knob.
 func readBound(sub *object, key, name string) float64 {
 	b := boundsOf(name)
 	if sub.get(key) == nil {
 		sub.fail(key, "nothing", b.String())
 	}
 	return sub.number(key, 0, b)
-}
-
-func stepOf(r *Range) float64 {
-	if r.Step == 0 {
-		return 1
-	}
-	return r.Step
 }

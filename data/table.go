@@ -13,17 +13,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unique"
 )
 
-// maxRows bounds the rows of a CSV file: a few kilobytes of gzip data can
-// expand to any number.
+// maxRows bounds the rows of a file: a little gzip data can expand to any number.
 const maxRows = 1_000_000
 
-// Table is a CSV file that is read row by row: a header row, then rows of as
-// many cells. Spreadsheet output is accepted: a byte order mark, CRLF, blank
-// rows, blanks around cells, and semicolons or tabs as separators, with a
-// decimal comma. Above the header, comments (#) and Excel's sep=; may stand.
-// Column names are read in lower case, except those of knobs.
+// Table is a CSV file that is read row by row. Spreadsheet output is accepted: a byte order
+// mark, CRLF, blank rows, blanks around cells, semicolons or tabs with a decimal comma, and
+// above the header comments (#) and Excel's sep=;. Column names but of knobs are lower case.
 type Table struct {
 	Header []string
 
@@ -33,19 +31,17 @@ type Table struct {
 	csv   *csv.Reader
 	above int // lines above the header
 	rows  int
-	comma bool              // a decimal comma is allowed
-	marks marks             // decimal and thousands marks
-	texts map[string]string // one copy of each repeated text
+	comma bool  // a decimal comma is allowed
+	marks marks // decimal and thousands marks
 }
 
-// NewTable reads the header of a CSV file. name is the file in errors. An empty
-// file, a duplicate column and text that is not UTF-8 are an [*InputError].
+// NewTable reads the header. Errors are [*InputError]: an empty file, a column twice.
 func NewTable(r io.Reader, name string) (*Table, error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
 		_, _ = b.Discard(3) // the bytes are buffered, so this cannot fail
 	}
-	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}, texts: map[string]string{}}
+	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}}
 	t.skipComments(b)
 	t.csv.Comma = separator(b)
 	t.comma = t.csv.Comma != ','
@@ -78,7 +74,6 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	return t, nil
 }
 
-// skipComments reads the lines above the header.
 func (t *Table) skipComments(b *bufio.Reader) {
 	for {
 		if start, _ := b.Peek(4); !bytes.HasPrefix(start, []byte("#")) && string(start) != "sep=" {
@@ -94,8 +89,7 @@ func (t *Table) skipComments(b *bufio.Reader) {
 	}
 }
 
-// separator returns the most common of comma, semicolon and tab in the header,
-// by default the comma.
+// separator is the most common of comma, semicolon and tab in the header.
 func separator(b *bufio.Reader) rune {
 	head, _ := b.Peek(b.Size()) // a shorter text will do
 	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
@@ -128,15 +122,6 @@ func (t *Table) Rename(names map[string]string) error {
 	return nil
 }
 
-// give sets the cell of all rows in a column that the file lacks.
-func (t *Table) give(column, cell string) error {
-	if t.Has(column) {
-		return t.fail(1, column, "the column, and "+quote(cell)+" for all rows", "one of them")
-	}
-	t.given[column] = cell
-	return nil
-}
-
 // Has reports whether the table has a column of one of the names.
 func (t *Table) Has(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {
@@ -151,8 +136,7 @@ func (t *Table) Missing(column, want string) error {
 	return t.fail(1, column, "columns "+strings.Join(t.Header, ", "), want)
 }
 
-// next returns the next row that is not blank, and [io.EOF] after the last.
-// The row is valid until the next call.
+// next returns the next row that is not blank, valid until the next call, or [io.EOF].
 func (t *Table) next() (*Row, error) {
 	cells, line, err := t.read()
 	if t.rows++; err == nil && t.rows > maxRows {
@@ -168,9 +152,8 @@ func (t *Table) next() (*Row, error) {
 	return row, nil
 }
 
-// EachRow calls do for every row of a CSV file, as [Table.Each] does. The file
-// must have the columns, in any order and among others. name is the file in
-// errors.
+// EachRow calls do for every row of a CSV file with the columns, among others, as
+// [Table.Each] does. name is the file in errors.
 func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) error {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -187,9 +170,8 @@ func EachRow(r io.Reader, name string, columns []string, do func(*Row) error) er
 // maxNamed is how many wrong rows of a file an error names; it counts the rest.
 const maxNamed = 5
 
-// Each calls do for every remaining row. An error of do ends the reading. A row
-// with a wrong cell does not: the error joins an [*InputError] for each of the
-// first maxNamed such rows.
+// Each calls do for every remaining row. An error of do ends the reading; of rows with wrong
+// cells, the error joins an [*InputError] for each of the first maxNamed.
 func (t *Table) Each(do func(*Row) error) error {
 	var wrong []error
 	more := 0
@@ -239,7 +221,6 @@ func (t *Table) read() ([]string, int, error) {
 	}
 }
 
-// column returns the name of column i for messages.
 func (t *Table) column(i int) string {
 	if i < len(t.Header) && t.Header[i] != "" {
 		return t.Header[i]
@@ -251,8 +232,7 @@ func (t *Table) fail(line int, column, found, want string) error {
 	return &InputError{Source: Source{t.name, line, column}, Found: found, Want: want}
 }
 
-// Unknown returns one warning that names the columns which are neither known
-// nor accepted by accept, nil if there are none.
+// Unknown returns one warning of columns neither known nor accepted, nil if there are none.
 func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	var unknown []string
 	for i, h := range t.Header {
@@ -275,7 +255,6 @@ func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 	return []string{fmt.Sprintf("%s: ignored unknown columns: %s", t.name, strings.Join(unknown, ", "))}
 }
 
-// csvError adds the file name to an error of package csv.
 func (t *Table) csvError(err error) error {
 	var pe *csv.ParseError
 	switch {
@@ -288,8 +267,7 @@ func (t *Table) csvError(err error) error {
 	return ReadError(t.name, err)
 }
 
-// Row is one row of a [Table]. Its methods convert cells and keep the first
-// error, see [Row.Err].
+// Row is a row of a [Table]. It keeps the first error of its conversions.
 type Row struct {
 	Line int // 1-based first line of the row in the file
 
@@ -347,8 +325,7 @@ func (r *Row) Required(column string, b Bounds) float64 {
 	return r.Number(column, 0, b)
 }
 
-// Whole reads a whole number from min to a thousand million; an empty cell is
-// zero. 4.0 is accepted: data frames write integer columns with gaps so.
+// Whole reads a whole number ≥ min, also as 4.0; an empty cell is zero.
 func (r *Row) Whole(column string, min int) int { return int(r.Number(column, 0, Count(min))) }
 
 // Text reads text without control characters.
@@ -357,24 +334,10 @@ func (r *Row) Text(column string) string {
 	if !singleLine(cell) {
 		r.Bad(column, wantText)
 	}
-	return r.table.keep(cell)
+	return unique.Make(cell).Value() // a copy for all rows, which does not keep the memory of this one
 }
 
-// keep returns a copy of a text, shared by all rows, which does not keep the
-// memory of its row.
-func (t *Table) keep(s string) string {
-	if kept, ok := t.texts[s]; ok {
-		return kept
-	}
-	kept := strings.Clone(s)
-	if len(t.texts) < 4096 { // texts beyond that rarely repeat
-		t.texts[kept] = kept
-	}
-	return kept
-}
-
-// pointNotComma returns advice if a cell is not a number only because of a
-// comma, which is ambiguous in 1,024.
+// pointNotComma is advice for a cell that only a comma keeps from being a number.
 func (t *Table) pointNotComma(cell string) string {
 	if _, err := strconv.ParseFloat(strings.ReplaceAll(cell, ",", ""), 64); err != nil || !strings.Contains(cell, ",") || t.comma {
 		return ""
@@ -385,12 +348,10 @@ func (t *Table) pointNotComma(cell string) string {
 // wantText is what [singleLine] accepts.
 const wantText = "text on one line, without control characters or blanks around it"
 
-// singleLine reports whether s has neither control characters nor blanks around
-// it, which reading a cell would drop.
+// singleLine reports that s has no control characters, and no blanks around it.
 func singleLine(s string) bool { return printable(s) && strings.TrimSpace(s) == s }
 
-// printable reports whether s is valid UTF-8 without control characters or
-// line breaks.
+// printable reports valid UTF-8 without control characters or line breaks.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(c rune) bool {
 		return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c == '\uFEFF'
@@ -405,7 +366,6 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// shorten cuts a text to 60 characters.
 func shorten(s string) string {
 	const most = 60
 	if len(s) > most {
@@ -416,8 +376,7 @@ func shorten(s string) string {
 	return s
 }
 
-// writeTable writes a CSV file with the columns that have a value in some row
-// or are marked keep. What read would refuse is an error.
+// writeTable writes columns with a value or keep; what read refuses is an error.
 func writeTable[T any](w io.Writer, what string, rows []T, columns []columnOf[T], read func(io.Reader, string) ([]T, []string, error)) error {
 	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
 		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
@@ -475,8 +434,7 @@ func readInto[T any](r *Row, to *T, columns []columnOf[T]) {
 	}
 }
 
-// formatFloat writes the shortest number that reads back as v; zero, which
-// means "not recorded", is an empty cell.
+// formatFloat writes the shortest number that reads back as v; 0, not recorded, is empty.
 func formatFloat(v float64) string {
 	if v == 0 {
 		return ""

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of a file in bytes, of its values with aliases expanded, and of their
-// depth. Nodes take about a hundred times the size of the file. The largest
-// real files list some thousand nodes or jobs of about ten keys each.
+// Bounds of a file in bytes, of its values with aliases expanded, and of their depth. The
+// largest real files list some thousand nodes or jobs of about ten keys each.
 const (
 	maxYAML      = 8 << 20
 	maxYAMLNodes = 1 << 20
@@ -75,8 +75,7 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 	return y.object(y.value(doc.Content[0], 0), "", known...)
 }
 
-// value returns a node, or the target of an alias. Bounds stop aliases that
-// contain themselves or expand to huge documents.
+// value returns a node, or an alias's target, within bounds of number and depth.
 func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
 	if y.count++; y.count > maxYAMLNodes || depth > maxYAMLDepth {
 		y.fail(n.Line, "", "values nested or repeated without end", "at most 1048576 values, nested at most 100 deep")
@@ -88,9 +87,8 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *yaml.Node {
 	return n
 }
 
-// pairs returns the alternating keys and values of a mapping: those written in
-// it, and those merged into it. Of equal keys the first counts, written before
-// merged.
+// pairs returns alternating keys and values: those written in a mapping, and those merged
+// into it. Of equal keys the first counts, written before merged.
 func (y *yamlReader) pairs(n *yaml.Node, depth int) (written, merged []*yaml.Node) {
 	for i := 0; i+1 < len(n.Content) && y.err == nil; i += 2 {
 		k, v := y.value(n.Content[i], depth), y.value(n.Content[i+1], depth)
@@ -130,8 +128,7 @@ var syntaxWants = []struct{ message, want string }{
 	{"unknown escape character", "two backslashes, or single quotes around the text"},
 }
 
-// YAMLError turns an error of the YAML parser into an [*InputError] with the line and
-// column where it stopped.
+// YAMLError makes a parser's error an [*InputError] with the place where it stopped.
 func YAMLError(file string, text []byte, err error) error {
 	bad, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok || bad.Mark.Line == 0 {
@@ -155,8 +152,7 @@ func YAMLError(file string, text []byte, err error) error {
 	return &InputError{Source: Source{file, mark.Line, strconv.Itoa(mark.Column)}, Found: found, Want: want}
 }
 
-// object is a mapping of a document with known keys. A nil object has no
-// keys, so that absent sections need no special case.
+// object is a mapping; a nil one has no keys, so that absent sections are no special case.
 type object struct {
 	y    *yamlReader
 	path string
@@ -208,7 +204,6 @@ func (y *yamlReader) object(n *yaml.Node, path string, known ...string) *object 
 	return o
 }
 
-// sub returns the path of a key.
 func (o *object) sub(key string) string {
 	if !printable(key) {
 		key = strconv.Quote(key)
@@ -219,7 +214,6 @@ func (o *object) sub(key string) string {
 	return o.path + "." + key
 }
 
-// get returns the value of a key, nil if there is none.
 func (o *object) get(key string) *yaml.Node {
 	if o == nil {
 		return nil
@@ -227,7 +221,6 @@ func (o *object) get(key string) *yaml.Node {
 	return o.vals[key]
 }
 
-// has reports whether a key is present, with or without a value.
 func (o *object) has(key string) bool {
 	if o == nil {
 		return false
@@ -241,14 +234,9 @@ func (o *object) fail(key, found, want string) {
 	if o == nil {
 		return
 	}
-	line := o.at[key]
-	if line == 0 {
-		line = o.line
-	}
-	o.y.fail(line, o.sub(key), found, want)
+	o.y.fail(cmp.Or(o.at[key], o.line), o.sub(key), found, want)
 }
 
-// object reads the section under a key, nil if there is none.
 func (o *object) object(key string, known ...string) *object {
 	n := o.get(key)
 	if n == nil {
@@ -308,7 +296,6 @@ func (o *object) required(key, want string) string {
 	return s
 }
 
-// texts reads the text of a list of scalars.
 func (o *object) texts(key, want string) []string {
 	var out []string
 	for _, n := range o.items(key, want) {

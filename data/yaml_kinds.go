@@ -82,6 +82,9 @@ var yamlKinds = map[string]yamlKind{
 	"slurm":  matching(slurmWord, wantSlurmWord),
 	"namespace": matching(regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`),
 		"the name of a namespace, such as team-a"),
+	"placement": {read: readPlacement, write: func(v reflect.Value) *yaml.Node { return textNode(fmt.Sprint(v.Interface())) }},
+	"space":     {read: readSpace},
+
 	"gpu resource": switchable(DefaultGPUResource),
 	"gpu label":    switchable(DefaultGPULabel),
 }
@@ -152,16 +155,15 @@ func (o *object) hosts(key string) []string {
 	return hosts
 }
 
-// readYAML reads workers per node.
-func (p *Placement) readYAML(o *object, key string) {
+func readPlacement(o *object, key string) any {
 	const want = `workers per node, such as "4-4-2"`
-	text, err := o.required(key, want), error(nil)
-	if *p, err = ParsePlacement(text); err != nil || p.Workers() > maxCount || p.Workers() < 1 {
+	text := o.required(key, want)
+	p, err := ParsePlacement(text)
+	if err != nil || p.Workers() > maxCount || p.Workers() < 1 {
 		o.fail(key, quote(text), want)
 	}
+	return p
 }
-
-func (p *Placement) writeYAML() *yaml.Node { return textNode(p.String()) }
 
 func gpuTypes(names []string) []string {
 	for i := range names {

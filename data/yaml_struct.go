@@ -1,11 +1,13 @@
 package data
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,10 +36,6 @@ import (
 type (
 	defaulter interface{ defaults() }
 	validator interface{ validate(o *object) }
-
-	// yamlReadable and yamlWritable are values with their own reader and writer.
-	yamlReadable interface{ readYAML(o *object, key string) }
-	yamlWritable interface{ writeYAML() *yaml.Node }
 )
 
 // yamlField is a field of a struct with its tags.
@@ -55,8 +53,7 @@ type yamlStruct struct {
 	keys   []string // in order, each once
 }
 
-// yamlStructs caches yamlStruct by type: a queue of a thousand jobs needs each
-// a thousand times.
+// yamlStructs caches yamlStruct by type: a queue of 1000 jobs needs each 1000 times.
 var yamlStructs sync.Map
 
 // yamlOf returns the tagged fields of a struct, with those of embedded structs.
@@ -80,26 +77,19 @@ func yamlOf(t reflect.Type) yamlStruct {
 	return s
 }
 
-// readYAML reads a file into a struct with its defaults.
 func readYAML[T any](r io.Reader, name string, to *T) (*T, error) {
 	if d, ok := any(to).(defaulter); ok {
 		d.defaults()
 	}
-	y := &yamlReader{file: name}
-	if y.document(r, to); y.err != nil {
+	y, v := &yamlReader{file: name}, valueOf(to)
+	if y.root(r, yamlOf(v.Type()).keys...).into(v); y.err != nil {
 		return nil, y.err
 	}
 	return to, nil
 }
 
-func (y *yamlReader) document(r io.Reader, to any) {
-	v := valueOf(to)
-	y.root(r, yamlOf(v.Type()).keys...).into(v)
-}
-
 func valueOf(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
 
-// section reads the mapping under a key into a struct.
 func (o *object) section(key string, n *yaml.Node, v reflect.Value) {
 	sub := o.y.object(n, o.sub(key), yamlOf(v.Type()).keys...)
 	if sub != nil {
@@ -127,10 +117,6 @@ func (f yamlField) read(o *object, v reflect.Value) {
 	key, want := f.key, f.tag.Get("want")
 	if f.required && o.get(key) == nil {
 		o.fail(key, "nothing", want)
-	}
-	if custom, ok := v.Addr().Interface().(yamlReadable); ok {
-		custom.readYAML(o, key)
-		return
 	}
 	n := o.get(key)
 	if n == nil {
@@ -171,6 +157,8 @@ func (f yamlField) read(o *object, v reflect.Value) {
 		*p = o.duration(key)
 	case *time.Time:
 		*p = o.moment(key)
+	case *Objective:
+		p.read(o, key)
 	case *map[string]string:
 		*p = o.textMap(key, cmp.Or(want, "a name"))
 	case *map[string]any:
@@ -262,26 +250,22 @@ var numberKinds = map[string]func(of string) Bounds{
 
 func (f yamlField) bounds() Bounds { return numberKinds[f.tag.Get("is")](f.tag.Get("of")) }
 
-// mappingOf writes a struct. Fields that are empty or have their defaults are
-// left out.
-func mappingOf(v reflect.Value) yamlMap {
-	m := newYAMLMap()
+// mappingOf writes a struct without fields that are empty or have their defaults.
+func mappingOf(v reflect.Value) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
 	absent := newOf(v.Type()).Elem()
 	for _, f := range yamlOf(v.Type()).fields {
 		field, given := v.FieldByIndex(f.index), f.tag.Get("given")
 		empty := field.IsZero() || (field.Kind() == reflect.Slice || field.Kind() == reflect.Map) && field.Len() == 0
 		keep := given != "" && v.FieldByName(given).Bool() || f.keep && !(field.Kind() == reflect.Pointer && field.IsNil())
 		if keep || !empty && !reflect.DeepEqual(field.Interface(), absent.FieldByIndex(f.index).Interface()) {
-			m.put(f.key, f.write(field))
+			put(m, f.key, f.write(field))
 		}
 	}
 	return m
 }
 
 func (f yamlField) write(v reflect.Value) *yaml.Node {
-	if custom, ok := v.Addr().Interface().(yamlWritable); ok {
-		return custom.writeYAML()
-	}
 	if kind, ok := yamlKinds[f.tag.Get("is")]; ok && kind.write != nil {
 		return kind.write(v)
 	}
@@ -297,11 +281,11 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 		_ = n.Encode(x) // cannot fail for values read from YAML
 		return &n
 	case map[string]string:
-		m := newYAMLMap()
+		m := &yaml.Node{Kind: yaml.MappingNode}
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			m.put(k, textNode(x[k]))
+			put(m, k, textNode(x[k]))
 		}
-		return m.node
+		return m
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -315,17 +299,16 @@ func (f yamlField) write(v reflect.Value) *yaml.Node {
 	case reflect.Slice:
 		return f.list(v)
 	case reflect.Map: // map[string] of a number
-		m := newYAMLMap()
+		m := &yaml.Node{Kind: yaml.MappingNode}
 		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
-			m.put(k.String(), rawNode(fmt.Sprint(v.MapIndex(k))))
+			put(m, k.String(), rawNode(fmt.Sprint(v.MapIndex(k))))
 		}
 		return f.styled(m)
 	}
 	return rawNode(fmt.Sprint(v.Interface()))
 }
 
-// list writes texts on one line, and structs on one line each unless the field
-// is block.
+// list writes texts on one line, structs on one each unless the field is block.
 func (f yamlField) list(v reflect.Value) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.String {
@@ -338,9 +321,40 @@ func (f yamlField) list(v reflect.Value) *yaml.Node {
 }
 
 // styled puts a mapping on one line unless the field is block.
-func (f yamlField) styled(m yamlMap) *yaml.Node {
+func (f yamlField) styled(m *yaml.Node) *yaml.Node {
 	if !f.block {
-		m.node.Style = yaml.FlowStyle
+		m.Style = yaml.FlowStyle
 	}
-	return m.node
+	return m
+}
+
+func put(mapping *yaml.Node, key string, v *yaml.Node) {
+	mapping.Content = append(mapping.Content, textNode(key), v)
+}
+
+// textNode writes text so that it reads back unchanged: quoted unless a plain word.
+func textNode(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if !regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./+@=*()<> -]*$`).MatchString(s) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// rawNode writes a scalar that needs no quotes.
+func rawNode(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+
+// writeYAML encodes a struct, checks the text with the reader of the format, and writes it.
+func writeYAML[T any](w io.Writer, what string, from any, check func(io.Reader, string) (T, error)) error {
+	text, err := yaml.Dump(mappingOf(valueOf(from)), yaml.WithV3Defaults(), yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	if err == nil {
+		_, err = check(bytes.NewReader(text), what)
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
 }

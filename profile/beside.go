@@ -14,20 +14,16 @@ import (
 
 	"knee/data"
 	"knee/fit/interference"
+	"knee/internal/grouped"
 	"knee/profile/launch"
 	"knee/profile/meter"
 	"knee/profile/space"
 )
 
-// Beside measures two studies at once on the same devices. Configurations of
-// the two with the same GPU type and number of workers make a pair. Each job is
-// first measured by itself, into the files of its study; then each is measured
-// while the other runs, into files named after both studies. Configurations
-// measured before are not measured again. It returns two rows per pair, and the
-// .pairs.csv file that holds them.
-//
-// Trials run as local processes: Slurm or Kubernetes would put the two jobs on
-// different nodes.
+// Beside measures two studies at once on the same devices. Configurations with the same GPU
+// type and workers make a pair: each job is measured alone, into the files of its study, then
+// while the other runs, into files named after both. It returns two rows per pair, and their
+// .pairs.csv file. Trials are local: engines would put the jobs on different nodes.
 func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows []interference.Measured, file string, err error) {
 	for _, s := range []*data.Study{a, b} {
 		if s.Launcher.Local == nil || s.Storage != "" && s.Storage != "journal" {
@@ -61,8 +57,7 @@ func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows
 	return rows, file, nil
 }
 
-// matches pairs the first configurations of two studies for every GPU type and
-// number of workers that both contain.
+// matches pairs the first configurations of both studies for every GPU type and size.
 func matches(a, b *data.Study) ([][2]data.Config, error) {
 	ofA, err := space.Candidates(a)
 	ofB, bad := space.Candidates(b)
@@ -73,13 +68,13 @@ func matches(a, b *data.Study) ([][2]data.Config, error) {
 		gpuType string
 		workers int
 	}
+	sizeOf := func(c data.Config) size { return size{c.GPUType, c.Workers} }
+	sizes, inA := grouped.By(ofA, sizeOf)
+	_, inB := grouped.By(ofB, sizeOf)
 	var out [][2]data.Config
-	done := map[size]bool{}
-	for _, x := range ofA {
-		for _, y := range ofB {
-			if at := (size{x.GPUType, x.Workers}); at == (size{y.GPUType, y.Workers}) && !done[at] {
-				done[at], out = true, append(out, [2]data.Config{x, y})
-			}
+	for _, s := range sizes {
+		if inB[s] != nil {
+			out = append(out, [2]data.Config{inA[s][0], inB[s][0]})
 		}
 	}
 	if len(out) == 0 {
@@ -92,14 +87,10 @@ func besideFiles(s, other *data.Study, dir string) Files {
 	base := func(s *data.Study) string {
 		return strings.TrimSuffix(filepath.Base(s.Source.File), filepath.Ext(s.Source.File))
 	}
-	if dir == "" {
-		dir = filepath.Dir(s.Source.File)
-	}
-	return FilesBeside(filepath.Join(dir, base(s)+".beside-"+base(other)+".yaml"), dir)
+	return FilesBeside(filepath.Join(filepath.Dir(s.Source.File), base(s)+".beside-"+base(other)+".yaml"), dir)
 }
 
-// beside measures a configuration by itself, then while the other job runs. The
-// share is 0 if the two do not fit on the devices together.
+// beside measures a configuration alone, then while the other runs; share 0: no room.
 func beside(ctx context.Context, s, other *data.Study, c, occupied data.Config, dir string, o Settings) (interference.Measured, error) {
 	row := interference.Measured{Row: interference.Row{Job: s.Job, Beside: other.Job, GPUType: c.GPUType, Workers: c.Workers}}
 	o.Only = []data.Config{c}
@@ -146,8 +137,7 @@ func one(ctx context.Context, s data.Study, f Files, o Settings) (data.Measureme
 	return data.Measurement{}, err
 }
 
-// occupy starts a job and returns once it has made max(trial.warmup,
-// meter.FewestSteps) steps. stop ends it; an error says that it ended before.
+// occupy starts a job and returns once it is warm. stop ends it; an error: it had ended.
 func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Settings) (stop func() error, err error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)

@@ -28,12 +28,10 @@ type loop struct {
 	fatal   error
 }
 
-// waitForResults is a reason not to start a trial that may change when a
-// running trial ends or another profiler records something.
+// waitForResults may change when a trial ends, or another profiler records something.
 const waitForResults = "wait"
 
-// maxLosses is how many profilers may die while they run one trial before the
-// trial is taken as the cause and recorded as failed.
+// maxLosses is how many profilers may die with a trial before it counts as the cause.
 const maxLosses = 3
 
 func (l *loop) run() {
@@ -68,8 +66,7 @@ func (l *loop) run() {
 	}
 }
 
-// heed stops the starting of trials if the user or ctx asks for it. The running ones
-// finish; those that wait for nodes cancel themselves: the wait may take days.
+// heed starts no more trials if asked to stop; those that wait for nodes cancel themselves.
 func (l *loop) heed() {
 	l.drained = l.drained || l.r.draining()
 	if l.drained || l.ctx.Err() != nil {
@@ -87,7 +84,6 @@ func (l *loop) finished() bool {
 	return l.why != waitForResults && len(l.r.others) == 0
 }
 
-// close stops the starting of trials. The first reason is kept.
 func (l *loop) close(why string) {
 	if !l.closed {
 		l.closed, l.why = true, why
@@ -115,7 +111,6 @@ func (l *loop) note(err error) {
 	}
 }
 
-// room reports whether another trial may be started.
 func (l *loop) room() bool { return !l.closed && len(l.r.running) < max(l.r.Study.Parallel, 1) }
 
 // fill starts trials until Study.Parallel run, or there is a reason not to.
@@ -138,8 +133,7 @@ func (l *loop) fill() {
 	}
 }
 
-// startOne starts a trial: one whose profiler died, else the strategy's next.
-// It returns why none was started, empty if one was.
+// startOne starts a trial: a dead profiler's, else the next. It returns why none was.
 func (l *loop) startOne() (string, error) {
 	r := l.r
 	if err := r.takeChanges(); err != nil {

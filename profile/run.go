@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,28 +26,22 @@ type Files struct {
 	Outbox       string // prefix of the files with results that a shared storage did not receive yet
 }
 
-// FilesBeside returns the default files of a study: beside it, named after
-// it. dir, if not empty, is the folder to use instead.
+// FilesBeside returns the files of a study, beside it or in dir, named after it.
 func FilesBeside(study, dir string) Files {
 	base := strings.TrimSuffix(filepath.Base(study), filepath.Ext(study))
-	if dir == "" {
-		dir = filepath.Dir(study)
-	}
-	in := func(suffix string) string { return filepath.Join(dir, base+suffix) }
+	in := func(suffix string) string { return filepath.Join(cmp.Or(dir, filepath.Dir(study)), base+suffix) }
 	return Files{in(".journal.jsonl"), in(".measurements.csv"), in(".curve.csv"), in(".logs"), in(".undelivered")}
 }
 
 // Settings says how to run a study; the zero value is the default.
 type Settings struct {
 	Search
-	// Only, if not empty, lists the configurations to measure, each once and in
-	// order, in place of the strategy's choices.
+	// Only, if not empty, are the configurations to measure, in order, each once.
 	Only    []data.Config
 	Restart bool          // set the journal aside and begin again
 	Lease   time.Duration // of a shared study; 0 means [store.DefaultLease]
-	// Self is the path of knee: it replaces "knee" at the start of a command, and
-	// runs the watchdog that ends the trials if this process is killed. Empty
-	// means no watchdog.
+	// Self is the path of knee: it replaces "knee" in commands, and runs the watchdog that ends
+	// the trials if this process is killed. Empty means no watchdog.
 	Self   string
 	Notify func(Event)     // may be nil
 	Drain  <-chan struct{} // when closed, running trials finish and none is started; may be nil
@@ -54,9 +49,8 @@ type Settings struct {
 	watchdog *launch.Watchdog
 }
 
-// Run measures a study and writes its measurements and training curves after
-// every trial. Errors in the study are reported before anything is launched.
-// Every error comes with the measurements so far.
+// Run measures a study and writes its files after every trial. Errors in the study come
+// before anything is launched; every error comes with the measurements so far.
 func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
 	if o.watchdog, err = o.guard(); err != nil {
 		return res, err
@@ -81,9 +75,8 @@ func (o Settings) guard() (*launch.Watchdog, error) {
 	return launch.StartWatchdog(o.Self, "guard")
 }
 
-// Open prepares a study for [Runner.Run], for callers that change parts of
-// [Run]: it lists the candidates, opens the storage and reads its contents. The
-// caller closes the storage.
+// Open prepares a study for [Runner.Run], for callers that change parts of [Run]. The caller
+// closes the storage.
 func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, error) {
 	candidates, err := o.Only, error(nil)
 	if len(candidates) == 0 {
@@ -131,7 +124,6 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	return r, nil
 }
 
-// untilDrained returns a context that ends with ctx or with drain.
 func untilDrained(ctx context.Context, drain <-chan struct{}) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -155,8 +147,7 @@ func (f Files) Save(r Result) error {
 
 var errRestarted = errors.New("the study was begun again")
 
-// cancelOrphans cancels the engine's jobs of the run before a restart: a
-// launcher that follows a job with a cancelled context cancels the job.
+// cancelOrphans cancels jobs of the run before: a launcher with an ended context does.
 func (r *Runner) cancelOrphans(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	cancel(errRestarted)

@@ -16,16 +16,15 @@ import (
 	"knee/profile/store"
 )
 
-// Runner measures a study: it asks the strategy what to measure, launches
-// trials, and records each before it asks again. Several runners, in several
-// processes, may share a study through its Storage.
+// Runner measures a study: it asks the strategy, launches trials, and records each before it
+// asks again. Several runners may share a study through its Storage.
 type Runner struct {
 	Study      *data.Study
 	Candidates []data.Config
 	Strategy   bayesopt.Strategy
 	Launcher   launch.Launcher
 	Storage    store.Storage
-	Snapshot   *store.Snapshot // what the storage held; nil for nothing
+	Snapshot   *store.Snapshot // what the storage held
 	LogDir     string
 	Self       string             // path of knee, for commands that start with "knee"
 	Notify     func(Event)        // called from several goroutines, one at a time; may be nil
@@ -55,8 +54,7 @@ type Result struct {
 	Warnings     []string
 }
 
-// giveUpAfter is how many trials may fail in a row before a study without any OK
-// ends.
+// giveUpAfter is how many trials may fail in a row, without any OK.
 const giveUpAfter = 3
 
 type running struct {
@@ -64,9 +62,9 @@ type running struct {
 	cancel context.CancelCauseFunc
 }
 
-// Run measures until the strategy stops, the budget is spent, or Drain or ctx
-// ends it. It waits for the trials of other profilers, to take over those whose
-// profiler dies. Every error comes with the measurements so far.
+// Run measures until the strategy stops, the budget is spent, or Drain or ctx ends it. It
+// waits for trials of other profilers, to take over those whose profiler dies. Every error
+// comes with the measurements so far.
 func (r *Runner) Run(ctx context.Context) (Result, error) {
 	if err := r.prepare(); err != nil {
 		return Result{}, err
@@ -83,12 +81,11 @@ func (r *Runner) Run(ctx context.Context) (Result, error) {
 	return res, l.fatal
 }
 
-// result returns the results so far by trial number: all profilers write the
-// same.
+// result returns the results so far by trial number, as all profilers write them.
 func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	res := Result{Spent: r.spent(), Warnings: grouped(r.warnings)}
+	res := Result{Spent: r.spent(), Warnings: condensed(r.warnings)}
 	for _, id := range slices.Sorted(maps.Keys(r.results)) {
 		res.Measurements = append(res.Measurements, r.results[id].Measurement)
 		res.Curves = append(res.Curves, r.results[id].Curve...)
@@ -96,15 +93,12 @@ func (r *Runner) result() Result {
 	return res
 }
 
-// prepare loads the results of earlier runs and makes the log folder.
 func (r *Runner) prepare() error {
 	r.begun = time.Now()
 	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
 	r.running, r.others = map[int]*running{}, map[int]data.Config{}
-	if r.Snapshot != nil {
-		for _, e := range r.Snapshot.Results {
-			r.results[e.Trial], r.earlier[e.Trial] = e, true
-		}
+	for _, e := range r.Snapshot.Results {
+		r.results[e.Trial], r.earlier[e.Trial] = e, true
 	}
 	if r.LogDir != "" {
 		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
@@ -132,8 +126,7 @@ func (r *Runner) trialOf(id, attempt int, c data.Config) (launch.Trial, error) {
 	return t, nil
 }
 
-// takeChanges reads what other profilers recorded, and cancels trials they took
-// over.
+// takeChanges reads what other profilers recorded, and cancels trials they took over.
 func (r *Runner) takeChanges() error {
 	changes, err := r.Storage.Changes()
 	r.mu.Lock()
@@ -173,8 +166,7 @@ func (r *Runner) save() {
 	r.unsaved = err != nil
 }
 
-// History returns the state that a strategy decides from, without aborted trials
-// and those of earlier runs that got no nodes: they may be chosen again.
+// History is for strategies: aborted and, of earlier runs, queued trials may come again.
 func (r *Runner) History() bayesopt.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,8 +188,7 @@ func (r *Runner) History() bayesopt.History {
 	return h
 }
 
-// record writes the end of a trial to the storage and to r.results. It returns
-// an error if the first giveUpAfter trials failed.
+// record writes a trial's end. It fails if the first giveUpAfter trials failed.
 func (r *Runner) record(out outcome) error {
 	m := out.measurement
 	result := store.Result{Trial: out.trial.ID, Measurement: m, Curve: out.curve, Queued: out.queued}
@@ -230,7 +221,8 @@ func (r *Runner) record(out outcome) error {
 	if m.StepTime > 0 {
 		r.failures = 0 // slow, but it works
 	}
-	if r.failures >= giveUpAfter && !r.anyOK() {
+	anyOK := slices.ContainsFunc(slices.Collect(maps.Values(r.results)), func(e store.Result) bool { return e.Measurement.Status == data.OK })
+	if r.failures >= giveUpAfter && !anyOK {
 		log := ""
 		if out.trial.Log != "" {
 			log = "; its output is in " + out.trial.Log
@@ -240,22 +232,8 @@ func (r *Runner) record(out outcome) error {
 	return errors.Join(err, out.err)
 }
 
-func (r *Runner) anyOK() bool {
-	for _, e := range r.results {
-		if e.Measurement.Status == data.OK {
-			return true
-		}
-	}
-	return false
-}
-
-// overBudget returns which part of the budget is spent, empty if none is.
 func (r *Runner) overBudget() string {
-	wall := time.Since(r.begun)
-	if r.Snapshot != nil {
-		wall += r.Snapshot.Wall()
-	}
-	return r.Study.Budget.Spent(r.result().Measurements, len(r.running)+len(r.others), wall)
+	return r.Study.Budget.Spent(r.result().Measurements, len(r.running)+len(r.others), time.Since(r.begun)+r.Snapshot.Wall())
 }
 
 func (r *Runner) spent() float64 {
@@ -266,9 +244,8 @@ func (r *Runner) spent() float64 {
 	return sum
 }
 
-// Price returns the US$ per hour of a configuration by the prices of a
-// study, 0 if it has none for the GPU type. Parameter servers are not
-// charged: they run on cores that the GPU's price includes.
+// Price returns the US$ per hour of a configuration, 0 without a price. Parameter servers run
+// on cores that the GPU's price includes.
 func Price(s *data.Study, c data.Config) float64 {
 	return s.PricePerHour[c.GPUType] * float64(c.Workers)
 }
@@ -286,4 +263,48 @@ func (r *Runner) notify(e Event) {
 	// Repeated measurements add to the total.
 	e.Progress.Total = max(e.Progress.Total, e.Progress.Done+e.Progress.Running)
 	r.Notify(e)
+}
+
+// EventKind says what happened.
+type EventKind int
+
+// Kinds of events, with the fields of Event that each sets.
+const (
+	StudyOpened EventKind = iota // Snapshot: what the storage held
+	Warned                       // Warning
+	TrialStarted
+	TrialStepped // at most a few times a second: Steps
+	TrialRetried // failed or preempted; it is launched again: Measurement
+	TrialEnded
+	TrialAdopted // its profiler died and this one continues it: Suggestion
+	TrialTaken   // another profiler took it over and measures it
+	TrialQueued  // the engine accepted it: Trial.Handle
+	TrialBegan   // it got its nodes: Queued
+	TrialQuiet   // no step was read yet: Quiet, Unread
+	StorageLost  // the shared storage does not answer: Err
+	StorageBack
+)
+
+// Event is something that happened. The kind says which fields are set.
+type Event struct {
+	Kind        EventKind
+	Trial       launch.Trial
+	Suggestion  bayesopt.Suggestion // TrialStarted, TrialAdopted: why this trial
+	Steps       int                 // TrialStepped: read so far
+	Measurement data.Measurement    // TrialRetried, TrialEnded
+	Queued      time.Duration       // TrialBegan, TrialEnded: how long it waited for nodes
+	Quiet       time.Duration       // TrialQuiet: for how long
+	Unread      string              // TrialQuiet: its output instead of steps
+	Err         error               // StorageLost
+	Warning     string              // Warned
+	Snapshot    *store.Snapshot     // StudyOpened
+	Progress    Progress
+}
+
+// Progress is the state of a study, summed over its profilers.
+type Progress struct {
+	Done    int     // trials ended, those of earlier runs included
+	Running int     // trials running
+	Total   int     // upper limit, from the budget and the space
+	Spent   float64 // US$, those of earlier runs included
 }

@@ -5,17 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/profile/launch"
 	"knee/profile/meter"
 	"knee/profile/store"
-
-	"github.com/dustin/go-humanize/english"
 )
 
 // Causes of cancelling a trial.
@@ -28,7 +29,6 @@ var (
 // maxPreempted is how often a trial may be preempted before it is given up.
 const maxPreempted = 20
 
-// outcome is the result of one trial.
 type outcome struct {
 	trial       launch.Trial
 	measurement data.Measurement
@@ -45,8 +45,8 @@ type outcome struct {
 // warning is one of a trial; those of several trials with one kind are said once.
 type warning struct{ kind, text string }
 
-// grouped returns the first warning of each kind, with the number of others.
-func grouped(all []warning) (texts []string) {
+// condensed returns the first warning of each kind, with the number of others.
+func condensed(all []warning) (texts []string) {
 	count, at := map[string]int{}, map[string]int{}
 	for _, w := range all {
 		if count[w.kind]++; w.kind == "" || count[w.kind] == 1 {
@@ -62,9 +62,8 @@ func grouped(all []warning) (texts []string) {
 	return texts
 }
 
-// measure runs a trial, again if it was preempted, or if it failed and retries
-// remain. Wall and cost sum all attempts, without the time they waited for
-// nodes.
+// measure runs a trial, again if it was preempted, or if it failed and retries remain. Wall
+// and cost sum all attempts, without the time they waited for nodes.
 func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 	var began time.Time
 	var ran, queued time.Duration
@@ -201,17 +200,17 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				out.warnings = append(out.warnings, warning{text: err.Error()})
 			}
 			now := time.Now()
-			out.began, out.ran, out.queued = q.beginning(), q.ran(now), q.queued(now)
+			out.began = cmp.Or(q.begun, q.launched)
+			out.queued, out.ran = q.times(now)
 			if !first.IsZero() && !q.followed {
-				out.measurement.StartSeconds = max(first.Sub(q.beginning()), 0).Seconds()
+				out.measurement.StartSeconds = max(first.Sub(out.began), 0).Seconds()
 			}
 			return out
 		}
 	}
 }
 
-// followed returns a trial whose launcher's reports on its place in the queue
-// are sent to calls.
+// followed is a trial whose launcher's reports on waiting are sent to calls.
 func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), began func()) launch.Trial {
 	out := t
 	out.Submitted = func(handle string) error {
@@ -219,19 +218,20 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 			return err
 		}
 		calls <- func() {
-			q.queueing = true
+			q.wait()
 			e := Event{Kind: TrialQueued, Trial: t}
 			e.Trial.Handle = handle
 			r.notify(e)
 		}
 		return nil
 	}
-	out.Waiting = func() { calls <- func() { q.queueing = true } }
+	out.Waiting = func() { calls <- q.wait }
 	out.Began = func(at time.Time) {
 		calls <- func() {
 			q.began(at)
 			began()
-			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: q.queued(time.Now())})
+			queued, _ := q.times(time.Now())
+			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: queued})
 		}
 	}
 	return out
@@ -239,13 +239,11 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 
 const tellEvery = 200 * time.Millisecond
 
-// quietAfter is how long a trial may run without a step before the user is
-// told: it may be loading data, or the study's metrics do not match its log,
-// which should not show only at the timeout.
+// quietAfter is how long a trial may run without a step before the user is told: the study's
+// metrics may not match its log, which should not show only at the timeout.
 func quietAfter(timeout time.Duration) time.Duration { return min(30*time.Second, timeout/2) }
 
-// conclude turns what was read of a trial, the seconds that it took, 0 if not
-// known, and how its launch ended into its outcome.
+// conclude makes an outcome of what was read and how the launch ended; took 0: unknown.
 func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err error) outcome {
 	out := outcome{trial: t, curve: m.Curve(t.ID), measurement: data.Measurement{Config: t.Config, PricePerHour: Price(r.Study, t.Config)}}
 	end := &out.measurement
@@ -303,4 +301,76 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		out.err = fmt.Errorf("trial %d: %w", t.ID, err)
 	}
 	return out
+}
+
+// writeRanks writes the step times of several ranks beside the log, for knee check.
+func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
+	if len(ranks) < 2 || t.Log == "" {
+		return nil
+	}
+	path := strings.TrimSuffix(t.Log, filepath.Ext(t.Log)) + ".ranks.csv"
+	return data.WriteFile(path, func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, "worker,step_time_s"); err != nil {
+			return err
+		}
+		for _, r := range ranks {
+			if _, err := fmt.Fprintf(w, "%d,%g\n", r.Rank, r.Mean); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// queueing separates the time that a trial waits for nodes from the time it runs. The
+// engine's clock may differ from ours: a start in the future becomes the present, one before
+// the submission the launch.
+type queueing struct {
+	launched time.Time
+	followed bool      // an earlier run had submitted it
+	begun    time.Time // zero as long as it waits
+}
+
+func newQueueing(t launch.Trial) *queueing {
+	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
+	if !q.followed {
+		q.begun = q.launched
+	}
+	return q
+}
+
+// wait records that an engine has the trial.
+func (q *queueing) wait() { q.begun = time.Time{} }
+
+func (q *queueing) began(at time.Time) {
+	if now := time.Now(); at.IsZero() || at.After(now) {
+		at = now
+	}
+	if at.Before(q.launched) && !q.followed {
+		at = q.launched
+	}
+	q.begun = at
+}
+
+// seenRunning records a step: the trial runs, whether or not its launcher said so.
+func (q *queueing) seenRunning(at time.Time) {
+	if q.waiting() {
+		q.begun = at
+	}
+}
+
+// took is the seconds since the launch, by our clock; 0 if an earlier run submitted it.
+func (q *queueing) took() float64 {
+	if q.followed {
+		return 0
+	}
+	return time.Since(q.launched).Seconds()
+}
+
+func (q *queueing) waiting() bool { return q.begun.IsZero() }
+
+// times returns how long the trial waited for nodes and how long it ran, up to now.
+func (q *queueing) times(now time.Time) (queued, ran time.Duration) {
+	begun := cmp.Or(q.begun, now)
+	return max(begun.Sub(q.launched), 0), max(now.Sub(begun), 0)
 }

@@ -62,7 +62,6 @@ func newVersion(a *app) *cobra.Command {
 	return cmd
 }
 
-// thisBuild reads the build information of the binary.
 func thisBuild() build {
 	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -78,7 +77,6 @@ func thisBuild() build {
 	return b
 }
 
-// version names this build: its version, and the revision where that is known.
 func version() string {
 	b := thisBuild()
 	return strings.TrimSpace(b.Version + " " + b.Revision)

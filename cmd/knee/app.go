@@ -30,7 +30,6 @@ type app struct {
 	title, size    string
 }
 
-// helpWidth is how wide the help of flags is at most.
 const helpWidth = 80
 
 func newRoot(a *app) *cobra.Command {
@@ -102,10 +101,8 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	return root
 }
 
-// complete gives a command and those below it the number of arguments that their use
-// shows, unless they have their own rule, lets the shell complete these by their
-// extension, and writes defaults of lists and maps plainly, which pflag shows as [] and
-// [1.000000].
+// complete gives a command and those below it the arguments that their use shows, lets
+// the shell complete these, and writes defaults plainly, which pflag shows as [1.000000].
 func complete(cmd *cobra.Command) {
 	rule := cmd.Args
 	if rule == nil {
@@ -128,8 +125,7 @@ func complete(cmd *cobra.Command) {
 	}
 }
 
-// argsOf returns how many arguments a command takes by the word after its name:
-// FILE one, FILE... one or more, [FILE] and [FILE...] none too.
+// argsOf is the rule of arguments by a use: FILE one, FILE... one or more, [FILE] optional.
 func argsOf(use string) cobra.PositionalArgs {
 	_, rest, _ := strings.Cut(use, " ")
 	word, _, _ := strings.Cut(rest, " ")
@@ -163,8 +159,7 @@ func misused(cmd *cobra.Command, err error) error {
 	return usageError("%s: %w%s; see '%s --help'", cmd.CommandPath(), err, meant, cmd.CommandPath())
 }
 
-// distinct refuses a command line that names a file twice: its rows would count twice,
-// or an output would replace an input.
+// distinct refuses a file named twice: its rows would count twice, or it would be replaced.
 func distinct(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash] // a training command follows
@@ -206,8 +201,7 @@ func (a *app) note(format string, args ...any) {
 
 func (a *app) progress() *term.Progress { return term.New(a.stderr, a.quiet) }
 
-// rows loads the measurements of several files, of one job or, without a name,
-// of all.
+// rows loads the measurements of several files, of one job or of all.
 func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measurement, error) {
 	var ms []data.Measurement
 	for _, file := range files {
@@ -227,8 +221,7 @@ func (a *app) rows(how data.Import, job string, files ...string) ([]data.Measure
 	return one(ms, func(m data.Measurement) string { return m.Job }, "job", job, strings.Join(files, ", "))
 }
 
-// one returns the elements of a file with the name that was given, by default those
-// with the only name.
+// one returns the elements with a name, by default those with the only name.
 func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error) {
 	names, groups := grouped.By(all, of)
 	known := strings.Join(names, ", ")
@@ -243,7 +236,6 @@ func one[T any](all []T, of func(T) string, what, name, file string) ([]T, error
 	return all, nil
 }
 
-// readModel reads a model.json.
 func readModel(file string) (*fit.Model, error) {
 	if isCSV(file) {
 		return nil, badFile(file, "a CSV", "a model.json, which knee fit makes of measurements")
@@ -251,7 +243,6 @@ func readModel(file string) (*fit.Model, error) {
 	return fit.ReadModel(file)
 }
 
-// curves loads training curves, none without a file.
 func (a *app) curves(file string) ([]data.CurvePoint, error) {
 	if file == "" {
 		return nil, nil

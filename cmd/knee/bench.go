@@ -81,7 +81,6 @@ adds the share of tables that take 10 % more evaluations than random.`,
 	return cmd
 }
 
-// benchTables loads the tables of files and adds synthetic spaces of layouts.
 func benchTables(files []string, load func(string) ([]*replay.Table, error), layouts int, sizes ...int) ([]*replay.Table, error) {
 	if len(files) == 0 && layouts == 0 {
 		return nil, usageError("no tables: want a CSV or --layouts")
@@ -107,8 +106,7 @@ func benchTables(files []string, load func(string) ([]*replay.Table, error), lay
 	return tables, nil
 }
 
-// scoreTable lists scores by table, or by kind with the share of tables that are
-// worse than random.
+// scoreTable lists scores by table, or by kind with the share worse than random.
 func scoreTable(scores []replay.Score, kinds bool) *table {
 	t := newTable("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share")
 	if kinds {
@@ -123,7 +121,6 @@ func scoreTable(scores []replay.Score, kinds bool) *table {
 	return t
 }
 
-// reached holds the scores of a method over the tables of a kind.
 type reached struct {
 	Kind   string  `json:"kind"`
 	Method string  `json:"method"`

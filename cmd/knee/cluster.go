@@ -82,8 +82,7 @@ func kubernetesCluster(ctx context.Context) (*data.Cluster, []string, error) {
 	return kube.Cluster(ctx, client)
 }
 
-// thisMachine describes this machine by its GPUs, or by its cores if there
-// are none.
+// thisMachine describes this machine by its GPUs, or by its cores without any.
 func thisMachine(ctx context.Context) (*data.Cluster, []string, error) {
 	node, err := machineOfCores()
 	if err != nil {
@@ -109,8 +108,7 @@ func thisMachine(ctx context.Context) (*data.Cluster, []string, error) {
 	return &data.Cluster{Nodes: []data.Node{node}}, warnings, nil
 }
 
-// machineOfCores describes the processors of this machine. A core is a slot:
-// a worker of the built-in trainer, and of most CPU training, is one thread.
+// machineOfCores has a slot for each core: most CPU workers are one thread.
 func machineOfCores() (data.Node, error) {
 	name, err := os.Hostname()
 	if err != nil {

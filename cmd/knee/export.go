@@ -55,8 +55,7 @@ refused, with the reason.`,
 	return cmd
 }
 
-// leaveOut drops running jobs without a template that keep their allocation:
-// nothing has to be written for them. Tables list them.
+// leaveOut drops running jobs without a template that stay as they are, except in tables.
 func (a *app) leaveOut(plan *data.Plan, to string) {
 	if to == "csv" || to == "json" {
 		return
@@ -70,7 +69,6 @@ func (a *app) leaveOut(plan *data.Plan, to string) {
 	})
 }
 
-// saveFiles writes files into a folder, and their paths to names.
 func saveFiles(dir string, files []export.File, names io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)

@@ -122,11 +122,9 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 	return cmd
 }
 
-// mostRepeats bounds the repeats of a configuration that a fit uses: the standard
-// error of the mean of a hundred is a tenth of their standard deviation.
+// mostRepeats bounds the repeats used: the mean of 100 has a tenth of their deviation.
 const mostRepeats = 100
 
-// curveFlags name training curves and describe their run.
 type curveFlags struct {
 	file, family                   string
 	reach                          convergence.Reach
@@ -142,7 +140,6 @@ func (f *curveFlags) register(cmd *cobra.Command) {
 	f.registerRun(cmd)
 }
 
-// registerRun adds the flags that describe the rest of the run.
 func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
@@ -191,7 +188,6 @@ func (f *curveFlags) settings(a *app) (convergence.Settings, error) {
 	return s, nil
 }
 
-// fitResult is the JSON that fit prints.
 type fitResult struct {
 	Job        string      `json:"job"`
 	Parameters []parameter `json:"parameters"`
@@ -200,8 +196,7 @@ type fitResult struct {
 	Warnings   []string    `json:"warnings"`
 }
 
-// family holds the errors of one family on held-out measurements, nil where too
-// few can be held out.
+// family holds the errors of a family on held-out measurements; nil: too few for that.
 type family struct {
 	GPUType     string    `json:"gpu_type"`
 	Mode        data.Mode `json:"mode"`
@@ -212,7 +207,6 @@ type family struct {
 	Warnings    []string  `json:"warnings,omitempty"`
 }
 
-// advice is a recommended measurement.
 type advice struct {
 	predict.Gain
 	Words string `json:"words"`
@@ -235,7 +229,6 @@ func known(v float64) *float64 {
 	return &v
 }
 
-// advise adds the recommended next measurements.
 func (r *fitResult) advise(m *fit.Model) error {
 	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
 		return nil // knee predict --best says which layouts are worth a look

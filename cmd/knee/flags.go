@@ -78,7 +78,6 @@ func fileFlag(cmd *cobra.Command, to *string, flag, usage string, extensions ...
 	_ = cmd.MarkFlagFilename(flag, extensions...)
 }
 
-// required marks flags as required.
 func required(cmd *cobra.Command, flags ...string) {
 	for _, f := range flags {
 		_ = cmd.MarkFlagRequired(f)
@@ -115,7 +114,6 @@ func atLeast(least int) data.Bounds {
 	return b
 }
 
-// shares are numbers from 0 to 1.
 func shares() data.Bounds { return data.Bounds{Max: 1, Want: "a number from 0 to 1"} }
 
 // positive are numbers > 0 beyond which times and costs would overflow.
@@ -125,7 +123,6 @@ func positive(what string) data.Bounds {
 	return b
 }
 
-// amounts are bytes.
 func amounts() data.Bounds {
 	b := data.Bytes()
 	b.Min, b.Want = 1, "bytes such as 102M or 12.5Gi"
@@ -159,7 +156,6 @@ func (p priceFlag) unknown(of string, types []string) (warnings []string) {
 	return warnings
 }
 
-// priced adds --price.
 func priced(cmd *cobra.Command, to *priceFlag) {
 	*to = priceFlag{}
 	cmd.Flags().Func("price", "US$ per worker-hour, such as `a100=3.2`", to.set)
@@ -169,8 +165,7 @@ const columnsUsage = "names of columns, such as gpus=workers,tokens_s=tokens_per
 
 const workersUsage = "numbers of workers: 1,2,4 or 1..16 or 1..64*2 (default: up to twice the most measured)"
 
-// counts parses "1,2,4" and "1..64" (every number) and "1..64*2" (doubling), nil if
-// the text is empty.
+// counts parses "1,2,4", "1..64" (every number) and "1..64*2" (doubling); nil if empty.
 func counts(flag, s string) ([]int, error) {
 	if s == "" {
 		return nil, nil
@@ -199,7 +194,6 @@ func counts(flag, s string) ([]int, error) {
 	return ns, nil
 }
 
-// searchFlags choose the strategy of a search.
 type searchFlags struct {
 	profile.Search
 	warm string
@@ -213,7 +207,6 @@ func (f *searchFlags) add(cmd *cobra.Command) {
 	fileFlag(cmd, &f.warm, "warm-start", "model.json of a similar job", "json", "gz")
 }
 
-// load loads the model of --warm-start.
 func (f *searchFlags) load() (err error) {
 	if f.warm != "" {
 		f.Warm, err = readModel(f.warm)

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"embed"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +49,14 @@ runs the built-in trainer, so that knee profile works at once.`,
 				return a.writeNew(append(args, ".")[0], files, force)
 			}
 			dir := append(args[:dash:dash], ".")[0]
-			d := draft.New(args[dash:], draftMachine(cmd.Context()), ".")
+			machine, err := machineOfCores()
+			if err != nil {
+				return err
+			}
+			if c, _, err := thisMachine(cmd.Context()); err == nil { // else knee doctor says why
+				machine = c.Nodes[0]
+			}
+			d := draft.New(args[dash:], machine, ".")
 			for i := range files {
 				if files[i].Name == "study.yaml" {
 					files[i].Data = []byte(d.Text)
@@ -69,16 +74,6 @@ runs the built-in trainer, so that knee profile works at once.`,
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
-}
-
-// draftMachine describes this machine for a drafted study. GPUs that do not
-// answer are left out: knee doctor says why.
-func draftMachine(ctx context.Context) draft.Machine {
-	m := draft.Machine{GPUType: "cpu", Cores: runtime.NumCPU()}
-	if c, _, err := thisMachine(ctx); err == nil && c.Nodes[0].GPUType != "cpu" {
-		m.GPUType, m.GPUs = c.Nodes[0].GPUType, c.Nodes[0].GPUs
-	}
-	return m
 }
 
 func newSample(a *app) *cobra.Command {
@@ -117,8 +112,7 @@ func filesOf(in fs.FS, folder string) (files []export.File, err error) {
 	return files, err
 }
 
-// writeNew writes files to a folder, or none if one of them is there, and
-// prints their names.
+// writeNew writes files and prints their names; none if one of them is there.
 func (a *app) writeNew(dir string, files []export.File, force bool) error {
 	for _, f := range files {
 		file := filepath.Join(dir, f.Name)

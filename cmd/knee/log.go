@@ -23,7 +23,6 @@ import (
 	"knee/profile/launch"
 )
 
-// readFlags are the flags of knee read.
 type readFlags struct {
 	metrics data.Metrics
 	columns map[string]string
@@ -86,28 +85,23 @@ rows of a file without that column.`,
 	return cmd
 }
 
-// logFlags adds the flags that say how a log is read.
 func logFlags(cmd *cobra.Command, m *data.Metrics) {
 	named(cmd, &m.Pattern, "pattern", "", "format of the log", data.MetricPatterns())
 	cmd.Flags().StringVar(&m.Regex, "regex", "", "expression for lines of the log, with groups such as (?P<step_time_s>…): "+strings.Join(data.MetricQuantities(), ", "))
 }
 
-// jobColumns are the columns that flags give.
 func jobColumns() []string {
 	return append([]string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "seq_len"}, data.LayoutNames()...)
 }
 
-// flagOf is the flag of a column.
 func flagOf(column string) string { return strings.ReplaceAll(column, "_", "-") }
 
-// columnFlags adds flags that give columns of measurements.csv, with their usage.
 func columnFlags(cmd *cobra.Command, usage map[string]string) {
 	for column, text := range usage {
 		cmd.Flags().String(flagOf(column), "", text)
 	}
 }
 
-// givenColumns returns the columns that flags give.
 func givenColumns(cmd *cobra.Command) map[string]string {
 	given := map[string]string{}
 	for _, column := range jobColumns() {
@@ -192,7 +186,6 @@ type checkFlags struct {
 	fail    []string
 }
 
-// findings are the values of --fail-if.
 var findings = []string{check.Straggler, check.Silent, "drift"}
 
 func newCheck(a *app) *cobra.Command {
@@ -246,13 +239,11 @@ of them is the straggler.`,
 	return cmd
 }
 
-// checkResult is the JSON that check prints.
 type checkResult struct {
 	Workers []check.Worker `json:"workers"`
 	Drift   []driftOf      `json:"drift"`
 }
 
-// driftOf is the drift of one configuration.
 type driftOf struct {
 	Config data.Config `json:"config"`
 	check.Drift
@@ -290,14 +281,10 @@ func (f checkFlags) run(a *app, file string) (res checkResult, err error) {
 	if c, err = m.Resolve(c); err != nil {
 		return res, fmt.Errorf("%s: %w", f.model, err)
 	}
-	if measured == 0 {
-		measured = check.StepTime(steps, c.ModeOrDefault())
-	}
-	return res, res.hold(a, f.model, m, c, c.String(), measured)
+	return res, res.hold(a, f.model, m, c, c.String(), cmp.Or(measured, check.StepTime(steps, c.ModeOrDefault())))
 }
 
-// isMeasurements reports whether a file is a CSV of measurements: with a column workers or
-// placement, and none called worker.
+// isMeasurements reports whether a CSV has a column workers or placement, and no worker.
 func isMeasurements(file string) (bool, error) {
 	if !isCSV(file) {
 		return false, nil
@@ -333,8 +320,7 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 	return res, nil
 }
 
-// steps reads the steps of the workers, and from a log also the step time of the
-// job.
+// steps reads the steps of the workers, and from a log the step time of the job.
 func (f checkFlags) steps(a *app, file string) ([]check.Step, float64, error) {
 	if isCSV(file) {
 		steps, warnings, err := data.LoadTable(file, check.Read)

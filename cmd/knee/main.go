@@ -34,8 +34,7 @@ func main() {
 	os.Exit(exitCode(os.Stderr, run(context.Background(), os.Stdout, os.Stderr, os.Args[1:])))
 }
 
-// run executes one command line. Results go to stdout, everything else to
-// stderr.
+// run executes a command line: results go to stdout, all else to stderr.
 func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
 	ctx, stop := newInterrupts(ctx, stderr)
 	defer stop.close()
@@ -56,7 +55,6 @@ const (
 	exitInterrupted = 130
 )
 
-// exitError is an error with the exit code of the command.
 type exitError struct {
 	error
 	code int
@@ -72,7 +70,6 @@ func usageError(format string, args ...any) error {
 // errInterrupted ends a command that the user stopped and that can continue.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode prints an error and returns its exit code.
 func exitCode(stderr io.Writer, err error) int {
 	if err == nil {
 		return exitOK
@@ -105,9 +102,8 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// interrupts ends a command on signals. A command that can be drained finishes
-// its running work at the first signal and aborts at the second; every other
-// command ends at the first.
+// interrupts ends a command on signals. One that can be drained finishes its running
+// work at the first signal and aborts at the second.
 type interrupts struct {
 	cancel  context.CancelFunc
 	stderr  io.Writer
@@ -119,8 +115,7 @@ type interrupts struct {
 	asked   time.Time // when SIGTERM came last
 }
 
-// echo is the time within which a second SIGTERM counts as the same one:
-// timeout(1) sends it to its command and then to the process group.
+// echo is how soon a second SIGTERM counts as the same: timeout(1) sends it twice.
 const echo = 200 * time.Millisecond
 
 func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *interrupts) {
@@ -135,7 +130,6 @@ func newInterrupts(ctx context.Context, stderr io.Writer) (context.Context, *int
 	return ctx, i
 }
 
-// hear handles one signal.
 func (i *interrupts) hear(s os.Signal, at time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -18,7 +18,6 @@ import (
 	"knee/plots"
 )
 
-// format is the value of -o.
 type format string
 
 // formatFlag adds -o, with formats of a command's own first.
@@ -35,8 +34,7 @@ type table struct {
 	rows    [][]any
 	heads   []string // of the rows: printed once above the rows that share it, on a terminal; may be nil
 
-	// people is shown instead in any format but CSV: fewer columns, rounded more.
-	// May be nil.
+	// people is shown in formats other than CSV: fewer columns, rounded; may be nil.
 	people *table
 }
 
@@ -54,7 +52,6 @@ func newTable(columns string, people ...string) *table {
 // does for people; nil is empty.
 func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
-// addUnder is add for a row under a head.
 func (t *table) addUnder(head string, cells ...any) {
 	t.heads = append(t.heads, head)
 	t.add(cells...)
@@ -74,8 +71,7 @@ func (t *table) addColumn(name string, cell func(row int) any) {
 	}
 }
 
-// orEmpty is the cell of a figure, empty for one that does not exist, such as the
-// time to a goal without a goal.
+// orEmpty is the cell of a figure; 0, such as a time without a goal, is empty.
 func orEmpty(v float64) any {
 	if v == 0 {
 		return nil
@@ -125,8 +121,7 @@ func (f format) print(w io.Writer, v any, t *table) error {
 	return s.Write(w)
 }
 
-// written escapes what is not printable, and refuses NaN and infinity, which come
-// from inputs beyond the range of floating point.
+// written escapes what is not printable, and refuses NaN and infinity.
 func (t *table) written(figure func(float64) string) (*term.Table, error) {
 	s := &term.Table{Columns: t.columns, Heads: t.heads}
 	for _, cells := range t.rows {

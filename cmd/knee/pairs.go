@@ -50,7 +50,6 @@ measures a pair, knee simulate --packed takes the table.`,
 	return cmd
 }
 
-// predictedPair is one element of the JSON that pairs prints.
 type predictedPair struct {
 	Application string        `json:"application"`
 	Beside      string        `json:"beside"`

@@ -89,8 +89,7 @@ func (a *app) save(file string, fig plots.Figure) error {
 	return nil
 }
 
-// conditionFlags say which curves over workers a figure shows: every combination
-// of what they list.
+// conditionFlags say which curves to show: every combination of what they list.
 type conditionFlags struct {
 	gpuTypes, modes []string
 	local, global   []float64
@@ -160,8 +159,7 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	return out, nil
 }
 
-// variants returns a condition with every batch, knob and number of ps requested,
-// or measured in place of that of --by.
+// variants are a condition at every batch, knob and ps requested, or measured for --by.
 func (f *conditionFlags) variants(c plots.Condition) ([]plots.Condition, error) {
 	m, gpu, mode := c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault()
 	knobs, local, servers := maps.Clone(f.knobs), f.local, []int{c.Base.PS}

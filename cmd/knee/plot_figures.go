@@ -23,8 +23,6 @@ import (
 	"knee/profile"
 )
 
-// The figures of a model.
-
 func (a *app) scalabilityPlot() *cobra.Command {
 	var f conditionFlags
 	var x, y string
@@ -108,10 +106,8 @@ func (a *app) heatMapPlot() *cobra.Command {
 			if measured == nil {
 				return nil, usageError("the model of %s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", on.Base.Job)
 			}
-			if workers == 0 {
-				workers = slices.Max(predict.LayoutSizes(measured))
-			}
-			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: workers})
+			size := cmp.Or(workers, slices.Max(predict.LayoutSizes(measured)))
+			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: size})
 		})
 	base.add(cmd)
 	bounded(cmd, &workers, "workers", "GPUs (default: the most measured)", atLeast(1))
@@ -159,8 +155,7 @@ for links that take half as long and for perfect overlap.`,
 	return cmd
 }
 
-// changedModels applies each change. Default changes of parameters that the model
-// lacks are left out.
+// changedModels applies each change; default ones that the model lacks are left out.
 func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed error) {
 	names := map[string]string{}
 	asked := len(changes) > 0
@@ -181,8 +176,6 @@ func changedModels(m *fit.Model, changes []string) (out []plots.Changed, failed 
 	}
 	return out, failed
 }
-
-// The figures of what was measured.
 
 func (a *app) convergencePlot() *cobra.Command {
 	var job, file string
@@ -291,8 +284,6 @@ func (a *app) residualsPlot() *cobra.Command {
 	return cmd
 }
 
-// The figures of a cluster and its jobs.
-
 func (a *app) allocationPlot() *cobra.Command {
 	var cluster string
 	cmd := plot(a, "allocation PLAN.json", "Who gets which GPUs: one bar per node, one colour per job", "",
@@ -382,8 +373,7 @@ ones included.`,
 	return cmd
 }
 
-// chosen returns the elements of one workload, by default that of the first, unless
-// err is the error of reading them.
+// chosen returns the elements of a workload, by default the first, unless err is set.
 func chosen[T any](all []T, err error, file, workload string, of func(T) string) ([]T, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err

@@ -93,10 +93,8 @@ given. A knob of the study has the value measured most unless --knob lists other
 			if err != nil {
 				return err
 			}
-			prices := m.Prices()
-			if prices == nil {
-				prices = map[string]float64{}
-			}
+			prices := map[string]float64{}
+			maps.Copy(prices, m.Prices())
 			maps.Copy(prices, f.price)
 			p := &predict.Predictor{Model: m, Price: prices, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
 			if f.layouts(m) {
@@ -318,8 +316,7 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	return nil
 }
 
-// goal turns the flags into the remaining work, and prints what the convergence
-// model predicts for a target loss.
+// goal turns the flags into the remaining work, and says when a target loss is reached.
 func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Goal, error) {
 	g := predict.Goal{Steps: f.steps, TargetLoss: f.target, HasTarget: cmd.Flags().Changed("target-loss")}
 	c := m.Convergence()
@@ -354,8 +351,7 @@ func (a *app) goal(cmd *cobra.Command, f predictFlags, m *fit.Model) (predict.Go
 	return g, nil
 }
 
-// adviseRate prints the usual scalings of the learning rate, if the batch of a
-// prediction is not the initial one.
+// adviseRate prints scalings of the learning rate for a batch other than the initial one.
 func (a *app) adviseRate(m *fit.Model, p predict.Answer) {
 	n := m.NoiseScale()
 	batch := p.Config.GlobalBatch()

@@ -52,8 +52,7 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	return rows
 }
 
-// printAnswers prints answers: in CSV every figure in its own column, in tables
-// estimates with their intervals. It warns of those that may run out of memory.
+// printAnswers prints answers, and warns of those that may run out of memory.
 func (a *app) printAnswers(answers []predict.Answer, f predictFlags, out format) error {
 	a.warnUnfit(answers)
 	t := answerCSV(answers)
@@ -69,9 +68,8 @@ func (a *app) warnUnfit(answers []predict.Answer) {
 	}
 }
 
-// answersForPeople is the table for a terminal: heads give GPU type and mode;
-// with a goal, time and US$ (or GPU-hours) to it replace the speed; the knobs
-// outside the measured range are named.
+// answersForPeople is the table for a terminal: with a goal, time and cost to it replace
+// the speed; the knobs outside the measured range are named.
 func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
 	t := newTable("workers,batch,step_time,samples/s,goodput,memory,fits,extrap.")
@@ -158,8 +156,7 @@ func answerCSV(answers []predict.Answer) *table {
 	return t
 }
 
-// addKnobs adds columns of the layouts, if any is given, and of the study's own
-// knobs. Each row is of a configuration.
+// addKnobs adds columns of layouts, if there are any, and of knobs, by row.
 func (t *table) addKnobs(configs []data.Config) {
 	if slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }) {
 		for _, name := range data.LayoutNames() {
@@ -183,8 +180,7 @@ type layoutRow struct {
 	Loses         string  `json:"loses,omitempty"`
 }
 
-// layouts reports whether layouts are requested: by --best, or by a sweep over
-// workers of a model with measured layouts, which gives the fastest of each size.
+// layouts reports whether they are asked for: --best, or a sweep of a model with some.
 func (f *predictFlags) layouts(m *fit.Model) bool {
 	if f.best || f.at != "" || f.whatIf != nil || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
 		return f.best
@@ -263,8 +259,7 @@ func (a *app) predictMemory(arch data.Architecture, f predictFlags, out format) 
 	})
 }
 
-// listLayouts lists the first layouts of every number of workers, with columns on
-// their speed. It fails with the last error if there is none.
+// listLayouts lists the first layouts of every size; it fails if there is none.
 func (a *app) listLayouts(f predictFlags, out format, columns string, speed func(l, best predict.LayoutAnswer) []any, layouts func(k int) ([]predict.LayoutAnswer, error)) error {
 	workers, err := counts("workers", f.workers)
 	if err != nil {
@@ -351,7 +346,6 @@ func (k knobFlag) set(text string) error {
 	return nil
 }
 
-// knobsOf returns the names of a model's knobs, sorted.
 func knobsOf(m *fit.Model) []string {
 	known := map[string]bool{}
 	for _, gpu := range m.GPUTypes() {
@@ -364,7 +358,6 @@ func knobsOf(m *fit.Model) []string {
 	return slices.Sorted(maps.Keys(known))
 }
 
-// check refuses knobs that the model does not have.
 func (k knobFlag) check(m *fit.Model) error {
 	known := knobsOf(m)
 	for name := range k {
@@ -378,8 +371,7 @@ func (k knobFlag) check(m *fit.Model) error {
 	return nil
 }
 
-// settings returns every combination of the knobs' values, one empty one if
-// there are none.
+// settings are the combinations of the knobs' values; an empty one without knobs.
 func (k knobFlag) settings() []map[string]string {
 	all := []map[string]string{nil}
 	for _, name := range slices.Sorted(maps.Keys(k)) {
@@ -396,7 +388,6 @@ func (k knobFlag) settings() []map[string]string {
 	return all
 }
 
-// whatIf predicts the speedup that changes bring to some configurations.
 func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config, out format) error {
 	curves, err := predict.Sweeps(p, configs)
 	if err != nil {

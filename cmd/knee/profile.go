@@ -107,7 +107,6 @@ func anySuccess(ms []data.Measurement, logs string) error {
 	return fmt.Errorf("none of %d trials succeeded; the last (%s): %s: %s; their output is in %s", len(ms), last.Config, last.Status, last.Error, logs)
 }
 
-// settings completes the settings of a run.
 func (a *app) settings(s profile.Settings) (profile.Settings, error) {
 	var err error
 	if s.Self, err = os.Executable(); err != nil {
@@ -146,7 +145,6 @@ func (a *app) measure(ctx context.Context, study *data.Study, files profile.File
 	return res, err
 }
 
-// profileBeside measures a study beside another.
 func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir string, out format) error {
 	other, err := data.Load(path, data.ReadStudy)
 	if err != nil {
@@ -180,28 +178,22 @@ func measurementTable(ms []data.Measurement) *table {
 	return t
 }
 
-// trialProgress shows a running profile: on a terminal a bar with the ended
-// trials above it, else a log line per event, and per 10 s of a trial.
+// trialProgress shows ended trials above a bar, or log lines without a terminal.
 type trialProgress struct {
 	bar  *term.Progress
 	mu   sync.Mutex
 	last time.Time
 }
 
-// signOfLife is the time between log lines of a running trial.
 const signOfLife = 10 * time.Second
 
-// configWidth is the width of a configuration in a list of trials: of 80 columns,
-// those that the result leaves free.
+// configWidth is the width of a configuration in a list of trials, of 80 columns.
 const configWidth = 36
 
 func (p *trialProgress) event(e profile.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.bar == nil:
-		return
-	case p.bar.Log == nil:
+	if p.bar.Log == nil {
 		name, line := lineOf(e, configWidth)
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)
@@ -217,9 +209,8 @@ func (p *trialProgress) event(e profile.Event) {
 	p.bar.Log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
 }
 
-// lineOf names an event and puts it into one line, the configuration of a result
-// padded to width so that results line up. Both are empty for events that are not
-// shown.
+// lineOf names an event and puts it into one line, the configuration of a result padded
+// to width. Both are empty for events that are not shown.
 func lineOf(e profile.Event, width int) (name, line string) {
 	trial := fmt.Sprintf("trial %d, %s: ", e.Trial.ID, e.Trial.Config)
 	switch e.Kind {
@@ -250,7 +241,6 @@ func lineOf(e profile.Event, width int) (name, line string) {
 	return "", ""
 }
 
-// resultOf is the result of a trial.
 func resultOf(e profile.Event) string {
 	m := e.Measurement
 	if m.Status != data.OK {
@@ -344,7 +334,6 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 	return cmd
 }
 
-// unit is the unit of a study's objective.
 func unit(s *data.Study) string {
 	o := bayesopt.ObjectiveOf(s.Objective)
 	if o == bayesopt.CostToTarget && s.Objective.Samples == 0 && s.Launcher.Replay == nil {

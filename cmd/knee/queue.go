@@ -25,11 +25,9 @@ import (
 	"knee/plots"
 )
 
-// schedulers are those whose queues can be read and operated.
 var schedulers = []string{"kubernetes", "slurm"}
 
-// openQueue returns the queue of a scheduler, which calls audit with every command
-// that changes a job.
+// openQueue returns a scheduler's queue; audit is called with every change of a job.
 func openQueue(name string, namespaces []string, audit func(queue.Command) error) (queue.Scheduler, error) {
 	if name == "slurm" {
 		return slurmqueue.New(audit), nil
@@ -41,7 +39,6 @@ func openQueue(name string, namespaces []string, audit func(queue.Command) error
 	return kubequeue.New(client, namespaces, audit), nil
 }
 
-// queueFlags name a queue and how its jobs are treated.
 type queueFlags struct {
 	scheduler, config string
 	namespaces        []string
@@ -55,8 +52,7 @@ func (f *queueFlags) add(cmd *cobra.Command, name string) {
 	required(cmd, name)
 }
 
-// load reads the configuration, nil without one, and takes its namespaces unless
-// the flags name others.
+// load reads the configuration, nil without one. Namespaces of flags come first.
 func (f *queueFlags) load() (*data.Operate, error) {
 	if f.config == "" {
 		return nil, nil

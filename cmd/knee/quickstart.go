@@ -65,7 +65,6 @@ type quickstart struct {
 	exports []string
 }
 
-// quickJob is one of the two jobs and its results so far.
 type quickJob struct {
 	Name, About string
 	study       *data.Study
@@ -172,8 +171,7 @@ func (q *quickstart) model(context.Context) error {
 	return nil
 }
 
-// predict finds the best candidate of a job, the curve it is on and the
-// knee of that curve.
+// predict finds the best candidate of a job, its curve and the knee of that.
 func (j *quickJob) predict() error {
 	candidates, err := space.Candidates(j.study)
 	if err != nil {
@@ -188,8 +186,7 @@ func (j *quickJob) predict() error {
 	if j.Checked, err = predict.Best(j.predictor, unmeasured, predict.Limits{Inside: true}); err != nil {
 		return err
 	}
-	// Only sizes of the study: beyond the cores the curve bends in ways that
-	// smaller sizes do not show.
+	// Beyond the study's sizes the curve may bend in ways that smaller ones do not show.
 	for _, c := range candidates {
 		j.workers = append(j.workers, c.Workers)
 	}
@@ -210,8 +207,7 @@ func (j *quickJob) predict() error {
 	return nil
 }
 
-// checkPredictions measures, for each job, a configuration that was only
-// predicted, and the first trial again, which shows the noise of the machine.
+// checkPredictions measures what was only predicted, and the first trial again, for noise.
 func (q *quickstart) checkPredictions(ctx context.Context) error {
 	for _, j := range q.jobs {
 		q.say("Checking %s: %s was not measured; the model says %s per step", j.Name, j.Checked.Config, between(j.Checked.StepTime, seconds))
@@ -231,7 +227,6 @@ func (q *quickstart) checkPredictions(ctx context.Context) error {
 	return nil
 }
 
-// share divides this machine between the jobs.
 func (q *quickstart) share(context.Context) error {
 	q.say("Sharing this machine")
 	problem, err := plan.Load(q.path("cluster.yaml"), q.path("jobs.yaml"))
@@ -252,8 +247,7 @@ func (q *quickstart) share(context.Context) error {
 	return data.WriteFile(q.path("plan.json"), func(w io.Writer) error { return data.WritePlan(w, q.plan) })
 }
 
-// show writes the plan for the schedulers that can express it, the figures and the
-// report, as the commands for that do.
+// show writes exports, figures and the report, as the commands for that do.
 func (q *quickstart) show(ctx context.Context) error {
 	q.say("Drawing")
 	var refused []error
@@ -278,7 +272,6 @@ func (q *quickstart) show(ctx context.Context) error {
 	return cmp.Or(err, q.app.writeReport(ctx, page{files: []string{q.dir}, out: q.path("report.html")}))
 }
 
-// knee runs a command, whose output is not shown.
 func (q *quickstart) knee(ctx context.Context, args ...string) error {
 	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard})
 	root.SetArgs(args)

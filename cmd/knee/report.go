@@ -88,8 +88,7 @@ func (a *app) writeReport(ctx context.Context, p page) error {
 	return nil
 }
 
-// watchReport writes the page whenever a file has changed, until ctx ends. A
-// file that is not there yet, or only half written, is waited for.
+// watchReport writes the page whenever a file changes, until ctx ends; errors are warnings.
 func (a *app) watchReport(ctx context.Context, p page, every time.Duration) error {
 	last := "nothing yet" // so that the first error is printed
 	for {

@@ -160,7 +160,6 @@ func (in *simulateFlags) writeDetails(rows []compare.Row) error {
 	return nil
 }
 
-// writeTenants writes a row per tenant of every run.
 func writeTenants(w io.Writer, rows []compare.Row) error {
 	var lines [][]string
 	for _, r := range rows {

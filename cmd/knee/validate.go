@@ -105,7 +105,6 @@ larger than any measured are predicted.`,
 	return cmd
 }
 
-// validateResult is the JSON that validate prints.
 type validateResult struct {
 	Method    predict.Method     `json:"method"`
 	Total     []predict.Summary  `json:"total"`

@@ -1,6 +1,5 @@
-// Package samples holds the small measured data sets in knee, for
-// documentation, tests and first steps. README.md says how each file was
-// measured.
+// Package samples holds the small measured data sets in knee, for documentation and tests.
+// README.md says how each file was measured.
 package samples
 
 import (
@@ -11,7 +10,6 @@ import (
 //go:embed README.md *.csv *.yaml
 var files embed.FS
 
-// Files returns the samples as a read-only file system without folders:
-// measurements (NAME.csv), training curves (NAME.curve.csv), their studies
-// (NAME.yaml), a cluster and a workload to replay on it, and README.md.
+// Files returns the samples without folders: measurements (NAME.csv), training curves
+// (NAME.curve.csv), their studies (NAME.yaml), a cluster, a workload, and README.md.
 func Files() fs.FS { return files }

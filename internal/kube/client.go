@@ -3,9 +3,11 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -26,49 +29,39 @@ type Client struct {
 	rest *rest.RESTClient
 }
 
-// requestTimeout limits requests except watches and logs: a server may not
-// answer.
+// requestTimeout limits requests except watches and logs.
 const requestTimeout = 30 * time.Second
-
-// backoff repeats a request with pauses that double from 200 ms to 3.2 s, longer
-// in all than a restart of the API server (3 to 10 s).
-func backoff() wait.Backoff {
-	return wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
-}
 
 // Get reads the object at path into out.
 func (c *Client) Get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, c.rest.Get().AbsPath(path), nil, out)
 }
 
-// Create creates an object in the collection at path, and reads the result into
-// out unless it is nil. The server refuses unknown and duplicate fields. With dryRun
-// it checks the object and creates nothing.
+// Create creates an object in the collection at path, and reads the result into out unless
+// nil. The server refuses unknown and duplicate fields. With dryRun it creates nothing.
 func (c *Client) Create(ctx context.Context, path string, in, out any, dryRun bool) error {
 	r := c.rest.Post().AbsPath(path).Param("fieldValidation", "Strict")
 	if dryRun {
 		r.Param("dryRun", "All")
 	}
-	return c.call(ctx, r, in, out)
+	return c.call(ctx, r.SetHeader("Content-Type", "application/json"), in, out)
 }
 
-// Update replaces the object at path, without a check whether another program has
-// changed it: use it for objects that only knee writes.
+// Update replaces an object that only knee writes, whoever changed it.
 func (c *Client) Update(ctx context.Context, path string, in, out any) error {
-	return c.call(ctx, c.rest.Put().AbsPath(path), in, out)
+	return c.call(ctx, c.rest.Put().AbsPath(path).SetHeader("Content-Type", "application/json"), in, out)
 }
 
 // Delete removes the object at path. It is no error if the object does not exist.
 func (c *Client) Delete(ctx context.Context, path string, o metav1.DeleteOptions) error {
 	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	err := c.call(ctx, c.rest.Delete().AbsPath(path), o, nil)
+	err := c.call(ctx, c.rest.Delete().AbsPath(path).SetHeader("Content-Type", "application/json"), o, nil)
 	if IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// with adds options as parameters.
 func with(r *rest.Request, options any) *rest.Request {
 	values, _ := queryparams.Convert(options) // of pointers to structs it cannot fail
 	for name, all := range values {
@@ -79,8 +72,7 @@ func with(r *rest.Request, options any) *rest.Request {
 	return r
 }
 
-// ListAll reads all pages of a collection. The string is the resource version
-// from which a watch can continue.
+// ListAll reads all pages of a collection, and the version for a watch to continue from.
 func ListAll[T any](ctx context.Context, c *Client, path string, o metav1.ListOptions) ([]T, string, error) {
 	var items []T
 	for o.Limit = 500; ; {
@@ -95,8 +87,7 @@ func ListAll[T any](ctx context.Context, c *Client, path string, o metav1.ListOp
 	}
 }
 
-// Logs returns the output of a container. Each line begins with the time, in RFC
-// 3339, at which its node read it, and a space.
+// Logs returns a container's output, each line behind its node's time, RFC 3339.
 func (c *Client) Logs(ctx context.Context, namespace, pod string, o corev1.PodLogOptions) (io.ReadCloser, error) {
 	o.Timestamps = true
 	r := with(c.rest.Get().AbsPath(PodPath(namespace, pod)+"/log"), &o)
@@ -123,13 +114,15 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 		if err != nil {
 			return fmt.Errorf("write the object for %s: %w", r.URL().Path, err)
 		}
-		r.SetHeader("Content-Type", "application/json").Body(body)
+		r.Body(body)
 	}
 	r.MaxRetries(0).Timeout(requestTimeout)
 	var answer []byte
 	var last error
 	tries := 0
-	err := wait.ExponentialBackoffWithContext(ctx, backoff(), func(ctx context.Context) (bool, error) {
+	// Longer in all than a restart of the API server, 3 to 10 s.
+	pauses := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
+	err := wait.ExponentialBackoffWithContext(ctx, pauses, func(ctx context.Context) (bool, error) {
 		tries++
 		answer, last = r.Do(ctx).Raw()
 		last = c.explain(withBody(last, answer))
@@ -150,8 +143,7 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	return nil
 }
 
-// Path is a collection of a group and version ("v1", "batch/v1") in a namespace; in
-// all, or of a kind that has none, if it is empty.
+// Path is a collection of a version ("v1", "batch/v1"), in all namespaces if it is empty.
 func Path(version, namespace, resource string) string {
 	base := "/apis/" + version
 	if version == "v1" {
@@ -163,13 +155,83 @@ func Path(version, namespace, resource string) string {
 	return base + "/" + resource
 }
 
-// PodsPath is the collection of pods of a namespace, of all if it is empty; PodPath
-// is one of them.
+// PodsPath is the collection of pods of a namespace; PodPath is one of them.
 func PodsPath(namespace string) string      { return Path("v1", namespace, "pods") }
 func PodPath(namespace, name string) string { return PodsPath(namespace) + "/" + name }
 
-// ServicesPath and JobsPath are the collections of a namespace, NodesPath is that of
-// the nodes.
+// ServicesPath, JobsPath and NodesPath are the other collections.
 func ServicesPath(namespace string) string { return Path("v1", namespace, "services") }
 func JobsPath(namespace string) string     { return Path("batch/v1", namespace, "jobs") }
 func NodesPath() string                    { return Path("v1", "", "nodes") }
+
+// Patch merges fields into an object (RFC 7396: null removes a field, a list replaces a
+// list), and reads the result into out unless nil. With metadata.resourceVersion in fields,
+// the error is a conflict if the object was changed since.
+func (c *Client) Patch(ctx context.Context, path string, fields map[string]any, out any) error {
+	return c.call(ctx, c.rest.Patch(types.MergePatchType).AbsPath(path).Param("fieldValidation", "Strict"), fields, out)
+}
+
+// Object is anything that has metadata.
+type Object = metav1.PartialObjectMetadata
+
+// List is one page of a collection.
+type List[T any] struct {
+	Metadata metav1.ListMeta `json:"metadata"`
+	Items    []T             `json:"items"`
+}
+
+// IsNotFound reports whether err means that the object does not exist.
+func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
+
+// IsConflict reports that an object of the name exists, or was changed by another.
+func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
+
+// IsBadRequest reports a 400, also for the log of a container that has not started.
+func IsBadRequest(err error) bool { return hasCode(err, http.StatusBadRequest) }
+
+func hasCode(err error, code int) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && int(status.Status().Code) == code
+}
+
+// IsRefused reports whether the server would refuse the request again.
+func IsRefused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !IsTemporary(err)
+}
+
+// IsTemporary reports whether to repeat: no server, or one that starts or is overloaded.
+func IsTemporary(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err != nil && !strings.Contains(err.Error(), "exec: executable ") // a plugin that is not installed
+	}
+	switch s := status.Status(); s.Code {
+	case http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusUnauthorized:
+		// 401: a starting server may not know its tokens; a credential plugin is called again.
+		return true
+	case http.StatusForbidden:
+		// A starting server does not find roles until its caches are filled.
+		return strings.Contains(s.Message, "RBAC: ") && strings.Contains(s.Message, "not found") || strings.Contains(s.Message, "not yet ready")
+	default:
+		return s.Code >= 500
+	}
+}
+
+// explain adds the server, unless err is its answer.
+func (c *Client) explain(err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	return fmt.Errorf("reach the API server %s: %w", c.Server, err)
+}
+
+// withBody returns the error in the body of an answer, which says more.
+func withBody(err error, body []byte) error {
+	var s metav1.Status
+	if err == nil || json.Unmarshal(body, &s) != nil || s.Message == "" || s.Code == 0 {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: s}
+}

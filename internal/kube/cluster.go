@@ -15,8 +15,7 @@ import (
 	"knee/data"
 )
 
-// productLabels are the node labels with the GPU type: of NVIDIA's and AMD's GPU
-// feature discovery, and of GKE.
+// productLabels hold the GPU type: feature discovery of NVIDIA and AMD, and GKE.
 func productLabels() []string {
 	return []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"}
 }
@@ -72,7 +71,6 @@ func describe(n corev1.Node) (out data.Node, warnings []string) {
 	return out, warnings
 }
 
-// productOf returns the GPU type of a node, empty if no label has it.
 func productOf(n corev1.Node) string {
 	for _, l := range productLabels() {
 		if v := n.Labels[l]; v != "" {
@@ -95,10 +93,8 @@ func drained(n corev1.Node) bool {
 	})
 }
 
-// LabelValues returns the values, sorted, that a node label has for a GPU type: the
-// type itself, or product names that [data.GPUTypeOf] maps to it
-// ("NVIDIA-A100-SXM4-40GB" to a100); if there are none, those of its variants
-// (a100-80gb). It is no error if there are none of these either.
+// LabelValues returns the values, sorted, that a node label has for a GPU type: itself, or
+// names that [data.GPUTypeOf] maps to it; if there are none, those of its variants (a100-80gb).
 func LabelValues(ctx context.Context, c *Client, label, gpuType string) ([]string, error) {
 	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{LabelSelector: label})
 	if err != nil {

@@ -23,8 +23,7 @@ type Settings struct {
 	Context    string // context of the kubeconfig; empty for the current one
 }
 
-// Load finds the API server and the credentials. It does not contact the
-// server. An error is a [data.InputError] about the kubeconfig.
+// Load finds server and credentials, without contact. Errors are [data.InputError].
 func Load(s Settings) (*Client, error) {
 	quiet()
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -41,7 +40,10 @@ func Load(s Settings) (*Client, error) {
 	}
 	var client *rest.RESTClient
 	if err == nil {
-		client, err = restClient(config)
+		config = dynamic.ConfigFor(config) // for JSON of any kind
+		config.UserAgent, config.APIPath = "knee", "/"
+		config.QPS = -1 // no limit: knee makes few requests, but several at once
+		client, err = rest.UnversionedRESTClientFor(config)
 	}
 	if err != nil {
 		return nil, &data.InputError{Source: data.Source{File: files, Column: s.Context}, Found: err.Error(), Want: "a kubeconfig that kubectl can use"}
@@ -52,14 +54,6 @@ func Load(s Settings) (*Client, error) {
 	}
 	c.Context = cmp.Or(s.Context, raw.CurrentContext)
 	return c, nil
-}
-
-// restClient returns a client for JSON of any kind.
-func restClient(config *rest.Config) (*rest.RESTClient, error) {
-	config = dynamic.ConfigFor(config)
-	config.UserAgent, config.APIPath = "knee", "/"
-	config.QPS = -1 // no limit: knee makes few requests, but several at once
-	return rest.UnversionedRESTClientFor(config)
 }
 
 // quiet keeps client-go from writing to standard error: errors are returned.

@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +26,7 @@ type Change[T any] struct {
 type Watch struct {
 	Path     string             // a collection
 	Selector metav1.ListOptions // labels and fields
-	// OutageTimeout is how long the server may be unreachable before Follow
-	// returns an error; 0 means 5 minutes.
+	// OutageTimeout is how long the server may not answer; 0 means 5 minutes.
 	OutageTimeout time.Duration
 	// Down, if not nil, is called each time the server cannot be reached.
 	Down func(error)
@@ -42,9 +43,7 @@ const defaultOutageTimeout = 5 * time.Minute
 // continues a watch that ends, and lists again if the server does not have the
 // version any more: intermediate states may be missing, the last state never is.
 func Follow[T any](ctx context.Context, c *Client, w Watch, changed func(Change[T]) error) error {
-	if w.OutageTimeout == 0 {
-		w.OutageTimeout = defaultOutageTimeout
-	}
+	w.OutageTimeout = cmp.Or(w.OutageTimeout, defaultOutageTimeout)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	tell := func(o any, deleted bool) {
@@ -88,8 +87,7 @@ func Follow[T any](ctx context.Context, c *Client, w Watch, changed func(Change[
 	return context.Cause(ctx)
 }
 
-// lister lists and watches a collection. It calls stop with an answer that a
-// repetition cannot change, and if the server is down for too long.
+// lister lists and watches. It calls stop with a final answer, or after the outage timeout.
 func (c *Client) lister(w Watch, stop func(error)) *cache.ListWatch {
 	var answered atomic.Int64 // when the server last answered, Unix ns
 	answered.Store(time.Now().UnixNano())
@@ -98,7 +96,7 @@ func (c *Client) lister(w Watch, stop func(error)) *cache.ListWatch {
 		switch {
 		case err == nil:
 			answered.Store(time.Now().UnixNano())
-		case ctx.Err() != nil || isGone(err):
+		case ctx.Err() != nil || hasCode(err, http.StatusGone): // the version is too old to continue from
 		case !IsTemporary(err):
 			stop(err)
 		case silent > w.OutageTimeout:

@@ -122,8 +122,7 @@ func (c *comment) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// names is a JSON string, a list of strings, or null: states are a string in
-// Slurm 22.05 and a list since 23.02.
+// names is a state: a string in Slurm 22.05, a list since 23.02, or null.
 type names []string
 
 func (n *names) UnmarshalJSON(b []byte) error {
@@ -138,8 +137,7 @@ func (n *names) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(n))
 }
 
-// ParseDetails parses the output of squeue --json. Truncated output, or output
-// without a list of jobs, is an error and not an empty queue.
+// ParseDetails parses squeue --json. Output without a list of jobs is an error.
 func ParseDetails(b []byte) ([]Detail, error) {
 	var doc struct {
 		Jobs *[]rawJob `json:"jobs"`

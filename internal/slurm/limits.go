@@ -13,8 +13,7 @@ import (
 // ErrNoAccounts: the cluster has no accounting (slurmdbd), and so no limits.
 var ErrNoAccounts = errors.New("no accounts are kept (slurmdbd)")
 
-// Limit is how many GPUs, or how many jobs, the jobs that match its first four
-// fields may have at one time. An empty field matches any.
+// Limit is the most GPUs or jobs of what matches its first four fields; empty: any.
 type Limit struct {
 	Account   string // if User is empty, the accounts below it match too
 	User      string
@@ -32,9 +31,8 @@ type Accounts struct {
 	Limits []Limit
 }
 
-// AskAccounts returns the accounts of the named cluster, and the limits of
-// accounts and of qualities of service. The error is [ErrNoAccounts] if the cluster
-// has no accounting.
+// AskAccounts returns the accounts of the named cluster, and limits of accounts and qualities
+// of service. The error is [ErrNoAccounts] if it has no accounting.
 func AskAccounts(ctx context.Context, cluster string) (*Accounts, error) {
 	var answers []string
 	for _, args := range [][]string{

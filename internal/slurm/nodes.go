@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize/english"
+
+	"knee/data"
 )
 
 // Node is one node of a cluster.
@@ -20,8 +24,7 @@ type Node struct {
 	States []string // upper case: IDLE, DRAIN, …
 }
 
-// Usable reports whether jobs can be placed on the node, now or later. Slurm powers up a
-// node that it powered down to save power when a job is placed there.
+// Usable reports whether jobs can be placed, also on nodes powered down to save power.
 func (n Node) Usable() bool {
 	return !slices.ContainsFunc(n.States, func(s string) bool {
 		switch strings.TrimRight(s, "*$~#!%@^-+") {
@@ -40,9 +43,8 @@ type GRES struct {
 	Count int
 }
 
-// Nodes returns the nodes of the cluster in the order of its configuration. It
-// reads the plain text that scontrol prints in every version; its JSON exists since
-// 23.02 and differs between versions.
+// Nodes returns the nodes in the order of the configuration, by the plain text that scontrol
+// prints in every version; its JSON exists since 23.02 and differs between versions.
 func Nodes(ctx context.Context) ([]Node, error) {
 	out, err := run(ctx, "scontrol", "show", "node", "--oneliner")
 	if err != nil {
@@ -103,8 +105,7 @@ func parseNode(line string) (Node, error) {
 // inParentheses matches the sockets or indices at the end of an entry.
 var inParentheses = regexp.MustCompile(`\([^)]*\)?[^,]*`)
 
-// ParseGRES parses a list such as "gpu:a100:4(S:0-1),nic:2,shard:8K". A missing
-// count is 1; K is 1024, M is 1024².
+// ParseGRES parses "gpu:a100:4(S:0-1),nic:2,shard:8K"; K is 1024, M is 1024².
 func ParseGRES(s string) ([]GRES, error) {
 	var list []GRES
 	if s == "" || s == "(null)" || s == "N/A" {
@@ -143,4 +144,46 @@ func gresCount(s string) (int, bool) {
 		return 0, false
 	}
 	return n * unit, true
+}
+
+// Cluster describes the nodes of the cluster of this machine. A GPU type has the cluster's
+// name, as jobs request it. The warnings name GPUs left out.
+func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
+	nodes, err := Nodes(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask Slurm for its nodes: %w", err)
+	}
+	c := &data.Cluster{}
+	var warnings []string
+	for _, n := range nodes {
+		node, left := describe(n)
+		c.Nodes = append(c.Nodes, node)
+		warnings = append(warnings, left...)
+	}
+	return c, warnings, nil
+}
+
+// describe converts one node, and returns a warning for each kind of GPU left out.
+func describe(n Node) (node data.Node, left []string) {
+	node = data.Node{Name: n.Name, GPUType: "cpu", GPUs: n.CPUs, CPUs: float64(n.CPUs), Memory: n.Memory, Drained: !n.Usable()}
+	typed := false
+	for _, g := range n.GRES {
+		switch {
+		case g.Name != "gpu" || g.Count == 0:
+			continue
+		case !typed:
+			typed = true
+			if node.GPUType, node.GPUs = data.GPUTypeOf(g.Type), g.Count; g.Type != node.GPUType {
+				node.GPUName = g.Type
+			}
+			if g.Type == "" {
+				node.GPUType = "gpu"
+			}
+		case data.GPUTypeOf(g.Type) == node.GPUType:
+			node.GPUs += g.Count
+		default:
+			left = append(left, fmt.Sprintf("node %s: %s of type %s left out: a node of cluster.yaml has one type of GPU, here %s", n.Name, english.Plural(g.Count, "GPU", ""), g.Type, node.GPUType))
+		}
+	}
+	return node, left
 }

@@ -16,8 +16,7 @@ const (
 	logEvery = 10 * time.Second       // a log line
 )
 
-// Progress shows the progress of a computation: on a terminal a bar, elsewhere a log
-// line every 10 s. A nil Progress shows nothing.
+// Progress is a bar on a terminal, elsewhere a log line every 10 s.
 type Progress struct {
 	w     io.Writer
 	Log   *slog.Logger // nil on a terminal
@@ -28,10 +27,10 @@ type Progress struct {
 	told time.Time
 }
 
-// New returns a Progress that shows nothing yet, or nil if quiet is set.
+// New returns a Progress that shows nothing yet, or ever if quiet is set.
 func New(w io.Writer, quiet bool) *Progress {
 	if quiet {
-		return nil
+		w = io.Discard
 	}
 	p := &Progress{w: w, begun: time.Now(), told: time.Now()}
 	if !isTerminal(w) {
@@ -45,10 +44,9 @@ func (p *Progress) newBar(total int, options ...progressbar.Option) {
 		progressbar.OptionSetElapsedTime(true), progressbar.OptionThrottle(redraw/2), progressbar.OptionClearOnFinish())...)
 }
 
-// Busy shows what is done and counts seconds, on a terminal, for work of unknown
-// length. It may be called again with what is done next.
+// Busy says what is done, for work of unknown length, and counts seconds on a terminal.
 func (p *Progress) Busy(what string) {
-	if p == nil || p.Log != nil {
+	if p.Log != nil {
 		return
 	}
 	p.mu.Lock()
@@ -61,9 +59,6 @@ func (p *Progress) Busy(what string) {
 
 // At shows that done of total parts are done, with the text what.
 func (p *Progress) At(done, total int, what string) {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.Log != nil {
@@ -87,15 +82,11 @@ func (p *Progress) At(done, total int, what string) {
 // counted are the columns that the share, the counts and the times of a bar take.
 const counted = 40
 
-// beside is as much of the text as a terminal's width leaves beside the bar, which
-// narrows to nothing for it: a line that wraps is not cleared.
+// beside is the text that fits beside the bar: a line that wraps is not cleared.
 func beside(what string, width int) string { return wrap(what, max(8, width-counted))[0] }
 
 // Say writes a line that stays, above the bar.
 func (p *Progress) Say(line string) {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {
@@ -109,9 +100,6 @@ func (p *Progress) Say(line string) {
 
 // Close removes what is drawn. It may be called again, and so may the others.
 func (p *Progress) Close() {
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {

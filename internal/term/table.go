@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type Table struct {
 // Write writes the table as wide as a terminal, else with one line a row.
 func (t *Table) Write(w io.Writer) error {
 	if isTerminal(w) {
-		return t.wrapped(w, widthOf(w), colourful())
+		return t.wrapped(w, widthOf(w), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb") // https://no-color.org
 	}
 	return t.wrapped(w, math.MaxInt32, false)
 }
@@ -33,11 +34,9 @@ const (
 	emphasised = "\x1b[1m%s\x1b[0m"
 )
 
-// wrapped writes the table in at most width columns. Empty columns are left out.
-// If the rest is too wide, columns with the same value in every row are printed
-// once, above; a last column of long text, or with text in few rows, goes below
-// its row; then the widest columns are narrowed and their cells wrapped at blanks.
-// A table that cannot be narrowed further is written wider.
+// wrapped writes the table in at most width columns, if it can be narrowed so far. Empty
+// columns are left out. If the rest is too wide, columns with one value are printed once,
+// above; a last column of long or rare text goes below its row; the widest are wrapped.
 func (t *Table) wrapped(w io.Writer, width int, bold bool) error {
 	var b strings.Builder
 	lines := func(margin, text string) {
@@ -73,8 +72,7 @@ func (t *Table) wrapped(w io.Writer, width int, bold bool) error {
 	return err
 }
 
-// withoutUniform returns the table without the columns, except the first, that hold
-// one value, for which drop reports true, in every row, and their names and values.
+// withoutUniform drops columns, except the first, with one value that drop accepts.
 func (t *Table) withoutUniform(drop func(cell string) bool) (*Table, []string) {
 	var dropped []string
 	for k := len(t.Columns) - 1; k > 0; k-- {
@@ -90,7 +88,6 @@ func (t *Table) withoutUniform(drop func(cell string) bool) (*Table, []string) {
 	return t, dropped
 }
 
-// rare reports whether a column is empty in more than half of the rows.
 func (t *Table) rare(k int) bool {
 	n := 0
 	for _, r := range t.Rows {
@@ -101,7 +98,6 @@ func (t *Table) rare(k int) bool {
 	return 2*n < len(t.Rows)
 }
 
-// without returns the table without a column, and the cells of that.
 func (t *Table) without(k int) (out *Table, held []string) {
 	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), k, k+1) }
 	out = &Table{Columns: cut(t.Columns), Heads: t.Heads}
@@ -112,7 +108,6 @@ func (t *Table) without(k int) (out *Table, held []string) {
 	return out, held
 }
 
-// natural returns the width of every column when nothing is wrapped.
 func (t *Table) natural() []int {
 	widths := make([]int, len(t.Columns))
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
@@ -123,9 +118,8 @@ func (t *Table) natural() []int {
 	return widths
 }
 
-// narrowed returns the width of every column: as wide as its cells, and then
-// the widest made narrower, one by one, until the table fits or no column can be
-// narrowed without breaking words.
+// narrowed returns widths: that of the cells, the widest made narrower one by one until the
+// table fits or words would be broken.
 func (t *Table) narrowed(width int) []int {
 	widths, least := t.natural(), make([]int, len(t.Columns))
 	for k, name := range t.Columns {
@@ -189,8 +183,7 @@ func writeCells(b *strings.Builder, cells []string, widths []int, bold bool, wra
 	}
 }
 
-// wrapName breaks the name of a column behind underscores into lines of at
-// most width columns, where it has underscores there.
+// wrapName breaks a name behind underscores into lines of at most width columns.
 func wrapName(name string, width int) []string {
 	lines := []string{""}
 	for _, part := range strings.SplitAfter(name, "_") {

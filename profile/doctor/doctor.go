@@ -1,12 +1,10 @@
-// Package doctor checks what knee can use on a machine: cores and memory, GPUs,
-// PyTorch, Slurm, Kubernetes, and whether a folder can hold a journal. A
-// missing part is not an error: each check says what needs it, and what to
-// install or set.
-//
-// A check is one function and one line in the registry.
+// Package doctor checks what knee can use on a machine. A missing part is not an error: each
+// check says what needs it, and what to install or set. A check is one function and one line
+// in the registry.
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -17,7 +15,6 @@ import (
 // Status is the result of a check.
 type Status string
 
-// The outcomes of a check.
 const (
 	Here    Status = "ok"
 	Missing Status = "missing" // not installed, perhaps on purpose
@@ -35,8 +32,7 @@ type Finding struct {
 
 // Machine is what checks use of a machine, by default this one.
 type Machine struct {
-	// Run runs a program and returns its standard output; the error ends with the
-	// last line of its standard error. Nil runs it on this machine.
+	// Run returns standard output; an error ends with the last complaint. Nil: this machine.
 	Run func(ctx context.Context, name string, args ...string) (string, error)
 	Dir string // the folder that measurements go to; empty for the current one
 }
@@ -67,9 +63,7 @@ func Examine(ctx context.Context, m Machine) []Finding {
 	if m.Run == nil {
 		m.Run = run
 	}
-	if m.Dir == "" {
-		m.Dir = "."
-	}
+	m.Dir = cmp.Or(m.Dir, ".")
 	var out []Finding
 	for _, c := range checks() {
 		limited, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -88,15 +82,10 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil && stderr.Len() > 0 {
-		err = fmt.Errorf("%w: %s", err, lastLine(stderr.String()))
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(lines[len(lines)-1])) // where programs print the reason
 	}
 	return strings.TrimSpace(string(out)), err
-}
-
-// lastLine returns the last line with text: there programs print the reason.
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func absent(program, advice string) Finding {

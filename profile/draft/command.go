@@ -2,18 +2,22 @@ package draft
 
 import (
 	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
+
+	"knee/data"
 )
 
 //go:embed programs.yaml
 var programText []byte
 
-// programs is what programs.yaml says of launchers and training programs.
 var programs = sync.OnceValue(func() (p struct {
 	Flags    []flag
 	Files    []file
@@ -26,8 +30,7 @@ var programs = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// flag is a flag of training scripts that names a part of the configuration; see
-// programs.yaml.
+// flag is a flag of training scripts for a part of the configuration; see programs.yaml.
 type flag struct {
 	Names, Keys              []string
 	Knob, Field, Bare, When  string
@@ -48,9 +51,8 @@ type part struct {
 	arg    string // the flag as written, or the file
 }
 
-// templated returns the command with the parts of the configuration replaced by
-// templates, and their values. spawns says that the script may start its
-// workers itself.
+// templated replaces the parts of the configuration in a command by templates, and returns
+// their values. spawns: the script may start its workers.
 func templated(command []string, spawns bool) (out []string, parts []part) {
 	out = append(out, command...)
 	inScript := !startsRanks(command)
@@ -107,8 +109,7 @@ func (f flag) read(value string, p *part) bool {
 	return err == nil && v > 0
 }
 
-// flagNamed finds the flag of an argument such as --batch_size, or of
-// data.batch_size=32 as in Hydra (joined). spawns is as in [templated].
+// flagNamed finds the flag of --batch_size, or of data.batch_size=32 as in Hydra (joined).
 func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	if !strings.HasPrefix(arg, "-") && !joined {
 		return flag{}, false
@@ -126,8 +127,7 @@ func flagNamed(arg string, joined, spawns bool) (flag, bool) {
 	return flag{}, false
 }
 
-// startsRanks reports whether a command starts its ranks itself, as torchrun
-// does. knee starts a plain script once per worker.
+// startsRanks reports whether a command starts its ranks, as torchrun does; else knee does.
 func startsRanks(command []string) bool {
 	return slices.ContainsFunc(command, func(a string) bool {
 		// Lightning starts the other ranks.
@@ -135,7 +135,6 @@ func startsRanks(command []string) bool {
 	})
 }
 
-// script returns the first argument that names a Python or shell file.
 func script(command []string) string {
 	if i := slices.IndexFunc(command, isScript); i >= 0 {
 		return command[i]
@@ -144,3 +143,69 @@ func script(command []string) string {
 }
 
 func isScript(arg string) bool { return strings.HasSuffix(arg, ".py") || strings.HasSuffix(arg, ".sh") }
+
+// file is a configuration file that a flag of a command names; see programs.yaml.
+type file struct {
+	Flags, Ends []string
+	Program     string
+}
+
+// readFiles adds the layout in files that the command names, except what a flag sets.
+func (d *drafting) readFiles(dir string) {
+	for _, f := range programs().Files {
+		name := f.namedIn(d.command)
+		if name == "" {
+			continue
+		}
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		text, err := os.ReadFile(path)
+		var content map[string]any
+		if err == nil {
+			if err = yaml.Unmarshal(text, &content); err != nil { // of JSON too
+				err = data.YAMLError(name, text, err)
+			}
+		}
+		if err != nil {
+			d.note("%s cannot be read (%v): put its layout into the space, such as sharding: [zero2]", name, err)
+		}
+		before := len(d.parts)
+		for _, f := range programs().Flags {
+			for _, key := range f.Keys {
+				p := part{knob: f.Knob, arg: name, fixed: true, global: f.Global}
+				told := slices.ContainsFunc(d.parts, func(other part) bool { return other.knob == p.knob && other.global == p.global })
+				if !told && f.read(fmt.Sprint(valueAt(content, key)), &p) && p.word != "none" {
+					p.words = []string{p.word}
+					d.parts = append(d.parts, p)
+				}
+			}
+		}
+		if len(d.parts) > before {
+			d.note("trials cannot change values in %s; to vary them, let the script read KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS and KNEE_SHARDING, or take flags", name)
+		}
+	}
+}
+
+func (f file) namedIn(command []string) (name string) {
+	for i, a := range command {
+		flag, value, joined := strings.Cut(a, "=")
+		if !joined && i+1 < len(command) {
+			value = command[i+1]
+		}
+		if slices.Contains(f.Flags, strings.ReplaceAll(strings.TrimLeft(flag, "-"), "_", "-")) && slices.Contains(f.Ends, filepath.Ext(value)) &&
+			(f.Program == "" || slices.Contains(command, f.Program)) {
+			name = value
+		}
+	}
+	return name
+}
+
+func valueAt(in any, path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		m, _ := in.(map[string]any)
+		in = m[key]
+	}
+	return in
+}

@@ -42,7 +42,7 @@ func TestCommandComesBack(t *testing.T) {
 		if slices.ContainsFunc(command, func(a string) bool { return strings.Contains(a, "{{") }) {
 			t.Skip("templates are the user's own")
 		}
-		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, ".")
+		d := draft.New(command, data.Node{GPUType: "a100", GPUs: 8}, ".")
 		s := read(t, d.Text)
 		got, err := data.RenderCommand(s.Command, data.Config{Job: s.Job, GPUType: "a100", Workers: 8, LocalBatch: float64(batch)}, s.Source)
 		if err != nil {
@@ -62,19 +62,19 @@ func TestDraft(t *testing.T) {
 	cases := []struct {
 		name    string
 		command []string
-		machine draft.Machine
+		machine data.Node
 		want    []string // of the text
 		notes   int
 	}{
-		{"torchrun on GPUs", []string{"torchrun", "--nproc-per-node=4", "train.py", "--batch", "64"}, draft.Machine{GPUType: "a100", GPUs: 6, Cores: 32},
+		{"torchrun on GPUs", []string{"torchrun", "--nproc-per-node=4", "train.py", "--batch", "64"}, data.Node{GPUType: "a100", GPUs: 6},
 			[]string{"job: train", "ranks: false", "'--nproc-per-node={{.WorkersPerNode}}'", "'{{.LocalBatch}}'", "workers: [1, 2, 4, 6]", "min: 16, max: 128", "# --batch was 64"}, 0},
-		{"a script on processors", []string{"python3", "train.py", "--batch_size=8"}, draft.Machine{GPUType: "cpu", Cores: 2},
+		{"a script on processors", []string{"python3", "train.py", "--batch_size=8"}, data.Node{GPUType: "cpu", GPUs: 2},
 			[]string{"ranks: true", "gpu_type: [cpu]", "workers: [1, 2]", "min: 2, max: 16"}, 0},
-		{"no batch, no script, no lines", []string{"python3", "other.py"}, draft.Machine{GPUType: "cpu", Cores: 1},
+		{"no batch, no script, no lines", []string{"python3", "other.py"}, data.Node{GPUType: "cpu", GPUs: 1},
 			[]string{"job: other", "workers: [1]", "# local_batch"}, 3},
-		{"two batches", []string{"python3", "train.py", "--batch=8", "--per-device-train-batch-size", "2"}, draft.Machine{GPUType: "cpu", Cores: 1},
+		{"two batches", []string{"python3", "train.py", "--batch=8", "--per-device-train-batch-size", "2"}, data.Node{GPUType: "cpu", GPUs: 1},
 			[]string{"'--batch={{.LocalBatch}}', --per-device-train-batch-size, '2'"}, 0},
-		{"a batch that is no number", []string{"python3", "train.py", "--batch=auto"}, draft.Machine{GPUType: "cpu", Cores: 1},
+		{"a batch that is no number", []string{"python3", "train.py", "--batch=auto"}, data.Node{GPUType: "cpu", GPUs: 1},
 			[]string{"--batch=auto"}, 1},
 	}
 	for _, c := range cases {
@@ -115,7 +115,7 @@ func TestDraftOfLaunchers(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte("# knee_report, DDP"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := draft.New(strings.Fields(tc.command), draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, dir)
+		d := draft.New(strings.Fields(tc.command), data.Node{GPUType: "a100", GPUs: 8}, dir)
 		read(t, d.Text)
 		for _, w := range tc.want {
 			if !strings.Contains(d.Text, w) {
@@ -143,7 +143,7 @@ func TestDraftOfKnownLogs(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := draft.New([]string{"python3", "train.py", "--batch", "8"}, draft.Machine{GPUType: "cpu", Cores: 1}, dir)
+		d := draft.New([]string{"python3", "train.py", "--batch", "8"}, data.Node{GPUType: "cpu", GPUs: 1}, dir)
 		read(t, d.Text)
 		if !strings.Contains(d.Text, "\nmetrics: {"+pattern+"}") {
 			t.Errorf("%q: want %s in\n%s", script, pattern, d.Text)
@@ -154,7 +154,7 @@ func TestDraftOfKnownLogs(t *testing.T) {
 // Steps of accumulation, as scripts count them, come back as they were typed.
 func TestAccumulationComesBack(t *testing.T) {
 	command := []string{"accelerate", "launch", "--num_processes", "4", "train.py", "--batch", "8", "--gradient_accumulation_steps", "4"}
-	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, ".").Text)
+	s := read(t, draft.New(command, data.Node{GPUType: "a100", GPUs: 8}, ".").Text)
 	got, err := data.RenderCommand(s.Command, data.Config{Job: s.Job, GPUType: "a100", Workers: 4, LocalBatch: 8, AccumSteps: 3}, s.Source)
 	if err != nil || !slices.Equal(got, command) {
 		t.Errorf("%q, %v", got, err)
@@ -174,11 +174,11 @@ func TestDraftOfALonelyScript(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := draft.New([]string{"python3", "train.py", "--batch", "8"}, draft.Machine{GPUType: "cpu", Cores: 2}, dir)
+		d := draft.New([]string{"python3", "train.py", "--batch", "8"}, data.Node{GPUType: "cpu", GPUs: 2}, dir)
 		if got := slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, "seems to join its processes") }); got != alone {
 			t.Errorf("%q: notes %q", script, d.Notes)
 		}
-		d = draft.New([]string{"torchrun", "--nproc-per-node=2", "train.py", "--batch", "8"}, draft.Machine{GPUType: "cpu", Cores: 2}, dir)
+		d = draft.New([]string{"torchrun", "--nproc-per-node=2", "train.py", "--batch", "8"}, data.Node{GPUType: "cpu", GPUs: 2}, dir)
 		if len(d.Notes) != 0 {
 			t.Errorf("with torchrun: notes %q, want none: it is the launcher's matter", d.Notes)
 		}
@@ -195,7 +195,7 @@ func TestDraftOfAScriptThatStartsItsWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for batch, question := range map[string]bool{"--per_device_batch": false, "--batch-size": spawns} {
-			d := draft.New([]string{"python3", "train.py", batch, "32", "--num_devices", "2"}, draft.Machine{GPUType: "cpu", Cores: 4}, dir)
+			d := draft.New([]string{"python3", "train.py", batch, "32", "--num_devices", "2"}, data.Node{GPUType: "cpu", GPUs: 4}, dir)
 			s := read(t, d.Text)
 			want := "2"
 			if spawns {
@@ -269,11 +269,11 @@ func TestDraftOfLayouts(t *testing.T) {
 			}
 		}
 		command := strings.Fields(tc.command)
-		login := draft.New(command, draft.Machine{GPUType: "cpu", Cores: 2}, dir).Text // without GPUs the command's workers count
+		login := draft.New(command, data.Node{GPUType: "cpu", GPUs: 2}, dir).Text // without GPUs the command's workers count
 		if strings.Contains(tc.command, "per-node=8") && !strings.Contains(login, "tp: [1, 2, 4, 8]") {
 			t.Errorf("%s on a node without GPUs:\n%s", tc.command, login)
 		}
-		d := draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8, Cores: 64}, dir)
+		d := draft.New(command, data.Node{GPUType: "a100", GPUs: 8}, dir)
 		s := read(t, d.Text)
 		for _, w := range tc.want {
 			if !strings.Contains(d.Text, w) {
@@ -303,7 +303,7 @@ func withMode(c data.Config) data.Config {
 func TestDraftOfABadDeepSpeedFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, want := range []string{"ds.json cannot be read (open ", `ds.json cannot be read (ds.json:2:6: found "\"b\": 2}", want a comma`} {
-		d := draft.New([]string{"deepspeed", "train.py", "--deepspeed", "ds.json", "--batch", "8"}, draft.Machine{GPUType: "a100", GPUs: 8}, dir)
+		d := draft.New([]string{"deepspeed", "train.py", "--deepspeed", "ds.json", "--batch", "8"}, data.Node{GPUType: "a100", GPUs: 8}, dir)
 		read(t, d.Text)
 		if !slices.ContainsFunc(d.Notes, func(n string) bool { return strings.Contains(n, want) }) {
 			t.Errorf("notes %q, want …%s…", d.Notes, want)
@@ -317,7 +317,7 @@ func TestDraftOfABadDeepSpeedFile(t *testing.T) {
 // Flags that Megatron-LM accepts only with full recomputation are conditional.
 func TestDraftLeavesFlagsOut(t *testing.T) {
 	command := strings.Fields("torchrun --nproc-per-node=8 pretrain_gpt.py --micro-batch-size 2 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1 --use-distributed-optimizer --bf16")
-	s := read(t, draft.New(command, draft.Machine{GPUType: "a100", GPUs: 8}, t.TempDir()).Text)
+	s := read(t, draft.New(command, data.Node{GPUType: "a100", GPUs: 8}, t.TempDir()).Text)
 	for want, layout := range map[string]data.Layout{
 		"--bf16": {},
 		"--recompute-granularity selective --use-distributed-optimizer --bf16":                                                {Recompute: "selective", Sharding: "zero1"},

@@ -7,9 +7,8 @@ import (
 	"knee/data"
 )
 
-func architecture() []string {
-	return []string{"layers", "hidden", "heads", "seq_len", "vocab", "experts"}
-}
+// sizes are the knobs of the size of the model that are counts.
+func sizes() []string { return data.ArchitectureNames()[1:] }
 
 // named returns the part that sets a knob; a global batch does not count.
 func (d *drafting) named(knob string) (part, bool) {
@@ -34,7 +33,7 @@ func (d *drafting) modelParallel() int {
 // model is the section model, for predictions of other sizes.
 func (d *drafting) model() string {
 	var keys []string
-	for _, key := range architecture() {
+	for _, key := range sizes() {
 		if p, ok := d.named(key); ok {
 			keys = append(keys, key+": "+plain(p.value))
 		}
@@ -42,9 +41,8 @@ func (d *drafting) model() string {
 	return strings.Join(keys, ", ")
 }
 
-// layout returns the layout knobs that the command sets: tp and pp up to the
-// workers of a node, other degrees up to the command's, words as far as the
-// flag takes them.
+// layout returns the layout knobs of the command: tp and pp up to the workers of a node,
+// other degrees up to the command's, words as far as the flag takes them.
 func (d *drafting) layout(slots int) (knobs []string) {
 	about := map[string]string{"tp": "tensor parallelism, best within a node", "pp": "pipeline stages", "cp": "context parallelism", "ep": "expert parallelism"}
 	for _, name := range data.LayoutNames() {
@@ -59,24 +57,22 @@ func (d *drafting) layout(slots int) (knobs []string) {
 			if name == "tp" || name == "pp" {
 				most = max(most, d.perNode(slots))
 			}
-			knobs = append(knobs, name+": ["+joined(doublings(most))+"]   # "+about[name])
+			knobs = append(knobs, name+": ["+doublings(most)+"]   # "+about[name])
 		}
 	}
 	return knobs
 }
 
-// perNode is the number of workers per node: slots, or, on a machine without
-// GPUs, the workers that the command starts per node.
+// perNode is the workers per node: slots, or without GPUs those of the command.
 func (d *drafting) perNode(slots int) int {
-	if p, ok := d.named("workers"); ok && d.machine.GPUs == 0 {
+	if p, ok := d.named("workers"); ok && d.machine.GPUType == "cpu" {
 		return int(p.value)
 	}
 	return slots
 }
 
-// readMegatron passes --recompute-method and --recompute-num-layers only with
-// full recomputation, and leaves full out of the space if the command has no
-// method: Megatron-LM requires one with full and refuses it without.
+// readMegatron passes --recompute-method and --recompute-num-layers only with full
+// recomputation, which Megatron-LM allows only with a method: else full is left out.
 func (d *drafting) readMegatron() {
 	i := slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == "recompute-granularity" })
 	if i < 0 {
@@ -101,8 +97,7 @@ func (d *drafting) readMegatron() {
 	}
 }
 
-// readTorchtitan adds torchtitan's default sharding: zero3 over all replicas,
-// or hybrid with a replicate degree.
+// readTorchtitan adds torchtitan's default sharding: zero3, or hybrid with replicas.
 func (d *drafting) readTorchtitan() {
 	sharding := ""
 	for _, a := range d.command {

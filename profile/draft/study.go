@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -16,22 +17,14 @@ import (
 	"knee/data"
 )
 
-// Machine describes the machine to draft for.
-type Machine struct {
-	GPUType string // "cpu" where there is none
-	GPUs    int    // 0 where there is none
-	Cores   int
-}
-
 // Study is a first study.
 type Study struct {
 	Text  string   // study.yaml
 	Notes []string // what is left to do before it can be run; empty if nothing
 }
 
-// New drafts the study of a training command on a machine. dir is the working
-// directory of the command, to read its script.
-func New(command []string, m Machine, dir string) Study {
+// New drafts the study of a command that runs in dir, where its script is read.
+func New(command []string, m data.Node, dir string) Study {
 	d := &drafting{command: command, machine: m, startsRanks: startsRanks(command)}
 	spawns := false
 	if name := script(command); name != "" {
@@ -62,7 +55,7 @@ func New(command []string, m Machine, dir string) Study {
 type drafting struct {
 	command, rendered []string
 	parts             []part
-	machine           Machine
+	machine           data.Node // cpu without GPUs, with its cores as slots
 	startsRanks       bool
 	script            string
 	scriptFound       bool
@@ -81,12 +74,11 @@ var studyText string
 
 var studyTemplate = template.Must(template.New("study").Delims("<<", ">>").Parse(studyText))
 
-// write fills in the template of a study, and notes what is left to do.
 func (d *drafting) write() string {
 	job, price := "my-job", "2.0" // US$ per worker and hour, for the user to replace
 	slots, what := d.machine.GPUs, "GPUs"
-	if slots == 0 {
-		slots, what, price = d.machine.Cores, "cores", "0.05"
+	if d.machine.GPUType == "cpu" {
+		what, price = "cores", "0.05"
 	}
 	if d.script != "" {
 		job = strings.TrimSuffix(filepath.Base(d.script), filepath.Ext(d.script))
@@ -112,7 +104,7 @@ func (d *drafting) write() string {
 		command = append(command, quoted(a))
 	}
 	for _, p := range d.parts {
-		if !p.fixed && !slices.Contains(architecture(), p.knob) {
+		if !p.fixed && !slices.Contains(sizes(), p.knob) {
 			replaced = append(replaced, p.arg+" was "+cmp.Or(p.word, plain(p.value)))
 		}
 	}
@@ -120,7 +112,7 @@ func (d *drafting) write() string {
 	err := studyTemplate.Execute(&b, map[string]any{
 		"Job": quoted(job), "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": strings.Join(command, ", "),
 		"Reports": d.reports, "Format": d.format, "Patterns": strings.Join(data.MetricPatterns(), ", "), "Model": d.model(),
-		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": joined(doublings(max(slots, d.modelParallel(), d.perNode(slots)))),
+		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": doublings(max(slots, d.modelParallel(), d.perNode(slots))),
 		"Knobs": append(d.layout(slots), d.batches()...), "Price": price,
 	})
 	if err != nil {
@@ -129,8 +121,7 @@ func (d *drafting) write() string {
 	return b.String()
 }
 
-// batches returns the knobs of the batch: a range around the command's. If the
-// command also sets a global batch, that is kept and accumulation follows.
+// batches are the knobs of the batch: a range, or with a global batch accumulation.
 func (d *drafting) batches() (knobs []string) {
 	batch := d.batch()
 	whole := slices.IndexFunc(d.parts, func(p part) bool { return p.global })
@@ -157,8 +148,7 @@ func (d *drafting) batches() (knobs []string) {
 	return knobs
 }
 
-// batch returns the samples per replica and micro-step in the command, 0 if it
-// has none. A local batch precedes a global one.
+// batch is the samples per replica and micro-step; 0: none. A local one comes first.
 func (d *drafting) batch() float64 {
 	workers, whole := 1.0, 0.0
 	for _, p := range d.parts {
@@ -174,25 +164,15 @@ func (d *drafting) batch() float64 {
 	return whole / math.Max(1, workers/float64(d.modelParallel()))
 }
 
-func doublings(n int) []int {
-	var out []int
+// doublings is a list of powers of two up to n, which is the last: "1, 2, 4, 6".
+func doublings(n int) (list string) {
 	for k := 1; k < n; k *= 2 {
-		out = append(out, k)
+		list += fmt.Sprintf("%d, ", k)
 	}
-	return append(out, max(n, 1))
+	return list + fmt.Sprint(max(n, 1))
 }
 
-func joined(ns []int) string {
-	words := make([]string, len(ns))
-	for i, n := range ns {
-		words[i] = fmt.Sprint(n)
-	}
-	return strings.Join(words, ", ")
-}
-
-func plain(v float64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.6f", v), "0"), ".")
-}
+func plain(v float64) string { return data.Number(v).String() }
 
 // quoted writes a YAML scalar for a list in brackets.
 func quoted(s string) string {
@@ -202,3 +182,26 @@ func quoted(s string) string {
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(string(text), "["), "]\n")
 }
+
+// reports matches a script that prints knee's lines, or "knee: " + json.dumps(…).
+var reports = regexp.MustCompile(`knee_report|knee: *[{"']`)
+
+// format marks the scripts that print the lines of a log pattern; see programs.yaml.
+type format struct{ Pattern, Text, Flag string }
+
+// formatOf returns the log pattern of a script by its text, or flags, or none.
+func formatOf(script []byte, command []string) string {
+	for _, f := range programs().Formats {
+		if f.Text != "" && regexp.MustCompile(f.Text).Match(script) ||
+			f.Flag != "" && slices.ContainsFunc(command, func(a string) bool { return strings.HasPrefix(a, f.Flag) }) {
+			return f.Pattern
+		}
+	}
+	return ""
+}
+
+// joins matches a Python script that trains together with other processes.
+var joins = regexp.MustCompile(`(?i)distribut|rank|world_size|ddp|fsdp|accelerat|horovod|lightning|transformers|deepspeed|mpi4py|knee_(?:workers|role)|\bray\b`)
+
+// toldByEnvironment matches a script that is started once per rank: it reads RANK.
+var toldByEnvironment = regexp.MustCompile(`env://|(?i:environ|getenv)[^\n]*(?:RANK|WORLD_SIZE)`)

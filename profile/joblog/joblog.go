@@ -1,5 +1,4 @@
-// Package joblog makes a measurement from the log of a job that ran without
-// knee, or still runs.
+// Package joblog makes a measurement from the log of a job that ran without knee.
 package joblog
 
 import (
@@ -33,15 +32,13 @@ type Progress struct {
 	Pattern     string           // that was found to match; empty for knee's lines
 }
 
-// Read reads the log of a job of configuration c, as a profile reads that of a
-// trial: warm-up is left out, the rest is averaged. If the program prints only
-// a step counter, step times are the differences of the time stamps of its
-// lines (2025-03-01 12:00:00,123 anywhere in a line).
+// Read reads the log of a job of configuration c, as a profile reads that of a trial. If the
+// program prints only a step counter, step times are the differences of the time stamps of
+// its lines (2025-03-01 12:00:00,123 anywhere in a line).
 //
-// m says how lines are read. Its zero value tries knee's lines and every
-// pattern on the first MiB. name is the file's, for errors. each, if not
-// nil, is called for every line that reports something, in order;
-// Observation.At is the last time stamp up to the line, zero if there was none.
+// m says how lines are read; zero tries knee's lines and every pattern. name is for errors.
+// each, if not nil, is called for every line that reports something, in order, with the last
+// time stamp up to the line as Observation.At, zero if there was none.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
 	p := Progress{Loss: math.NaN()}
 	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
@@ -99,8 +96,7 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	return p, nil
 }
 
-// scan calls take for every line of a log that reports something, and returns
-// the pattern's name and parser.
+// scan calls take for every line that reports something; what is the pattern's name.
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
 	b := bufio.NewReaderSize(r, launch.HeadBytes)
 	if what, parser, err = parserFor(b, name, c, m); err != nil {
@@ -136,8 +132,7 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	return what, parser, data.ReadError(name, lines.Err())
 }
 
-// take records an observation's step and loss. In a log that continues after a
-// restart the last run counts.
+// take records step and loss: of a log that continues after a restart the last.
 func (p *Progress) take(o launch.Observation) {
 	if o.Step >= 0 && !math.IsInf(o.Step, 1) {
 		p.Step = o.Step
@@ -187,8 +182,7 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pat
 	return pattern, launch.ParserFor(p, c), err
 }
 
-// cutLines is a [bufio.SplitFunc] of lines that a line feed or a carriage
-// return ends; longer ones than maxLine are cut.
+// cutLines is a [bufio.SplitFunc] of lines that \n or \r ends, at most maxLine long.
 func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 	i := bytes.IndexAny(text, "\r\n")
 	switch {
@@ -202,7 +196,6 @@ func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
 
 var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?`)
 
-// timeIn returns the time in a line, as UTC without a zone: differences count.
 func timeIn(line string) (time.Time, bool) {
 	m := stamp.FindStringSubmatch(line)
 	if m == nil {

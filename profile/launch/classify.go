@@ -19,8 +19,7 @@ var oomText = regexp.MustCompile(`(?i)(?:cuda|hip|xpu|mps backend|error|failure(
 	`oom when allocating|oom[-_ ]?kill|unable to allocate .* for an array|` +
 	`signal 9 \(|signals\.sigkill:|signal sigkill\b|exitcode *: -9\b|return code = -9\b|by signal: killed`)
 
-// memoryWords are parts, one of which is in every such text as it is printed. They
-// are searched for first, which is much cheaper.
+// memoryWords has a part of every such text. They are searched for first, as that is cheap.
 var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "MemoryError", "enough memory", "_alloc", "_ALLOC", "llocate ", "xhausted", "XHAUSTED",
 	"oom", "OOM", "ignal 9", "SIGKILL", " -9", "by signal"}
 
@@ -43,8 +42,7 @@ func SpeaksOfMemory(line string) bool {
 	return !noFailure.MatchString(line[:at[0]]) && !strings.Contains(after, "quota") && !noKills.MatchString(after)
 }
 
-// exitKilled is the exit code of shells for signal 9, and of container runtimes
-// and Slurm for a process ended by the kernel's out-of-memory killer.
+// exitKilled is 128 + 9, as of a process that the out-of-memory killer has ended.
 const exitKilled = 137
 
 type rankEnd struct {
@@ -55,9 +53,8 @@ type rankEnd struct {
 	killed bool   // by the launcher, so that the exit code has no meaning
 }
 
-// classify returns the failure of a trial from the ends of its processes, in
-// the order in which they ended; nil if none failed. One process out of memory
-// makes the trial out of memory, even if another failed first because of it.
+// classify returns the failure of a trial from the ends of its processes, nil if none failed.
+// One out of memory makes the trial so, even if another failed first because of it.
 func classify(ends []rankEnd) *Failure {
 	for _, e := range ends {
 		switch {

@@ -6,6 +6,6 @@
 // measurements (replay.go). A [Launcher] only runs and reports; package profile
 // decides what is steady, what has hung and what to run next.
 //
-// A [Parser] reads the output of a trial: jsonl.go the lines that training
-// scripts print for knee, regex.go the logs of known programs and any other.
+// A [Parser] reads the output of a trial: the lines that training scripts print
+// for knee (jsonl.go), or the logs of known programs and any other.
 package launch

@@ -79,8 +79,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 	return g.verdict(ctx)
 }
 
-// verdict returns how the trial ended; the first of these counts: cancelled, a
-// failed process, an unreadable line, no observation.
+// verdict is the first of: cancelled, a failed process, an unreadable line, no observation.
 func (g *group) verdict(ctx context.Context) error {
 	last := ""
 	for _, e := range g.ends {
@@ -95,7 +94,6 @@ func (g *group) verdict(ctx context.Context) error {
 	return g.heard.verdict(last)
 }
 
-// gone records the end of a process.
 func (g *group) gone(p *process) {
 	if cpuOnly(g.trial.Config.GPUType) {
 		g.resident = max(g.resident, peakResident(p.cmd.ProcessState))
@@ -104,7 +102,6 @@ func (g *group) gone(p *process) {
 	g.ends = append(g.ends, p.end)
 }
 
-// await waits until all processes have ended, or a time has passed.
 func (g *group) await(limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -118,7 +115,6 @@ func (g *group) await(limit time.Duration) {
 	}
 }
 
-// stop asks the processes to end, and kills those that do not.
 func (g *group) stop() {
 	before := len(g.ends)
 	for _, p := range g.live {
@@ -134,7 +130,6 @@ func (g *group) stop() {
 	}
 }
 
-// start starts a process and the goroutines that read its output and wait for it.
 func (g *group) start(ctx context.Context, s processSpec, cancel context.CancelCauseFunc) error {
 	r, w, err := os.Pipe()
 	if err != nil {

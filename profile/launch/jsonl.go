@@ -16,12 +16,10 @@ import (
 // linePrefix marks the lines that training scripts print for knee.
 const linePrefix = "knee:"
 
-// notFinite matches what Python's json writes for the loss of a diverged run:
-// it is not JSON, but the speed is still valid.
+// notFinite matches the loss of a diverged run: no JSON, but the speed is valid.
 var notFinite = regexp.MustCompile(`"([^"]*)"\s*:\s*(NaN|-?Infinity)`)
 
-// scan reads an object of known numbers only, as nearly every line is, without
-// the cost of package json. It returns false for any other.
+// scan reads numbers only, as nearly every line holds, without the cost of package json.
 func (p Parser) scan(o *Observation, text string) (bool, error) {
 	text = strings.TrimPrefix(text, "{")
 	for more := true; more; {
@@ -87,9 +85,8 @@ func isJSON(text string) bool {
 	return json.Valid(notFinite.ReplaceAll([]byte(text), []byte(`"$1":null`)))
 }
 
-// parseOwn reads a line `knee: {"step":12,"step_time_s":0.041,"loss":2.1}`. The
-// prefix may stand anywhere in the line: launchers and logging frameworks put
-// text before it.
+// parseOwn reads `knee: {"step":12,"step_time_s":0.041,"loss":2.1}` anywhere in a line:
+// launchers and logging frameworks put text before it.
 func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	i := strings.Index(line, linePrefix)
 	if i < 0 {
@@ -100,8 +97,7 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 		return Observation{}, false, nil // a message of knee's own, or prose
 	}
 	if strings.Contains(text, linePrefix) && !isJSON(text) {
-		// Ranks that print at once may share a line: the first object will do. If one
-		// is cut, numbers of two may be joined.
+		// Ranks may share a line: the first object will do. If one is cut, numbers may be joined.
 		parts := strings.Split(text, linePrefix)
 		for i, part := range parts {
 			if parts[i] = part[:strings.LastIndexByte(part, '}')+1]; !isJSON(parts[i]) {

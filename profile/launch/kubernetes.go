@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +39,7 @@ type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
-	// OutageTimeout is how long the API server may not answer while a trial runs;
-	// 0 means 5 minutes.
+	// OutageTimeout is how long the API server may not answer; 0 means 5 minutes.
 	OutageTimeout time.Duration
 }
 
@@ -49,15 +49,12 @@ func NewKubernetes(spec data.KubernetesSpec, p Parser) (*Kubernetes, error) {
 	if err != nil {
 		return nil, err
 	}
-	if spec.Namespace == "" {
-		spec.Namespace = client.Namespace
-	}
+	spec.Namespace = cmp.Or(spec.Namespace, client.Namespace)
 	return &Kubernetes{Spec: spec, Parser: p, Client: client}, nil
 }
 
-// Launch implements [Launcher]. Before Launch returns, however the trial ended,
-// its objects are deleted and its pods gone, provided that the API server
-// answers.
+// Launch implements [Launcher]. Before it returns the trial's objects are deleted and its
+// pods gone, provided that the API server answers.
 func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	log, err := openLog(t)
 	if err != nil {
@@ -79,8 +76,7 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 	return r.finish(err)
 }
 
-// finish removes the objects of the trial. A failure to do so is logged, and
-// added to an error of the trial; else the cluster removes them later.
+// finish removes the trial's objects; what fails is logged, and added to an error.
 func (r *kubeRun) finish(err error) error {
 	if r.name == "" {
 		return err
@@ -102,10 +98,8 @@ func (r *kubeRun) finish(err error) error {
 	return errors.Join(err, left)
 }
 
-// gpuLabelValues returns the values of the GPU label for nodes of a type: those
-// that the study maps it to, else those on the cluster's nodes that read as the
-// type, else the type's own name (nodes cannot be listed, or none has the
-// type). Nil means any node.
+// gpuLabelValues returns the values of the GPU label for nodes of a type: those of the study,
+// else those on nodes that read as the type, else the type's name. Nil means any node.
 func (k *Kubernetes) gpuLabelValues(ctx context.Context, gpuType string) []string {
 	if k.Spec.GPULabel == "" {
 		return nil
@@ -135,7 +129,6 @@ func (r *kubeRun) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labelRun + "=" + r.name}
 }
 
-// attach follows a trial that an earlier knee submitted.
 func (r *kubeRun) attach(ctx context.Context) error {
 	namespace, name, ok := strings.Cut(r.trial.Handle, "/")
 	if !ok || namespace == "" || name == "" {
@@ -149,18 +142,16 @@ func (r *kubeRun) attach(ctx context.Context) error {
 	var job batchv1.Job
 	switch err := r.kube.Client.Get(ctx, kube.JobsPath(r.kube.Spec.Namespace)+"/"+name, &job); {
 	case kube.IsNotFound(err):
-		// Knee ended before it created the job, or somebody removed it: the
-		// configuration is not at fault.
+		// Knee ended before it created the job, or somebody removed it.
 		return &Failure{Status: data.Failed, Preempted: true, Detail: fmt.Sprintf("job %s is not there any more", name)}
 	case err != nil:
 		return fmt.Errorf("find job %s again: %w", name, err)
 	}
 	r.log.note("following %s again", r.trial.Handle)
-	if r.trial.Config.PS == 0 || jobSucceeded(&job) || jobFailure(&job) != nil {
+	if r.trial.Config.PS == 0 || jobIs(&job, batchv1.JobComplete) != nil || jobIs(&job, batchv1.JobSuccessCriteriaMet) != nil || jobFailure(&job) != nil {
 		return nil
 	}
-	// Knee may have ended between creating the job and all of its servers;
-	// existing servers are kept.
+	// Knee may have ended before it created all servers; existing ones are kept.
 	objects, err := r.kube.manifests(name, r.trial, nil)
 	if err != nil {
 		return err
@@ -168,8 +159,7 @@ func (r *kubeRun) attach(ctx context.Context) error {
 	return r.createServers(ctx, objects.servers, &job)
 }
 
-// submit creates the objects of the trial. The name is recorded first: if knee
-// dies in between, the objects can be found by it.
+// submit creates the objects. Their name is recorded first, to find them if knee dies.
 func (r *kubeRun) submit(ctx context.Context) error {
 	name := r.kube.newName(r.trial)
 	objects, err := r.kube.manifests(name, r.trial, r.kube.gpuLabelValues(ctx, r.trial.Config.GPUType))
@@ -220,8 +210,7 @@ func ownedBy(main *batchv1.Job) []any {
 	return []any{map[string]any{"apiVersion": main.APIVersion, "kind": main.Kind, "name": main.Name, "uid": string(main.UID)}}
 }
 
-// create posts an object. A conflict means that an earlier request succeeded
-// and its answer was lost: the name is unique to the trial.
+// create posts an object. At a conflict an earlier request succeeded: the name is unique.
 func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, out any) error {
 	err := r.kube.Client.Create(ctx, path, in, out, false)
 	name, _ := in["metadata"].(map[string]any)["name"].(string)
@@ -229,9 +218,6 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 		err = r.kube.Client.Get(ctx, path+"/"+name, out)
 	} else if kube.IsConflict(err) {
 		err = nil
-	}
-	if kube.IsRefused(err) {
-		return fmt.Errorf("create %s %s: refused by the API server: %w", in["kind"], name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", in["kind"], name, err)
@@ -246,13 +232,11 @@ const (
 	// and double up to lastPoll.
 	firstPoll = 30 * time.Millisecond
 	lastPoll  = time.Second
-	// forceAfter is when remaining pods are deleted without waiting for their
-	// node, which may be dead.
+	// forceAfter is when pods are deleted without waiting for their node.
 	forceAfter = 20 * time.Second
 )
 
-// clean deletes the objects of the trial and waits until its pods are gone. It
-// has its own time limit: the context of the trial may have ended.
+// clean deletes the objects and waits for the end of the pods, in a time of its own.
 func (r *kubeRun) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
@@ -291,8 +275,7 @@ func (r *kubeRun) clean() error {
 	}
 }
 
-// sharedLog is the log of a trial, for several goroutines. Write errors are
-// ignored: they must not fail the measurement.
+// sharedLog is a log of several goroutines. Write errors must not fail the measurement.
 type sharedLog struct {
 	mu sync.Mutex
 	to io.Writer

@@ -20,13 +20,11 @@ import (
 // Times of following a trial.
 const (
 	defaultOutageTimeout = 5 * time.Minute
-	// kubeLinger is how long other pods may still report after the first failure,
-	// which is often not the cause.
+	// kubeLinger is how long pods may report after a failure, which is often not the cause.
 	kubeLinger = 3 * time.Second
 	// drainTimeout bounds reading the remaining output of ended pods.
 	drainTimeout = 30 * time.Second
-	// stuckAfter is how long pulling an image may fail: registries have short
-	// outages.
+	// stuckAfter is how long pulling an image may fail: registries have short outages.
 	stuckAfter = 2 * time.Minute
 )
 
@@ -83,7 +81,6 @@ func watch[T any](ctx context.Context, w *watcher, doing, path string, changed f
 	}))
 }
 
-// fail ends the following of the trial; the first error counts.
 func (w *watcher) fail(doing string, err error) {
 	select {
 	case w.broken <- fmt.Errorf("%s: %w", doing, err):
@@ -91,8 +88,7 @@ func (w *watcher) fail(doing string, err error) {
 	}
 }
 
-// loop handles changes until the trial is over. The error is a [*Failure] if
-// over is true, else an error of the launcher.
+// loop handles changes until the trial is over, or the launcher fails with an error.
 func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -174,15 +170,13 @@ func (w *watcher) noticeBegin() {
 	}
 }
 
-// ended reports whether the trial is over: all workers succeeded, a pod failed,
-// was disrupted or deleted, or the job has ended.
+// ended reports whether all workers succeeded, a pod failed, or the job has ended.
 func (w *watcher) ended() bool {
 	well, failed := w.tally()
 	return failed || well || w.job != nil && jobFailure(w.job) != nil
 }
 
-// tally reports whether all workers succeeded, and whether a pod failed, was
-// disrupted or deleted.
+// tally reports whether all workers succeeded, and whether a pod failed or was taken away.
 func (w *watcher) tally() (well, failed bool) {
 	left := w.expect - w.run.trial.Config.PS
 	for _, p := range w.pods {
@@ -197,8 +191,7 @@ func (w *watcher) tally() (well, failed bool) {
 	return left == 0, failed
 }
 
-// waitedEnough returns the failure of a trial whose pods cannot start or
-// exceeded MaxWait; nil if waiting is useful, or if all run.
+// waitedEnough is the failure of a trial whose pods cannot start or wait too long.
 func (w *watcher) waitedEnough() *Failure {
 	if w.begun {
 		return nil

@@ -31,8 +31,7 @@ type podLog struct {
 	mu  sync.Mutex // guards out
 	out output
 
-	// Read position: the time of the last whole line, and the number of lines read
-	// with that time.
+	// Read position: the time of the last whole line, and how many lines had it.
 	at   time.Time
 	same int
 }
@@ -44,9 +43,8 @@ func (l *podLog) words() (last, oom string) {
 	return l.out.last, l.out.oom
 }
 
-// read follows the output to its end. A broken connection is opened again from
-// the second it broke in, skipping lines already read. The output is complete
-// when a request begun after the container's end has reached the end.
+// read follows the output, through broken connections, skipping lines already read. It is
+// complete when a request begun after the container's end has reached the end.
 func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	defer close(l.done)
 	good := time.Now()
@@ -58,7 +56,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 			return
 		case err == nil:
 			good = time.Now()
-		case refusesLogs(err):
+		case kube.IsRefused(err) && !kube.IsBadRequest(err): // which is the answer before the container has begun
 			l.fail("read the output of "+l.out.name, err)
 			return
 		case time.Since(good) > outageTimeout:
@@ -77,10 +75,6 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 	}
 }
 
-// refusesLogs reports whether the server refuses the output for good. A bad
-// request is not final: it is the answer before the container has begun.
-func refusesLogs(err error) bool { return kube.IsRefused(err) && !kube.IsBadRequest(err) }
-
 // stream reads from the read position until the connection or the output ends.
 func (l *podLog) stream(ctx context.Context, final bool) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -95,8 +89,7 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	}
 	defer body.Close()
 	if !final {
-		// A stopped API server may leave the connection open: close it after the
-		// container's end.
+		// A stopped API server may leave the connection open after the container's end.
 		defer context.AfterFunc(l.running, func() {
 			time.Sleep(2 * logPause)
 			cancel()
@@ -118,8 +111,7 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	}
 }
 
-// line takes one line with its time. Lines before skipAt, and the first skip
-// lines at skipAt, were read before.
+// line takes a line with its time; those before skipAt, and skip at it, were read before.
 func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *int) {
 	line = strings.TrimRight(line, "\r\n")
 	stamp, text, _ := strings.Cut(line, " ")

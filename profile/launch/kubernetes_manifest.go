@@ -26,14 +26,12 @@ const (
 	indexAnnotation = "batch.kubernetes.io/job-completion-index"
 )
 
-// Ports of rank 0 and of the parameter servers. They differ for pods that use
-// the network of their node and so share its address.
+// Ports differ for pods that use the network of their node and so share its address.
 const (
 	kubeMasterPort = 29500
 	kubePSPort     = 29501
 )
 
-// tree is an object of JSON.
 type tree = map[string]any
 
 type kubeObjects struct {
@@ -42,9 +40,8 @@ type kubeObjects struct {
 	servers []tree // pods of parameter servers
 }
 
-// newName returns a unique name for an attempt of a trial. The random end
-// separates studies of one job in one namespace. The length leaves room for pod
-// indices: host names have at most 63 characters.
+// newName returns a name with a random end, which separates studies of one job. It is short,
+// for pod indices: host names have at most 63 characters.
 func (k *Kubernetes) newName(t Trial) string {
 	return fmt.Sprintf("knee-%s-t%d-%d-%s", slug(t.Config.Job, 28), t.ID, t.Attempt, strings.ToLower(rand.Text()[:6]))
 }
@@ -66,7 +63,6 @@ func slug(s string, n int) string {
 	return cmp.Or(strings.Trim(b.String(), "-"), "job")
 }
 
-// shape is the division of workers into pods.
 type shape struct {
 	Pods    int  // of workers
 	gpus    int  // of each
@@ -91,8 +87,7 @@ func (k *Kubernetes) shapeOf(c data.Config) (shape, error) {
 	return shape{Pods: c.Workers, gpus: 1}, nil
 }
 
-// manifests builds the objects of a trial. Its workers go to nodes whose GPU
-// label has one of the values, or to any if there are none.
+// manifests builds the objects of a trial, for nodes with one of the GPU label's values.
 func (k *Kubernetes) manifests(name string, t Trial, values []string) (o kubeObjects, err error) {
 	s, err := k.shapeOf(t.Config)
 	if err != nil {
@@ -164,8 +159,7 @@ func (k *Kubernetes) object(name, run string, t Trial, s shape) kubeObject {
 		NodeSelector: treeOf(k.Spec.NodeSelector), Requests: treeOf(k.Spec.Requests), Limits: treeOf(k.Spec.Limits)}
 }
 
-// workers is the main object. Its pods share one template, so that a pod's
-// index is read from its annotation.
+// workers is the main object. A pod reads its index from its annotation.
 func (k *Kubernetes) workers(name string, t Trial, s shape) kubeObject {
 	o := k.object(name, name, t, s)
 	o.Role, o.Env["KNEE_ROLE"] = "worker", "worker"
@@ -193,7 +187,6 @@ func (k *Kubernetes) workers(name string, t Trial, s shape) kubeObject {
 	return o
 }
 
-// server is the pod of parameter server j.
 func (k *Kubernetes) server(name string, t Trial, s shape, j int) kubeObject {
 	o := k.object(fmt.Sprintf("%s-ps%d", name, j), name, t, s)
 	o.Role, o.Labels[labelRole] = "ps", "ps"
@@ -202,8 +195,7 @@ func (k *Kubernetes) server(name string, t Trial, s shape, j int) kubeObject {
 	return o
 }
 
-// manifest is the object of a kind of the template, with the user's pod template
-// merged in. The command and the variables of ranks are the trial's.
+// manifest is an object of the template, with the user's pod template merged in.
 func (o kubeObject) manifest(kind string) (tree, error) {
 	maps.Copy(o.Env, o.Trial.Env)
 	o.Index = slices.DeleteFunc(o.Index, func(name string) bool { _, given := o.Trial.Env[name]; return given })
@@ -232,8 +224,7 @@ func (o kubeObject) Deadline() int64 { return int64(o.Spec.Deadline.Seconds()) }
 const (
 	// graceSeconds is how long a pod may take to terminate: a trial has nothing to save.
 	graceSeconds = 5
-	// lostAfterSeconds is how long a pod stays bound to a node that does not answer.
-	// In Kubernetes' five minutes the other workers would hold idle GPUs.
+	// lostAfterSeconds bounds waiting for a dead node, with GPUs idle; usual are five minutes.
 	lostAfterSeconds = 30
 )
 
@@ -268,8 +259,7 @@ func (k *Kubernetes) choose(spec tree, values []string) {
 	required["nodeSelectorTerms"] = terms
 }
 
-// child returns the mapping under a key, which it creates if missing. Any other
-// value is replaced: the server would refuse it.
+// child returns the mapping under a key; it replaces what the server would refuse.
 func child(m tree, key string) tree {
 	sub, ok := m[key].(tree)
 	if !ok {

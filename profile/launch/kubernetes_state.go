@@ -2,7 +2,9 @@ package launch
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +15,6 @@ import (
 	"knee/data"
 )
 
-// podCondition returns a condition of a pod, nil if it has none of the type.
 func podCondition(p *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
 	for i, c := range p.Status.Conditions {
 		if c.Type == of {
@@ -23,7 +24,6 @@ func podCondition(p *corev1.Pod, of corev1.PodConditionType) *corev1.PodConditio
 	return nil
 }
 
-// jobIs returns a condition of a job that is true, nil if it is not.
 func jobIs(j *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCondition {
 	for i, c := range j.Status.Conditions {
 		if c.Type == of && c.Status == corev1.ConditionTrue {
@@ -44,8 +44,7 @@ func podName(p *corev1.Pod) string {
 	return p.Name
 }
 
-// trainer returns the state of the first container, which trains; zero if
-// unknown.
+// trainer returns the state of the first container, which trains; zero if unknown.
 func trainer(p *corev1.Pod) corev1.ContainerState {
 	want := containerName(p)
 	for _, s := range p.Status.ContainerStatuses {
@@ -74,8 +73,7 @@ func startedAt(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// admissionReasons are, beside those that begin with OutOf, such as OutOfcpu, those
-// of a node that rejects a pod, whose devices are taken.
+// admissionReasons are of nodes that reject a pod, as are those that begin with OutOf.
 var admissionReasons = []string{"UnexpectedAdmissionError", "NodeAffinity"}
 
 // disruptionReasons are those of nodes that lack resources or shut down.
@@ -129,8 +127,7 @@ func waitingFor(p *corev1.Pod) (why string, final bool) {
 	return fmt.Sprintf("%s: %s", podName(p), cmp.Or(string(p.Status.Phase), "no state")), false
 }
 
-// jobFailure returns the failure a job's conditions report, nil if none. It is
-// used last: pods give more detail, if they still exist.
+// jobFailure is the failure in a job's conditions, used last: pods give more detail.
 func jobFailure(j *batchv1.Job) *Failure {
 	c := jobIs(j, batchv1.JobFailed)
 	if c == nil {
@@ -146,6 +143,114 @@ func jobFailure(j *batchv1.Job) *Failure {
 	return f
 }
 
-func jobSucceeded(j *batchv1.Job) bool {
-	return jobIs(j, batchv1.JobComplete) != nil || jobIs(j, batchv1.JobSuccessCriteriaMet) != nil
+// verdict reads the remaining output and returns the first of: pods disrupted, out of memory,
+// failed, a failed job, an unreadable line, no observation.
+func (w *watcher) verdict(ctx context.Context, known error) error {
+	if known == nil {
+		w.linger(ctx)
+	}
+	w.drain(ctx)
+	select {
+	case err := <-w.broken:
+		return err
+	default:
+	}
+	var ends []rankEnd
+	last := ""
+	for _, p := range w.inOrder() {
+		if why := disruption(&p.pod); why != "" {
+			return &Failure{Status: data.Failed, Preempted: true, Detail: podName(&p.pod) + " was taken away: " + why}
+		}
+		end, ok := podEnd(&p.pod)
+		if p.log != nil {
+			said, oom := p.log.words()
+			end.last, end.oom = cmp.Or(said, end.last), cmp.Or(end.oom, oom)
+			last = cmp.Or(said, last)
+		}
+		if ok {
+			// The exit code of a pod that is being deleted has no meaning.
+			end.killed = p.pod.DeletionTimestamp != nil
+			ends = append(ends, end)
+		}
+	}
+	if f := classify(ends); f != nil {
+		return f
+	}
+	if known != nil {
+		return known
+	}
+	return w.lastWord(last)
+}
+
+func (w *watcher) byName() []*watchedPod {
+	var list []*watchedPod
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		list = append(list, w.pods[name])
+	}
+	return list
+}
+
+// inOrder returns the pods in the order in which they ended, then by name.
+func (w *watcher) inOrder() []*watchedPod {
+	list := w.byName()
+	end := func(p *watchedPod) time.Time {
+		if t := trainer(&p.pod).Terminated; t != nil && !t.FinishedAt.IsZero() {
+			return t.FinishedAt.Time
+		}
+		return time.Now()
+	}
+	slices.SortStableFunc(list, func(a, b *watchedPod) int { return end(a).Compare(end(b)) })
+	return list
+}
+
+func (w *watcher) lastWord(last string) error {
+	for _, p := range w.byName() {
+		if _, ok := podEnd(&p.pod); p.deleted && !ok {
+			return &Failure{Status: data.Failed, Preempted: true, Detail: podName(&p.pod) + " was removed from the cluster during the trial"}
+		}
+	}
+	if w.job != nil {
+		if f := jobFailure(w.job); f != nil {
+			f.Detail += said(": ", last)
+			return f
+		}
+	}
+	return w.run.heard.verdict(last)
+}
+
+// linger handles changes for kubeLinger, unless all went well.
+func (w *watcher) linger(ctx context.Context) {
+	if well, failed := w.tally(); well && !failed {
+		return
+	}
+	timer := time.NewTimer(kubeLinger)
+	defer timer.Stop()
+	for {
+		select {
+		case change := <-w.changes:
+			_ = change() // a failure is known
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *watcher) drain(ctx context.Context) {
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	for _, p := range w.byName() {
+		if p.log == nil || p.log.running.Err() == nil {
+			continue
+		}
+		select {
+		case <-p.log.done:
+		case <-timer.C:
+			w.run.log.note("%s: gave up reading the rest of its output", p.log.out.name)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }

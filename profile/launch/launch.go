@@ -19,27 +19,21 @@ type Trial struct {
 	Dir     string            // working directory; empty is the current one
 	Log     string            // file that receives everything the trial prints; empty for none
 
-	// InitialBatch is the global batch, in samples, at which gradient variance is
-	// reported; 0 leaves it to the training script.
+	// InitialBatch is the global batch (samples) that gradient variance is reported at, or 0.
 	InitialBatch float64
 
-	// Handle, if not empty, is the engine's (Slurm, Kubernetes) name of this trial
-	// from an earlier run of knee: the launcher follows it and submits nothing.
+	// Handle is the engine's name of a trial submitted by an earlier run; it is followed.
 	Handle string
-	// Submitted is called with the engine's name of the trial once it accepted it,
-	// so that the trial can be followed after a restart. On an error, which means
-	// that the name was not recorded, the launcher cancels the trial. May be nil.
+	// Submitted is called with the engine's name of the trial, to follow it after a restart. On
+	// an error the name was not recorded, and the launcher cancels the trial. May be nil.
 	Submitted func(handle string) error
-	// Waiting is called when the trial waits, to be submitted or for nodes. May be
-	// nil.
+	// Waiting is called when the trial waits, to be submitted or for nodes. May be nil.
 	Waiting func()
-	// Began is called when a trial that waited for nodes begins to run: the time
-	// before is queueing. A launcher that starts trials at once need not call it.
-	// May be nil.
+	// Began is called when a trial that waited for nodes begins to run, if it had to wait. May
+	// be nil.
 	Began func(at time.Time)
-	// Used is called at the trial's end with the peak memory in bytes of its
-	// largest process, or of its fullest GPU, as measured from outside, and the
-	// memory of that device; 0 if not known. May be nil.
+	// Used is called at the end with the peak memory (bytes) of the largest process or fullest
+	// GPU, measured from outside, and that of the device; 0 if not known. May be nil.
 	Used func(peak, device float64)
 }
 
@@ -63,8 +57,7 @@ type Observation struct {
 	odd error // the first quantity that is an oddRate
 }
 
-// OfStep reports whether an observation tells of a step: one with memory or a
-// loss only does not.
+// OfStep reports whether an observation tells of a step, not only of memory or a loss.
 func (o Observation) OfStep() bool {
 	return !(math.IsNaN(o.Step) && math.IsNaN(o.StepTime) && math.IsNaN(o.Throughput))
 }
@@ -77,19 +70,16 @@ func unseen() Observation {
 	return Observation{Rank: UnknownRank, Step: nan, StepTime: nan, SyncTime: nan, Throughput: nan, Loss: nan, GradSqr: nan, GradVar: nan}
 }
 
-// Launcher runs one trial and streams its observations until it ends or ctx
-// is cancelled. It does not close obs, and when it returns no process of the
-// trial is left.
+// Launcher runs one trial and streams its observations until it ends or ctx is cancelled. It
+// does not close obs, and when it returns no process of the trial is left.
 //
-// The error is nil if the trial ended well by itself, the cause of ctx if it
-// was cancelled, and a [*Failure] if the trial failed; any other error is the
-// launcher's own.
+// The error is nil if the trial ended well, the cause of ctx if it was cancelled, a
+// [*Failure] if the trial failed; any other error is the launcher's own.
 type Launcher interface {
 	Launch(ctx context.Context, t Trial, obs chan<- Observation) error
 }
 
-// New returns the launcher of a study; local by default. Paths are resolved
-// against the study's file. The watchdog may be nil.
+// New returns the launcher of a study, local by default. The watchdog may be nil.
 func New(s *data.Study, dog *Watchdog) (Launcher, error) {
 	parser, err := NewParser(s.Metrics)
 	if err != nil {
@@ -120,10 +110,8 @@ type Failure struct {
 	Detail string      // one line
 	Bound  float64     // seconds that a step takes at least, of a [data.Timeout]; 0 if not known
 
-	// Preempted says that the engine took the nodes away (preemption, a drained or
-	// failed node). The trial is launched again, which does not count as a retry.
+	// Preempted says that the engine took the nodes: running it again is no retry.
 	Preempted bool
 }
 
-// Error implements error.
 func (f *Failure) Error() string { return f.Detail }

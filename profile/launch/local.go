@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/nvidia"
 )
 
 // Local runs trials as processes of this machine.
@@ -49,7 +50,6 @@ type Local struct {
 	Watchdog *Watchdog
 }
 
-// Launch implements [Launcher].
 func (l *Local) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	log, err := openLog(t)
 	if err != nil {
@@ -111,8 +111,7 @@ func (l *Local) processes(t Trial) ([]processSpec, error) {
 	shared["WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	shared["LOCAL_WORLD_SIZE"] = strconv.Itoa(c.Workers + c.PS)
 	if cpuOnly(c.GPUType) {
-		// One thread per rank, as with torchrun: otherwise the ranks compete for all
-		// cores and the measured scaling is wrong.
+		// As with torchrun: otherwise the ranks compete for all cores, which hides the scaling.
 		shared["OMP_NUM_THREADS"], shared["GOMAXPROCS"] = "1", "1"
 	}
 	var specs []processSpec
@@ -144,8 +143,7 @@ func sharedEnv(t Trial) map[string]string {
 	return env
 }
 
-// Contract returns the KNEE_ variables of a configuration and, if it is not 0,
-// of the global batch (samples) that the job was tuned for; see [Local].
+// Contract is the KNEE_ variables of a configuration, and of an initial batch; see [Local].
 func Contract(c data.Config, initialBatch float64) map[string]string {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	env := map[string]string{
@@ -153,6 +151,7 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 		"KNEE_WORKERS":  strconv.Itoa(c.Workers),
 		"KNEE_PS":       strconv.Itoa(c.PS),
 		"KNEE_NODES":    strconv.Itoa(c.NodeCount()),
+		"KNEE_DP":       strconv.Itoa(c.Replicas()),
 		"KNEE_GPU_TYPE": c.GPUType,
 	}
 	if c.LocalBatch > 0 {
@@ -163,7 +162,9 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 	if initialBatch > 0 {
 		env["KNEE_INITIAL_BATCH"] = num(initialBatch)
 	}
-	maps.Copy(env, c.LayoutEnv())
+	for _, name := range data.LayoutNames() {
+		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)
+	}
 	for k, v := range c.Extra {
 		env["KNEE_X_"+strings.ToUpper(k)] = v
 	}
@@ -181,8 +182,7 @@ func environ(layers ...map[string]string) []string {
 	return env
 }
 
-// Ports are drawn below 32768, where Linux' ephemeral ports begin: any outgoing
-// connection could take one of those before the trial listens on it.
+// Ports are below Linux' ephemeral ones, which outgoing connections could take before.
 const (
 	lowestPort = 20_000
 	portRange  = 12_768
@@ -204,3 +204,49 @@ func freePorts(n int) ([]int, error) {
 	}
 	return nil, errors.New("find free ports for the trial: almost all from 20000 to 32767 are taken")
 }
+
+// watchGPUs samples this machine's GPUs during a trial on GPUs. stop writes peak memory and
+// utilisation into the log, and returns the memory of the fullest one, zero if none was used.
+func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() gpuPeak) {
+	nothing := func() gpuPeak { return gpuPeak{} }
+	if cpuOnly(c.GPUType) {
+		return nothing
+	}
+	end, err := nvidia.Watch(ctx)
+	if err != nil {
+		if !nvidia.Absent(err) {
+			// The step times are valid without it.
+			_, _ = fmt.Fprintf(log, "[knee] GPU memory and use are not sampled: %v\n", err)
+		}
+		return nothing
+	}
+	return func() gpuPeak {
+		var fullest gpuPeak
+		share := -1.0
+		for _, p := range end() {
+			if p.Busy <= 0 && p.Most == p.Used {
+				continue // not used by this trial
+			}
+			text := fmt.Sprintf("GPU %d (%s): memory peak %s", p.Index, data.GPUTypeOf(p.Name), gibibytes(p.Most))
+			if p.Memory > 0 {
+				text += " of " + gibibytes(p.Memory)
+			}
+			busy := ""
+			if p.Busy >= 0 {
+				busy = fmt.Sprintf(", busy %.0f %% of the time", p.Busy)
+			}
+			_, _ = fmt.Fprintf(log, "[knee] %s%s\n", text, busy)
+			if s := float64(p.Most) / float64(max(p.Memory, 1)); s > share {
+				fullest, share = gpuPeak{text, float64(p.Most), float64(p.Memory)}, s
+			}
+		}
+		return fullest
+	}
+}
+
+type gpuPeak struct {
+	text         string  // for the log
+	most, memory float64 // bytes: peak in use, and total
+}
+
+func gibibytes(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }

@@ -10,8 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// memoryFormat is how a program prints memory. Groups of its expression: peak (of
-// the process), device (its total memory), and perhaps unit.
+// memoryFormat is how a program prints memory: an expression with peak, device, unit.
 type memoryFormat struct {
 	mark  string // text in every such line; searched for first, which is much cheaper
 	line  *regexp.Regexp
@@ -20,10 +19,9 @@ type memoryFormat struct {
 
 const mebi, gibi = 1 << 20, 1 << 30
 
-// memoryFormats lists lines from the programs' sources, with the bytes of their
-// unit: most call 2³⁰ bytes a GB. A unit printed by a user's script is taken
-// literally (GB is 10⁹, GiB 2³⁰ bytes). max_memory_allocated counts PyTorch's
-// tensors; reserved memory, cgroups and nvidia-smi include more.
+// memoryFormats are lines from the programs' sources, of which most call 2³⁰ bytes a GB. A
+// unit in a user's line is taken literally. max_memory_allocated counts PyTorch's tensors;
+// reserved memory, cgroups and nvidia-smi include more.
 var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	peak := `(?P<peak>[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?)`
 	device := `(?P<device>[0-9][0-9.]*)`
@@ -54,7 +52,6 @@ var memoryFormats = sync.OnceValue(func() []memoryFormat {
 	}
 })
 
-// memoryIn returns the bytes in a line, 0 where it has none.
 func memoryIn(line string) (peak, device float64) {
 	for _, f := range memoryFormats() {
 		if !strings.Contains(line, f.mark) {

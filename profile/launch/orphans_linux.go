@@ -9,10 +9,8 @@ import (
 	"syscall"
 )
 
-// killOrphans kills every process that was started with the variable mark,
-// "NAME=value", in its environment: descendants of a trial in other sessions
-// and process groups, such as torchrun's workers, which a signal to the trial's
-// group does not reach. Other users' processes cannot be read.
+// killOrphans kills processes with the variable mark, "NAME=value", in their environment:
+// descendants in other sessions and groups, such as torchrun's workers, of this user.
 func killOrphans(mark string) {
 	// A killed process may have forked after the list was made.
 	for range 10 {

@@ -12,8 +12,7 @@ import (
 	"knee/data"
 )
 
-// Parser reads the output of a trial line by line: knee's lines, see jsonl.go, or
-// those that expressions match, see regex.go.
+// Parser reads output by lines: knee's, see jsonl.go, or those that expressions match.
 type Parser struct {
 	kinds   []*regexp.Regexp // of lines, with quantities as groups; none for knee's lines
 	program string           // known to print such lines; empty for a study's own expression
@@ -21,9 +20,8 @@ type Parser struct {
 	memory  bool             // lines that report memory are read too
 }
 
-// Parse returns the observation in a line, of a step, of memory or that memory ran
-// out; ok is false for any other line. An error means that the line is an observation
-// that cannot be read; [Firsts] excuses one. Colours are left out.
+// Parse returns the observation in a line, of a step, of memory or that memory ran out; ok
+// is false for any other. An error: it cannot be read; [Firsts] excuses one.
 func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 	if o, ok, err = p.reported(line); err != nil || ok && o.OfStep() || !SpeaksOfMemory(line) {
 		return o, ok, err
@@ -94,9 +92,8 @@ type oddRate struct{ error }
 
 func (o oddRate) Unwrap() error { return o.error }
 
-// Firsts counts the observations of every rank. In the first of a rank, a time
-// or rate may be NaN or infinite, as of a program that divides by the time since
-// the step before: it is left out, like warm-up.
+// Firsts counts the observations of every rank. In the first a time or rate may be NaN or
+// infinite, as of a program that divides by the time since the step before.
 type Firsts struct {
 	Workers int         // of the trial, one of which each line without a rank may be of
 	seen    map[int]int // by rank
@@ -118,11 +115,9 @@ func (f *Firsts) Excuse(o Observation, ok bool, err error) (Observation, bool, e
 	return o, err == nil, err
 }
 
-// set stores a number that a trial printed. known is false for an unknown
-// quantity. A value that is not a valid step, time or rate is an error. A loss
-// or gradient statistic that is not finite is left out: the speed is still
-// valid. A worker consumes samples per step, 0 if not known: then its rate gives
-// no time.
+// set stores a printed number; known is false for an unknown quantity. An invalid step, time
+// or rate is an error; a loss or gradient statistic that is not finite is left out. A worker
+// consumes samples per step, 0 if not known: then its rate gives no time.
 func (o *Observation) set(quantity string, v, samples float64) (known bool, err error) {
 	printed := v
 	switch quantity {
@@ -170,9 +165,46 @@ func (o *Observation) set(quantity string, v, samples float64) (known bool, err 
 	return true, err
 }
 
-// ParserFor returns the parser for a trial of c, which knows the samples of a
-// step and reads lines that report memory too. Launchers call it once per trial.
+// ParserFor is the parser for a trial of c, which also reads lines about memory.
 func ParserFor(p Parser, c data.Config) Parser {
 	p.samples, p.memory = c.LocalBatch*float64(c.AccumSteps+1), true
 	return p
+}
+
+// match reads a line by the expressions, each for a kind of line.
+func (p Parser) match(line string) (Observation, bool, error) {
+	o, found := unseen(), false
+	for _, re := range p.kinds {
+		m := re.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		found = true
+		for i, group := range re.SubexpNames() {
+			if group == "" || m[i] == "" {
+				continue
+			}
+			if err := p.group(&o, group, m[i], line); err != nil {
+				return Observation{}, false, err
+			}
+		}
+	}
+	if o.odd != nil {
+		return o, false, fmt.Errorf("%.120q: %w", line, o.odd)
+	}
+	return o, found, nil
+}
+
+func (p Parser) group(o *Observation, name, text, line string) error {
+	v, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil {
+		return fmt.Errorf("group %s of %.120q: %q is not a number", name, line, text)
+	}
+	if v == 0 && name != "step" {
+		return nil // rounded, or a bar's before its first step
+	}
+	if _, err := o.set(name, v, p.samples); err != nil {
+		return fmt.Errorf("%.120q: %w", line, err)
+	}
+	return nil
 }

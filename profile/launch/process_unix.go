@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// ownGroup starts a child as leader of a process group, to be ended with all it
-// starts. Ctrl-C in the terminal then reaches only knee.
+// ownGroup makes a child the leader of a process group, out of reach of Ctrl-C.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func terminateGroup(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
@@ -28,10 +27,8 @@ func exitCode(cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// peakResident returns the largest resident set in bytes of an ended process,
-// or of one of its waited-for children; 0 if not known. A process starts as a
-// copy of this one, whose memory the kernel counts: a peak that does not exceed
-// ours is unknown.
+// peakResident returns the largest resident set (bytes) of an ended process or its children;
+// 0 if not known, as it begins as a copy of this one: a peak below ours is unknown.
 func peakResident(state *os.ProcessState) float64 {
 	if state == nil {
 		return 0

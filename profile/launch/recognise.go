@@ -1,23 +1,22 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"knee/data"
 )
 
-// HeadBytes is how much of an output is searched for the format of its lines:
-// libraries may print a lot before the first step.
+// HeadBytes is how much of an output is searched for the format of its lines.
 const HeadBytes = 1 << 20
 
-// Recognise finds how to read an output that begins with head: knee's lines, or
-// the pattern of a known program. If no line reports a step, m is what a line
-// with an impossible value was printed for, or zero, and expr a drafted
-// expression; see [Expression].
+// Recognise finds how to read an output: knee's lines, or the pattern of a known program. If
+// no line reports a step, m is what had an impossible value, or zero, and expr a draft.
 func Recognise(head string) (m data.Metrics, expr string) {
 	tries := []data.Metrics{{JSONL: true}}
 	for _, p := range data.Patterns() {
@@ -64,9 +63,8 @@ func hint(head string) string {
 // rankMark matches the prefix of a process' lines in the log of a trial.
 var rankMark = regexp.MustCompile(`(^|[\r\n])\[(?:worker|ps) [0-9]+\] `)
 
-// Unread describes what a trial printed in place of steps: the number of lines,
-// the last one, and what would read them; empty if it printed nothing. It reads
-// the beginning of the file log.
+// Unread describes what a trial printed in place of steps, in the beginning of the file log:
+// the number of lines, the last, and what would read them; empty for nothing.
 func Unread(log string) string {
 	f, err := os.Open(log)
 	if err != nil {
@@ -79,9 +77,58 @@ func Unread(log string) string {
 	if len(lines) == 0 {
 		return ""
 	}
-	advice := hint(head)
-	if advice == "" {
-		advice = "; if such lines report steps, describe them by metrics: {regex: …} in the study"
-	}
+	advice := cmp.Or(hint(head), "; if such lines report steps, describe them by metrics: {regex: …} in the study")
 	return fmt.Sprintf(" in %d lines such as %q%s", len(lines), oneLine(lines[len(lines)-1]), advice)
+}
+
+// spellings are expressions for the quantities that knee reads, with the number
+// as a group. Of several for one number, or one quantity, the first counts.
+var spellings = []struct {
+	group string
+	re    *regexp.Regexp
+}{
+	{"step", regexp.MustCompile(`(?i)\b(?:global_?step|step|iteration|iter)\b[ =:#\]"]{0,3}([0-9]+)\b`)},
+	{"loss", regexp.MustCompile(`(?i)\bloss[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?ms/(?:step|it|iter)\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?s(?:ec)?/(?:step|it|iter)\b`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?s(?:ec|econds)?\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)_time_s(?:ec)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\btime[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
+	{"steps_per_s", regexp.MustCompile(`(?i)\b(?:steps|iters|batches)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"throughput", regexp.MustCompile(`(?i)\b(?:samples|examples|images|sequences)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"steps_per_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:steps|it|iters)/s`)},
+	{"worker_throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s(?:ec)?/(?:gpu|device|worker|chip|core)\b`)},
+	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},
+}
+
+// Expression drafts a regular expression for lines like the given one; empty if no part
+// gives a step time or a step. A rate of samples is taken as that of all workers.
+func Expression(line string) string {
+	type found struct {
+		group string
+		at    []int // where the match and its number begin and end
+	}
+	var all []found
+	line = escapes.ReplaceAllString(line, "")
+	for _, s := range spellings {
+		if at := s.re.FindStringSubmatchIndex(line); at != nil && !slices.ContainsFunc(all, func(f found) bool { return f.at[2] == at[2] || f.group == s.group }) {
+			all = append(all, found{s.group, at})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return a.at[0] - b.at[0] })
+	var parts []string
+	timed := false
+	for _, f := range all {
+		timed = timed || f.group != "loss"
+		number := `[0-9.]+`
+		if f.group == "step" {
+			number = `[0-9]+`
+		}
+		parts = append(parts, regexp.QuoteMeta(line[f.at[0]:f.at[2]])+"(?P<"+f.group+">"+number+")"+regexp.QuoteMeta(line[f.at[3]:f.at[1]]))
+	}
+	if !timed {
+		return ""
+	}
+	return strings.Join(parts, ".*?")
 }

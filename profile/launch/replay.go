@@ -9,18 +9,15 @@ import (
 	"knee/data"
 )
 
-// Replay answers trials from a table of earlier measurements, to try and
-// compare searches without a cluster.
+// Replay answers trials from a table, to compare searches without a cluster.
 type Replay struct {
 	rows map[string]data.Measurement
 }
 
-// replaySteps is how many steps a replayed trial reports: any meter finds it
-// steady.
+// replaySteps is how many steps a replayed trial reports, enough for any meter.
 const replaySteps = 200
 
-// NewReplay returns a launcher that replays ms. Two rows for one configuration
-// are a [*data.InputError].
+// NewReplay replays ms. Two rows for one configuration are a [*data.InputError].
 func NewReplay(ms []data.Measurement) (*Replay, error) {
 	r := &Replay{rows: make(map[string]data.Measurement, len(ms))}
 	for _, m := range ms {
@@ -33,8 +30,7 @@ func NewReplay(ms []data.Measurement) (*Replay, error) {
 	return r, nil
 }
 
-// Launch implements [Launcher]. Step times alternate between the recorded mean
-// plus and minus the recorded standard deviation, which reproduces both.
+// Launch alternates between mean plus and minus standard deviation, which gives both.
 func (r *Replay) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	m, ok := r.rows[t.Config.Key()]
 	if !ok {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +15,6 @@ import (
 	"knee/internal/slurm"
 )
 
-// Times of the launcher.
 const (
 	slurmPoll          = 5 * time.Second        // between queries of the queue
 	slurmOutageTimeout = 10 * time.Minute       // how long the controller may not answer
@@ -46,7 +47,6 @@ type Slurm struct {
 	turns chan struct{} // capacity: how many trials may wait in the queue at once
 }
 
-// prepare creates the state that all trials share.
 func (s *Slurm) prepare() {
 	s.once.Do(func() {
 		s.Poll = cmp.Or(s.Poll, s.Spec.Poll, slurmPoll)
@@ -56,9 +56,8 @@ func (s *Slurm) prepare() {
 	})
 }
 
-// Launch implements [Launcher]. A trial with a Handle is followed from the
-// beginning of its output; otherwise the trial is submitted once fewer than
-// max(1, Spec.Waiting) others wait in the queue.
+// Launch implements [Launcher]. A trial with a Handle is followed from the beginning of its
+// output; others are submitted once fewer than max(1, Spec.Waiting) wait in the queue.
 func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) error {
 	s.prepare()
 	if t.Log == "" {
@@ -117,9 +116,8 @@ func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {
 	return id, nil
 }
 
-// sbatch submits a script, and retries while the controller does not answer. A
-// submission may have succeeded although its answer was lost, so the job is
-// searched for by its unique name before it is submitted again.
+// sbatch submits a script, and retries while the controller does not answer: after a search
+// for the job by its unique name, as only the answer may have been lost.
 func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error) {
 	for start, wait := time.Now(), time.Second; ; wait = min(2*wait, 30*time.Second) {
 		// Cancelling must not kill sbatch between submission and answer.
@@ -147,8 +145,7 @@ func (s *Slurm) sbatch(ctx context.Context, script, name string) (string, error)
 	}
 }
 
-// cancel cancels a job and waits until it has left the queue, even if ctx has
-// ended. An error means that the job may still run.
+// cancel waits until a job has left the queue. An error means that it may still run.
 func (s *Slurm) cancel(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	var err error
@@ -172,4 +169,68 @@ func (s *Slurm) cancel(ctx context.Context, id string) error {
 		}
 	}
 	return fmt.Errorf("job %s is still in the queue %s after scancel %s", id, slurmLeave, id)
+}
+
+// slurmQueue is the queue as last queried, by one query for all trials.
+type slurmQueue struct {
+	every         time.Duration
+	outageTimeout time.Duration
+
+	mu      sync.Mutex
+	reports map[string]slurmReport // latest on each job to query; zero before the first
+	asking  bool
+	asked   time.Time // when the last query began
+	down    time.Time // when the controller stopped answering; zero if it answers
+}
+
+type slurmReport struct {
+	job   slurm.Job
+	known bool  // whether the controller knows the job
+	err   error // no answer for outageTimeout
+	asked time.Time
+}
+
+// look returns the latest report on a job, and queries again, without waiting, if due.
+func (q *slurmQueue) look(id string, soon bool) slurmReport {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r, watched := q.reports[id]
+	if !watched {
+		q.reports[id], q.asked = r, time.Time{}
+	}
+	if !q.asking && (soon || time.Since(q.asked) >= q.every) {
+		q.asking, q.asked = true, time.Now()
+		go q.query(slices.Sorted(maps.Keys(q.reports)), q.asked)
+	}
+	return r
+}
+
+func (q *slurmQueue) forget(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.reports, id)
+}
+
+func (q *slurmQueue) query(ids []string, asked time.Time) {
+	jobs, err := slurm.Queue(context.Background(), ids)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asking = false
+	switch {
+	case err == nil:
+		q.down = time.Time{}
+	case q.down.IsZero():
+		q.down = time.Now()
+		return
+	case time.Since(q.down) < q.outageTimeout:
+		return // trials continue while a controller restarts
+	default:
+		err = fmt.Errorf("Slurm has not answered for %s: %w", q.outageTimeout, err)
+	}
+	for _, id := range ids {
+		if _, watched := q.reports[id]; watched {
+			job, known := jobs[id]
+			q.reports[id] = slurmReport{job: job, known: known, err: err, asked: asked}
+		}
+	}
 }

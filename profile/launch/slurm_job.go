@@ -46,8 +46,7 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 		if err := j.read(ctx); err != nil {
 			return j.abort(ctx, err)
 		}
-		// Once the script has ended the queue is queried early, but with a limit, as
-		// the job may hang in its epilogue.
+		// After the script's end the queue is asked early, but not for ever: epilogues may hang.
 		soon := j.out.ended && j.hurry < maxHurry
 		if soon {
 			j.hurry++
@@ -115,12 +114,10 @@ func (j *slurmJob) preempted(why string) error {
 	return &Failure{Status: data.Failed, Preempted: true, Detail: fmt.Sprintf("job %s: %s", j.id, why)}
 }
 
-// stuckTimeout is how long a job may wait for a permanent reason before it is
-// given up: a starting controller gives such reasons briefly.
+// stuckTimeout is long, as a starting controller briefly gives reasons that seem permanent.
 const stuckTimeout = 30 * time.Second
 
-// waiting returns a failure for a job past MaxWait, or that waits for a
-// permanent reason (`man squeue`, JOB REASON CODES).
+// waiting is the failure of a job past MaxWait, or with a permanent reason to wait.
 func (j *slurmJob) waiting(q slurm.Job) error {
 	if limit := j.launcher.Spec.MaxWait; limit > 0 && time.Since(j.since) > limit {
 		return &Failure{Status: data.Queued, Detail: fmt.Sprintf("job %s waited for nodes for %s, as long as max_wait allows; Slurm says: %s",
@@ -152,16 +149,13 @@ func (j *slurmJob) abort(ctx context.Context, why error) error {
 	return why
 }
 
-// end reads the rest of a job's output and returns its verdict.
 func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	end, err := slurm.HowEnded(context.WithoutCancel(ctx), j.id)
 	if err != nil {
-		// The controller does not answer or has dropped the job: use the queue's
-		// state and the script's exit code.
+		// Without an answer the queue's state and the script's exit code will do.
 		end = slurm.End{State: r.job.State, Exit: j.out.exit}
 	}
-	// A shared file system may show the last lines after the queue shows the end.
-	// A killed job has no end line.
+	// A shared file system may lag behind the queue. A killed job has no end line.
 	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(slurmTail) {
 		if err := j.read(ctx); err != nil {
 			return err
@@ -176,7 +170,6 @@ func (j *slurmJob) end(ctx context.Context, r slurmReport) error {
 	return j.verdict(end)
 }
 
-// verdict returns the failure of the trial by the end of its job, nil if none.
 func (j *slurmJob) verdict(end slurm.End) error {
 	if j.out.ended {
 		end.Exit = j.out.exit // Slurm's may be that of the epilogue
@@ -198,8 +191,7 @@ func (j *slurmJob) verdict(end slurm.End) error {
 	}
 	name := "job " + j.id
 	if j.out.task != "" && end.Exit != 0 {
-		// srun exits with the largest code of all tasks, including those that it
-		// killed after the first failure.
+		// srun exits with the largest code, also of tasks that it killed after the first failure.
 		who, how, _ := strings.Cut(j.out.task, ": task")
 		name += ", " + who
 		end.Exit = taskExit(how, end.Exit)
@@ -210,8 +202,7 @@ func (j *slurmJob) verdict(end slurm.End) error {
 	return j.out.out.heard.verdict(j.out.out.last)
 }
 
-// taskExit returns the exit code from srun's message about a task, "s 0-3:
-// Exited with exit code 1" or " 0: Killed".
+// taskExit reads srun's message, "s 0-3: Exited with exit code 1" or " 0: Killed".
 func taskExit(words string, otherwise int) int {
 	_, how, _ := strings.Cut(words, ": ")
 	if code, ok := strings.CutPrefix(how, "Exited with exit code "); ok {

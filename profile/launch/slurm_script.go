@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
@@ -18,15 +19,13 @@ import (
 	"knee/data"
 )
 
-// slurmName is a job's name, a function of log, trial and attempt: if the answer
-// to a submission was lost, the job can be found.
+// slurmName is the same for an attempt, so that its job is found if no answer came.
 func slurmName(t Trial) string {
 	sum := sha256.Sum256([]byte(t.Log))
 	return fmt.Sprintf("knee-%x-%d-%d", sum[:4], t.ID, t.Attempt)
 }
 
-// writeSlurmScript writes the batch script of a trial beside its log. It removes
-// an earlier log of that name: logs are read from their beginning.
+// writeSlurmScript writes the batch script, and removes an earlier log of the name.
 func writeSlurmScript(spec data.SlurmSpec, t Trial, name string) (path string, err error) {
 	path = strings.TrimSuffix(t.Log, filepath.Ext(t.Log)) + ".sbatch"
 	if path == t.Log {
@@ -58,7 +57,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 	maps.Copy(env, layout.env(t.Config))
 	var b strings.Builder
 	err = slurmTemplate.Execute(&b, map[string]any{
-		"Trial": t, "Spec": spec, "About": printable(t.Config.Job) + ": " + printable(t.Config.String()), "Name": name,
+		"Trial": t, "Spec": spec, "About": oneLine(t.Config.Job + ": " + t.Config.String()), "Name": name,
 		"Output": quoteDirective(strings.ReplaceAll(t.Log, "%", "%%")), // in Slurm's file names % begins a field
 		"Time":   slurmTime(spec.Time), "GRES": slurmGRES(spec, t.Config), "Begin": markBegin, "End": markEnd, "Env": env,
 		"LowestPort": lowestPort, "PortRange": portRange, "Dir": dir, "Layout": layout,
@@ -71,16 +70,13 @@ var slurmText string
 
 var slurmTemplate = template.Must(template.New("sbatch").Funcs(template.FuncMap{"quote": shellQuote}).Parse(slurmText))
 
-// slurmGRES returns the GPUs requested per node: one for each worker of the
-// node with the most. Empty for training on processors.
+// slurmGRES is the GPUs per node, those of the widest; empty for processors.
 func slurmGRES(spec data.SlurmSpec, c data.Config) string {
 	name, gpu := spec.GRES, c.GPUType
 	if name == "none" || gpu == "cpu" || (gpu == "" && name == "") {
 		return ""
 	}
-	if name == "" {
-		name = "gpu"
-	}
+	name = cmp.Or(name, "gpu")
 	if called, ok := spec.GPUTypes[gpu]; ok {
 		gpu = called
 	}
@@ -106,8 +102,7 @@ type slurmLayout struct {
 	PerNode data.Placement // tasks, parameter servers included
 }
 
-// newSlurmLayout places the workers as the configuration says, and the
-// parameter servers round-robin on the same nodes.
+// newSlurmLayout places workers as configured, and servers round-robin beside them.
 func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
 	l := slurmLayout{Spec: spec, Nodes: c.NodeCount(), workers: c.Placement}
 	if len(l.workers) == 0 {
@@ -128,8 +123,7 @@ func newSlurmLayout(spec data.SlurmSpec, c data.Config) slurmLayout {
 func (l slurmLayout) Tasks() int  { return l.PerNode.Workers() }
 func (l slurmLayout) Widest() int { return slices.Max(l.PerNode) }
 
-// Ordered reports whether Slurm's default task order, node after node, is the
-// order of ranks: workers first, then servers.
+// Ordered reports whether Slurm's order, node after node, is workers, then servers.
 func (l slurmLayout) Ordered() bool {
 	servers := l.PerNode.Workers() != l.workers.Workers()
 	return l.Spec.PerNode || !servers && slices.Min(l.PerNode) == slices.Max(l.PerNode) || l.Nodes == 1
@@ -171,5 +165,3 @@ func quoteDirective(s string) string {
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
-
-func printable(s string) string { return strings.Join(strings.Fields(s), " ") }

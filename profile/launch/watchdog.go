@@ -11,11 +11,8 @@ import (
 	"sync"
 )
 
-// Watchdog is a small process that kills the process groups of trials when the
-// process that started them dies, even by SIGKILL. It receives the groups
-// through a pipe; when the pipe closes, it kills those not released.
-//
-// A nil *Watchdog watches nothing.
+// Watchdog is a small process that kills the process groups of trials when the process that
+// started them dies, even by SIGKILL, which closes the pipe. Nil watches nothing.
 type Watchdog struct {
 	mu   sync.Mutex
 	pipe io.WriteCloser
@@ -64,9 +61,8 @@ func (w *Watchdog) Close() error {
 	return w.cmd.Wait()
 }
 
-// Guard is the watchdog. It reads lines "+MARK GROUP" and "-MARK" from r until it
-// closes, and then kills the remaining groups and processes with a remaining
-// mark.
+// Guard is the watchdog: it reads lines "+MARK GROUP" and "-MARK" until r closes, then kills
+// the remaining groups and processes with a remaining mark.
 func Guard(r io.Reader) error {
 	groups := map[string]int{} // by mark
 	lines := bufio.NewScanner(r)

@@ -32,26 +32,22 @@ func newClock(samples float64, sole bool) *clock {
 	return &clock{samples: samples, sole: sole, step: math.NaN()}
 }
 
-// fewestToRestart is the least counter value of unknown ranks after which a step
-// below half of it starts a new epoch, and is not the line of a lagging rank; and the
-// number of lines after which no rank lags, if the counter only rose: then one that
-// falls continues from a checkpoint.
+// fewestToRestart is the least counter of unknown ranks after which a step below half of it
+// starts a new epoch, not a lagging rank; and the lines after which no rank lags if the
+// counter only rose: one that falls continues from a checkpoint.
 const fewestToRestart = 8
 
-// farthest is how many times further than ever before the counter may move for a line
-// to stand for all these steps: beyond, it has jumped, as where a run is resumed.
+// farthest bounds a jump of the counter, as where a run is resumed, times the largest step.
 const farthest = 10
 
-// longestPause is how many times as long as before steps may seem by time stamps, which
-// include the writing of checkpoints.
+// longestPause is how many times as long steps may seem by stamps, with checkpoints.
 const longestPause = 8
 
 // longestStep is an upper limit of a plausible step, in seconds.
 const longestStep = 1e9
 
-// advance takes one observation and returns the step it ends. ok is false if no
-// step can be timed: the counter has not moved (a progress bar redrawn), there is
-// neither counter nor time, or it is the first counter without a time.
+// advance takes an observation and returns the step it ends. ok is false if none can be
+// timed: the counter has not moved, or is the first, without a time.
 func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	s = step{seconds: o.StepTime, sync: o.SyncTime, count: math.NaN()}
 	if s.rate = !(o.StepTime > 0) && o.Throughput > 0; s.rate {

@@ -11,8 +11,7 @@ import (
 // mostPoints is half the maximum of curve points kept per trial.
 const mostPoints = 100
 
-// curve reduces a training curve to at most 2 mostPoints evenly spaced points,
-// each the mean over the observations since the previous one.
+// curve keeps at most 2 mostPoints means of as many observations each.
 type curve struct {
 	per  int // observations per point
 	open int // observations in the last point

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -8,9 +9,8 @@ import (
 	"knee/profile/launch"
 )
 
-// Meter turns the observations of a running trial into its step time. Only a
-// larger step of the metered rank ends a step; a loss on a separate line
-// belongs to the step before.
+// Meter turns observations into a step time. Only a larger step of the metered rank ends a
+// step; a loss on a separate line belongs to the step before.
 type Meter struct {
 	settings data.TrialSettings
 	config   data.Config
@@ -46,9 +46,8 @@ type Reading struct {
 // FewestSteps is the least number of steady steps: the variance of fewer is unknown.
 const FewestSteps = 3
 
-// leastSeconds is the least measured time of a trial, in seconds. A shorter one
-// can fall between two disturbances of the machine: its steps agree, but with a
-// wrong mean.
+// leastSeconds is the least measured time in seconds: a shorter one can fall between two
+// disturbances of the machine, so that its steps agree on a wrong mean.
 const leastSeconds = 0.5
 
 // New returns a meter for trials of c. rank is data.Metrics.Rank.
@@ -95,10 +94,8 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 // Beside reports whether an observation is of another progress bar than the steps.
 func (m *Meter) Beside(o launch.Observation) bool { return o.Total > 0 && o.Total != m.bars.metered }
 
-// enough decides whether to stop. It checks the precision after the number of
-// steps has grown by a factor of 1.25 to 2, according to the precision still
-// missing: a check after every step would stop at a chance run of similar
-// steps, before the mean is known.
+// enough decides whether to stop. It checks after the steps have grown by 1.25 to 2 times, by
+// the precision still missing: a check after every step would stop at a chance run.
 func (m *Meter) enough() bool {
 	n := m.series.steps
 	if limit := m.settings.MaxSeconds; m.looked() >= limit {
@@ -120,14 +117,12 @@ func (m *Meter) enough() bool {
 	return false
 }
 
-// looked returns the seconds the trial has been measured, more than the sum of
-// steps if not every step is reported.
+// looked is the seconds measured, more than the steps' if not all are reported.
 func (m *Meter) looked() float64 {
 	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
 }
 
-// OutOfMemory returns the last line that says that memory ran out; empty without one,
-// or if the trial went on: the metered rank ended more than one step after it.
+// OutOfMemory is the last line that says so; empty if the trial took two more steps.
 func (m *Meter) OutOfMemory() string {
 	if m.survived > 1 {
 		return ""
@@ -135,8 +130,7 @@ func (m *Meter) OutOfMemory() string {
 	return m.outOfMemory
 }
 
-// Shortest returns the seconds of the shortest batch of steps, warm-up included; +Inf
-// without a timed step.
+// Shortest is the seconds of the shortest batch of steps, also warm-up; +Inf without any.
 func (m *Meter) Shortest() float64 {
 	least := math.Inf(1)
 	for _, b := range m.series.batches {
@@ -155,8 +149,7 @@ func (m *Meter) Read() Reading {
 	return r
 }
 
-// steady returns the steps of the warm-up, and those after it. hurried says that
-// fewer are dropped than the study asks for.
+// steady splits off the warm-up; hurried: less of it than the study asks for.
 func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
 	bs := m.series.batches
 	var drop int
@@ -172,23 +165,15 @@ func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
 	return bs[:drop], bs[drop:], hurried
 }
 
-// SeenOutside sets the memory of the trial in bytes as measured from outside,
-// if the trial did not report it. For a GPU it includes the driver's context
-// and the allocator's cache.
+// SeenOutside sets the memory (bytes) as measured from outside, if the trial did not report
+// it. For a GPU it includes the driver's context and the allocator's cache.
 func (m *Meter) SeenOutside(peak, device float64) {
-	if m.peak == 0 {
-		m.peak = peak
-	}
-	if m.device == 0 {
-		m.device = device
-	}
+	m.peak, m.device = cmp.Or(m.peak, peak), cmp.Or(m.device, device)
 }
 
-// Moved returns the number of steps of all ranks, which a line that repeats a
-// counter is not.
+// Moved returns the number of steps of all ranks, without repeated counters.
 func (m *Meter) Moved() int { return m.ranks.moved }
 
-// Observed returns the number of observations of steps.
 func (m *Meter) Observed() int { return m.seen }
 
 // Ranks returns the mean step time of every rank that was distinguished.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"knee/data"
 	"knee/profile/launch"
@@ -18,7 +19,7 @@ type ranks struct {
 	samples float64
 	moved   int // steps of all ranks
 	clocks  map[int]*clock
-	sums    map[int]*RankTime
+	sums    map[int]RankTime
 	current int               // the metered rank
 	heard   bool              // current is valid
 	pending map[int][]float64 // with AllRanks: step times of each rank not yet matched by the others
@@ -38,7 +39,7 @@ func newRanks(asked int, c data.Config) ranks {
 		want = max(0, c.Workers-1)
 	}
 	return ranks{asked: asked, want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, samples: c.SamplesPerStep(),
-		clocks: map[int]*clock{}, sums: map[int]*RankTime{}, pending: map[int][]float64{}}
+		clocks: map[int]*clock{}, sums: map[int]RankTime{}, pending: map[int][]float64{}}
 }
 
 // take reads one observation. timed says that it ends a step of the trial, mine
@@ -70,8 +71,7 @@ func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine boo
 	return one, timed && mine, mine
 }
 
-// prefers reports whether to meter a rank in place of the current one: the
-// wanted rank, else the lowest that reports steps, else lines of unknown rank.
+// prefers reports whether to meter a rank instead: the wanted, the lowest, then unknown ones.
 func (r *ranks) prefers(rank int) bool {
 	switch {
 	case !r.heard:
@@ -84,19 +84,15 @@ func (r *ranks) prefers(rank int) bool {
 
 func (r *ranks) note(rank int, seconds float64) {
 	t := r.sums[rank]
-	if t == nil {
-		t = &RankTime{Rank: rank}
-		r.sums[rank] = t
-	}
-	t.Steps++
+	t.Rank, t.Steps = rank, t.Steps+1
 	t.Mean += (seconds - t.Mean) / float64(t.Steps)
+	r.sums[rank] = t
 }
 
 // mostPending is how many steps ranks may be apart, else one is left out.
 const mostPending = 64
 
-// round collects one step time of every rank and combines them: the mean for
-// synchronous modes; for ps-async the time per update, 1/Σ(1/tᵢ).
+// round combines a step of every rank: the mean; for ps-async 1/Σ(1/tᵢ), per update.
 func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	if !timed {
 		return 0, false
@@ -128,10 +124,46 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 }
 
 func (r *ranks) times() []RankTime {
-	var out []RankTime
-	for _, t := range r.sums {
-		out = append(out, *t)
+	return slices.SortedFunc(maps.Values(r.sums), func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
+}
+
+// bars tells the progress bar of the training from others: it takes the longest.
+type bars struct {
+	metered float64 // steps of the bar that is metered; 0 without one
+	others  map[float64]*bar
+}
+
+// bar is a bar that is not metered.
+type bar struct {
+	step, seconds float64
+	at            time.Time
+}
+
+// take reports whether a bar is metered in place of another, as it has taken longer.
+func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
+	switch {
+	case !(o.Total > 0) || o.Total == b.metered:
+		return false
+	case b.metered == 0:
+		b.metered, b.others = o.Total, map[float64]*bar{}
+		return false
+	case b.others[o.Total] == nil:
+		b.others[o.Total] = &bar{step: o.Step, at: o.At}
 	}
-	slices.SortFunc(out, func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
-	return out
+	x := b.others[o.Total]
+	switch {
+	case !(o.Step > x.step):
+	case o.StepTime > 0:
+		x.seconds += o.StepTime * (o.Step - x.step)
+	default:
+		x.seconds += o.At.Sub(x.at).Seconds()
+	}
+	x.step, x.at = o.Step, o.At
+	if !(x.seconds > seconds) {
+		return false
+	}
+	delete(b.others, o.Total)
+	b.others[b.metered] = &bar{seconds: seconds}
+	b.metered = o.Total
+	return true
 }

@@ -35,8 +35,7 @@ func (b *batch) add(o batch) {
 
 func (b batch) mean() float64 { return b.sum / b.steps }
 
-// series holds the step times of a trial as batches of consecutive steps. At
-// mostBatches, pairs of neighbours are merged, so that memory is bounded.
+// series holds step times as batches; at mostBatches pairs of neighbours are merged.
 type series struct {
 	per     int // steps in a batch
 	batches []batch
@@ -48,9 +47,8 @@ type series struct {
 	rates       bool      // some times are computed from samples/s
 }
 
-// add takes one step, whose line arrived at a time. It counts as many times as
-// the counter has moved: a bar that is redrawn every 0.1 s draws ten fast steps
-// once, and each slow one too.
+// add takes a step, which counts as many times as the counter has moved: a bar redrawn every
+// 0.1 s draws ten fast steps once, and each slow one too.
 func (s *series) add(at time.Time, one step) {
 	steps := one.count
 	if !(steps >= 1) { // without a counter
@@ -80,8 +78,7 @@ func (s *series) add(at time.Time, one step) {
 	s.elapsed += one.seconds
 }
 
-// merged returns batches of k times the size, the incomplete one, of warm-up,
-// first.
+// merged returns batches of k times the size, the incomplete one, of warm-up, first.
 func merged(bs []batch, k int) []batch {
 	out := bs[:0:0]
 	for end := len(bs); end > 0; end -= k {
@@ -95,7 +92,6 @@ func merged(bs []batch, k int) []batch {
 	return out
 }
 
-// total adds up batches.
 func total(bs []batch) (all batch) {
 	for _, b := range bs {
 		all.add(b)

@@ -7,26 +7,22 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// mostMeans is the most batch means behind a standard error: batches grow with
-// the trial, so that their means correlate less.
+// mostMeans bounds the batch means: in longer trials they correlate less.
 const mostMeans = 48
 
-// Grid sizes of the correlations: short memory, evenly in arcsin φ, and long
-// memory, evenly in H.
+// Grid sizes: short memory, evenly in arcsin φ, and long memory, evenly in H.
 const (
 	shortMemories = 32
 	longMemories  = 16
 )
 
-// standardError returns the standard error in seconds of the mean of batches,
-// defined so that the mean ± 2 standard errors is its 95 % interval. It is
-// infinite for fewer than three batches.
+// standardError returns half the half-width (s) of the 95 % interval of the mean of batches;
+// infinite for fewer than three.
 func standardError(bs []batch) float64 { return credible95(means(bs)) / 2 }
 
-// means returns the means of at most mostMeans batches of equal size;
-// incomplete batches at either end are left out. The overall mean is a ratio,
-// seconds by steps, so a batch deviates by its steps (Cochran, "Sampling
-// Techniques", 1977, §6.3).
+// means returns the means of at most mostMeans batches of equal size, without incomplete
+// ones. The overall mean is a ratio, seconds by steps, so a batch deviates by its steps
+// (Cochran, "Sampling Techniques", 1977, §6.3).
 func means(bs []batch) []float64 {
 	bs = merged(bs, (len(bs)+mostMeans-1)/mostMeans)
 	if len(bs) > 1 && bs[0].n < bs[1].n {
@@ -93,9 +89,8 @@ func credible95(x []float64) float64 {
 	return hi
 }
 
-// posterior returns the posterior of the mean of x minus its average under
-// every correlation, and the sum of the weights; total is 0 if all values are
-// equal.
+// posterior returns the posterior of the mean of x minus its average under every correlation,
+// and the sum of the weights, 0 if all values are equal.
 func posterior(x []float64) (mixture []component, total float64) {
 	centre, sd := stat.PopMeanStdDev(x, nil)
 	if sd <= 1e-9*centre {
@@ -144,12 +139,12 @@ func correlations() []correlation {
 	return all
 }
 
-// under returns the posterior of the mean of x under the autocorrelations
-// rho[k] at lag k, one of as many grid points in its model. Its weight is the
-// logarithm ln |R|^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2), with the correlation matrix
-// R and the residual sum of squares S. Products with R⁻¹ come from one-step
-// prediction errors (Durbin and Levinson; Brockwell and Davis, "Time Series",
-// 1991, §5.2).
+// under returns the posterior of the mean of x under autocorrelations rho[k] at lag k, one of
+// as many grid points. Its weight is the logarithm ln
+// R
+// ^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2),
+// with the correlation matrix R and the residual sum of squares S. Products with R⁻¹ come from
+// one-step prediction errors (Durbin and Levinson; Brockwell and Davis, "Time Series", 1991, §5.2).
 func under(x []float64, of int, rho []float64) component {
 	n := len(x)
 	var ones, onesX, xx, logR float64
@@ -183,4 +178,53 @@ func under(x []float64, of int, rho []float64) component {
 	rest := math.Max(xx-mean*onesX, math.SmallestNonzeroFloat64)
 	return component{mean: mean, scale: math.Sqrt(rest / float64(n-1) / ones),
 		weight: -.5*(logR+math.Log(ones)+float64(n-1)*math.Log(rest)) - math.Log(float64(of))}
+}
+
+// warmup returns how many leading batches to drop: always the first, and those
+// that the rule MSER selects (White, "An effective truncation heuristic for
+// bias reduction in simulation output", Simulation 69, 1997) if they differ
+// from the rest by more than chance explains at 5 %, by Bonferroni over the
+// truncations that MSER chooses from. Without this test MSER also drops chance
+// outliers, and the standard error of the rest is too small.
+//
+// Of n batches at most n/ln n are dropped. The end d of a warm-up is equally
+// likely on a logarithmic scale, 1/(d ln n), and a lasting change of the
+// machine's speed at any batch, 1/n: a slow spell longer than that is more
+// likely such a change, which the mean and its standard error must include.
+func warmup(bs []batch) int {
+	n := len(bs)
+	d := int(math.Min(float64(mser(bs)), float64(n)/math.Log(float64(n))))
+	if d <= 1 {
+		return min(1, n)
+	}
+	rest := bs[d:]
+	_, dropped, _, _ := summary(bs[1:d])
+	_, kept, _, _ := summary(rest)
+	se := standardError(rest)
+	limit := distuv.UnitNormal.Quantile(1 - .05/float64(n))
+	// Variance of a mean ∝ 1/batches, for the dropped and the rest.
+	if math.Abs(dropped-kept) <= limit*se*math.Sqrt(1+float64(len(rest))/float64(d-1)) {
+		return 1
+	}
+	return d
+}
+
+// mser returns d in 1…n/2 that minimises Σ(x−mean)²/(n−d)² of the rest's means.
+func mser(bs []batch) int {
+	n := len(bs)
+	best, at := math.Inf(1), 1
+	var sum, sq float64
+	for i := n - 1; i >= 1; i-- { // the rest grows towards the front
+		x := bs[i].mean()
+		sum += x
+		sq += x * x
+		k := float64(n - i)
+		if i > n/2 {
+			continue
+		}
+		if score := (sq - sum*sum/k) / (k * k); score <= best {
+			best, at = score, i
+		}
+	}
+	return at
 }

@@ -69,9 +69,8 @@ func Candidates(s *data.Study) ([]data.Config, error) {
 	return all, nil
 }
 
-// knobValues returns the values of a knob as they are written, at most
-// maxCandidates. A range with scale log2 doubles from min up to max; max is
-// always included.
+// knobValues returns the values of a knob as written, at most maxCandidates. Scale log2
+// doubles from min up to max, which is always included.
 func knobValues(k data.Knob) ([]string, error) {
 	if k.Range == nil {
 		if len(k.Values) == 0 {
@@ -146,8 +145,7 @@ func configAt(s *data.Study, values [][]string, i int) (c data.Config, ok bool, 
 	return c, true, nil
 }
 
-// onlyGPUType is the GPU type of a study that does not vary it: the one that
-// has a price, else "cpu" where trials run as local ranks.
+// onlyGPUType is that of a study that varies none: the priced one, or cpu of local ranks.
 func onlyGPUType(s *data.Study) string {
 	if len(s.PricePerHour) == 1 {
 		for t := range s.PricePerHour {
@@ -158,4 +156,28 @@ func onlyGPUType(s *data.Study) string {
 		return "cpu"
 	}
 	return ""
+}
+
+// Contention is a warning if trials on this machine's processors start more processes than it
+// has cores: they do not hold for a machine with a core per process.
+func Contention(s *data.Study, candidates []data.Config, cores int) string {
+	l := s.Launcher
+	if l.Replay != nil || l.Slurm != nil || l.Kubernetes != nil {
+		return ""
+	}
+	crowded, most := 0, 0
+	for _, c := range candidates {
+		if c.GPUType != "cpu" && c.GPUType != "" {
+			continue
+		}
+		if n := max(s.Parallel, 1) * (c.Workers + c.PS); n > cores {
+			crowded++
+			most = max(most, n)
+		}
+	}
+	if crowded == 0 {
+		return ""
+	}
+	return fmt.Sprintf("this machine has %d cores, and %d of %d configurations run more workers and servers at once, up to %d: "+
+		"they are measured while sharing cores, so they would scale differently on more cores", cores, crowded, len(candidates), most)
 }

@@ -25,10 +25,8 @@ type constraints struct {
 	refused []int
 }
 
-// compileConstraints compiles a study's constraints, expressions over the knobs
-// such as "workers * local_batch <= 8192". Knobs that the study does not vary
-// have their defaults. Expressions are those of expr-lang/expr: types are
-// checked when compiled; there are no loops and no side effects.
+// compileConstraints compiles a study's constraints, expressions of expr-lang/expr over the
+// knobs such as "workers * local_batch <= 8192": typed, without loops and side effects.
 func compileConstraints(s *data.Study) (*constraints, error) {
 	cs := &constraints{source: data.Source{File: s.Source.File}, texts: s.Constraints, refused: make([]int, len(s.Constraints)), words: wordKnobs(s)}
 	env := cs.env(data.Config{Workers: 1, LocalBatch: 1, Extra: extraKnobs(s)})
@@ -43,11 +41,9 @@ func compileConstraints(s *data.Study) (*constraints, error) {
 	return cs, nil
 }
 
-// foldGPUTypes converts the names that gpu_type is compared with by [data.GPUTypeOf], as
-// the study's are.
+// foldGPUTypes converts names that gpu_type is compared with by [data.GPUTypeOf].
 type foldGPUTypes struct{}
 
-// Visit implements [ast.Visitor].
 func (foldGPUTypes) Visit(node *ast.Node) {
 	b, ok := (*node).(*ast.BinaryNode)
 	if !ok || !slices.Contains([]string{"==", "!=", "in"}, b.Operator) {
@@ -109,8 +105,7 @@ func extraKnobs(s *data.Study) map[string]string {
 	return extra
 }
 
-// env holds the knobs of a configuration by name. One of the study's own with some
-// value that is no number holds words.
+// env holds knobs by name: words if any value of a study's own knob is no number.
 func (cs *constraints) env(c data.Config) map[string]any {
 	env := map[string]any{
 		"gpu_type": c.GPUType, "mode": string(c.ModeOrDefault()), "placement": c.Placement.String(),
@@ -162,21 +157,14 @@ func (cs *constraints) nothingLeft(s *data.Study, combined int) error {
 		return &data.InputError{Source: data.Source{File: s.Source.File, Column: "space"}, Found: "no valid combination of values",
 			Want: "ps ≥ 1 with a parameter-server mode, nodes ≤ workers, a placement with as many workers as workers says, workers that are a multiple of tp × pp × cp, and batches that divide global_batch"}
 	}
-	worst := 0
-	for i, n := range cs.refused {
-		if n > cs.refused[worst] {
-			worst = i
-		}
-	}
+	worst := slices.Index(cs.refused, slices.Max(cs.refused))
 	return &data.InputError{Source: cs.at(worst),
 		Found: fmt.Sprintf("constraints that exclude all %d configurations (%q alone excludes %d)", combined, cs.texts[worst], cs.refused[worst]),
 		Want:  "constraints that leave at least one"}
 }
 
-// Condition returns a test for a part of the objective, such as at: for each
-// knob a value, or a comparison such as "<= 32". It is nil if of is empty. A
-// candidate for which it cannot be evaluated does not match. Errors are
-// *data.InputError.
+// Condition returns a test for a part of the objective: for each knob a value, or a comparison
+// such as "<= 32"; nil if of is empty. Errors are *data.InputError.
 func Condition(s *data.Study, part string, of map[string]string) (func(data.Config) bool, error) {
 	if len(of) == 0 {
 		return nil, nil

@@ -21,14 +21,11 @@ import (
 type backend struct {
 	// open makes the connection; beside resolves a path relative to the study file.
 	open func(a address, beside func(string) string) (gorm.Dialector, error)
-	// now is the SQL of the database's clock, in seconds. Leases use no other
-	// clock: those of hosts may differ.
+	// now is the SQL of the database's clock, in seconds: hosts' clocks may differ.
 	now string
-	// up is the SQL of the database's start on the same clock; empty if not used.
-	// No heartbeat could arrive before it.
+	// up is the SQL of its start, before which no heartbeat could arrive; perhaps empty.
 	up string
-	// lock and unlock are SQL, run on one connection, that serialise the creation
-	// of tables; empty if a transaction does.
+	// lock and unlock are SQL that serialises making tables; empty if transactions do.
 	lock, unlock string
 	// temporary reports whether a retry may succeed.
 	temporary func(error) bool
@@ -48,15 +45,9 @@ func backends() map[string]backend {
 
 // connectionLost reports whether an error is of the connection, not of a query.
 func connectionLost(err error) bool {
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	for _, is := range []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
+	_, ok := errors.AsType[net.Error](err)
+	lost := []error{driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded}
+	return ok || slices.ContainsFunc(lost, func(is error) bool { return errors.Is(err, is) })
 }
 
 // address is the storage of a study, taken apart.
@@ -69,9 +60,8 @@ type address struct {
 	secrets []string
 }
 
-// parseAddress reads sqlite:PATH, postgres://…, postgresql://… or mysql://…,
-// each with an optional #NAME of the study. Errors do not repeat the address,
-// which may hold a password.
+// parseAddress reads sqlite:PATH, postgres://… or mysql://…, each with an optional #NAME of
+// the study. Errors do not repeat the address, which may hold a password.
 func parseAddress(s *data.Study) (address, error) {
 	scheme, _, _ := strings.Cut(s.Storage, ":")
 	d, ok := backends()[scheme]
@@ -137,8 +127,6 @@ func (a *address) wrap(doing string, err error, is error) error {
 	if _, ok := errors.AsType[*data.InputError](err); ok {
 		return err
 	}
-	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + oneLine(err)), is}
+	line := strings.Join(strings.Fields(err.Error()), " ") // drivers add lists of attempts
+	return &storageError{a.clean("storage " + a.label + ": " + doing + ": " + line), is}
 }
-
-// oneLine returns an error on one line: drivers add lists of attempts.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

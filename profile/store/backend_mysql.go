@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,17 +53,12 @@ func openMySQL(a address, _ func(string) string) (gorm.Dialector, error) {
 	return mysql.Open(dsn), nil
 }
 
-// mysqlTemporary reports whether a retry may succeed: too many connections, a
-// server that shuts down, lock waits and deadlocks, a full table or disk, a
-// connection that was lost.
+// mysqlTemporary reports too many connections, a server that shuts down, lock waits and deadlocks, a
+// full table or disk, a lost connection.
 func mysqlTemporary(err error) bool {
 	e, ok := errors.AsType[*driver.MySQLError](err)
 	if !ok {
 		return errors.Is(err, driver.ErrInvalidConn) || connectionLost(err)
 	}
-	switch e.Number {
-	case 1021, 1040, 1053, 1077, 1079, 1114, 1203, 1205, 1213, 3024:
-		return true
-	}
-	return false
+	return slices.Contains([]uint16{1021, 1040, 1053, 1077, 1079, 1114, 1203, 1205, 1213, 3024}, e.Number)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -9,7 +10,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// postgresBackend is a PostgreSQL server, for profilers on any number of hosts.
 func postgresBackend() backend {
 	return backend{
 		open:      openPostgres,
@@ -20,9 +20,8 @@ func postgresBackend() backend {
 	}
 }
 
-// openPostgres opens a libpq URL. Text is sent as UTF-8 whatever the encoding
-// of the database; a server made without a locale takes ASCII by default.
-// Connecting times out after ten seconds unless the address says otherwise.
+// openPostgres opens a libpq URL. Text is UTF-8 whatever the database's encoding. Connecting
+// times out after ten seconds unless the address says otherwise.
 func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {
 	u := *a.url
 	q := u.Query()
@@ -35,20 +34,14 @@ func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {
 	return postgres.Open(u.String()), nil
 }
 
-// postgresTemporary reports whether a retry may succeed, by the class of the
-// SQLSTATE (PostgreSQL, appendix A): connection exception, transaction
-// rollback, insufficient resources, object not in the required state, operator
-// intervention, system error; or no connection.
+// postgresTemporary goes by the class of the SQLSTATE (PostgreSQL, appendix A): connection
+// exception, transaction rollback, insufficient resources, object not in the required state,
+// operator intervention, system error; or no connection.
 func postgresTemporary(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		var connect *pgconn.ConnectError
 		return errors.As(err, &connect) || pgconn.SafeToRetry(err) || connectionLost(err)
 	}
-	for _, class := range []string{"08", "40", "53", "55", "57", "58"} {
-		if strings.HasPrefix(e.Code, class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"08", "40", "53", "55", "57", "58"}, func(class string) bool { return strings.HasPrefix(e.Code, class) })
 }

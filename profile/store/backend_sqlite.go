@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	gosqlite "github.com/glebarez/go-sqlite"
@@ -12,7 +13,6 @@ import (
 	"gorm.io/gorm"
 )
 
-// sqliteBackend is a file, for the profilers of one host.
 func sqliteBackend() backend {
 	return backend{
 		open:      openSQLite,
@@ -22,9 +22,8 @@ func sqliteBackend() backend {
 	}
 }
 
-// openSQLite opens the file of an address sqlite:PATH. Transactions wait up to
-// ten seconds for the write lock at their begin; later they could fail despite
-// the wait.
+// openSQLite opens a file. Transactions wait up to ten seconds for the write lock at their
+// begin; later they could fail despite the wait.
 func openSQLite(a address, beside func(string) string) (gorm.Dialector, error) {
 	path := strings.TrimPrefix(a.text, "sqlite:")
 	path = beside(strings.TrimPrefix(path, "//"))
@@ -44,9 +43,5 @@ func sqliteTemporary(err error) bool {
 	if !ok {
 		return connectionLost(err)
 	}
-	switch e.Code() & 0xff {
-	case 5, 6, 7, 10, 13, 14:
-		return true
-	}
-	return false
+	return slices.Contains([]int{5, 6, 7, 10, 13, 14}, e.Code()&0xff)
 }

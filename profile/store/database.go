@@ -1,11 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -19,11 +19,9 @@ import (
 	"knee/data"
 )
 
-// DefaultLease is how long a profiler may send no heartbeat, due every quarter of
-// the lease, before others take over its trials.
+// DefaultLease is how long a profiler may be silent before its trials are taken over.
 const DefaultLease = time.Minute
 
-// Times of a shared storage.
 const (
 	pollEvery   = time.Second
 	queryLimit  = 20 * time.Second // for one transaction
@@ -85,20 +83,15 @@ func (s *switched) CreateNewStudy(name string) (int, error) {
 	return s.Storage.CreateNewStudy(name)
 }
 
-// openDatabase connects to the storage of a study, creates missing tables and
-// the study, and returns the contents. It waits for a database that does not
-// answer for up to giveUpAwait. Errors: no answer, or a different study of that
-// name.
+// openDatabase connects, creates missing tables and the study, and returns the contents. It
+// waits up to giveUpAwait for a database that does not answer.
 func openDatabase(ctx context.Context, s *data.Study, o Options) (*Database, *Snapshot, error) {
 	a, err := parseAddress(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	d := &Database{address: a, owner: ownerName(), lease: o.Lease, goptuna: &switched{},
+	d := &Database{address: a, owner: ownerName(), lease: cmp.Or(o.Lease, DefaultLease), goptuna: &switched{},
 		known: map[int]bool{}, own: map[int]int{}, mine: map[int]bool{}, stop: make(chan struct{})}
-	if d.lease <= 0 {
-		d.lease = DefaultLease
-	}
 	if err := d.await(ctx, o.Away, func() error { return d.connect(s) }); err != nil {
 		return nil, nil, err
 	}
@@ -170,8 +163,7 @@ func (d *Database) failed(doing string, err error) error {
 	return d.address.wrap(doing, err, nil)
 }
 
-// takeUp finds or creates the study, delivers old outboxes and reads the
-// contents.
+// takeUp finds or creates the study, delivers old outboxes and reads the contents.
 func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 	if err := d.findStudy(s, o); err != nil {
 		return nil, err
@@ -205,14 +197,11 @@ func ownerName() string {
 	if err != nil {
 		host = "unknown host"
 	}
-	lot := make([]byte, 4)
-	rand.Read(lot) // never fails
-	return fmt.Sprintf("%.200s, process %d, %s", host, os.Getpid(), hex.EncodeToString(lot))
+	return fmt.Sprintf("%.200s, process %d, %08x", host, os.Getpid(), rand.Uint32())
 }
 
-// do runs f in a transaction. During an outage it returns the last error until
-// the next attempt is due. Errors of this package are returned as they are;
-// temporary errors of the database as ErrUnreachable.
+// do runs f in a transaction; during an outage it returns the last error until the next
+// attempt is due. Temporary errors of the database are ErrUnreachable.
 func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,11 +230,9 @@ func (d *Database) do(doing string, f func(tx *gorm.DB) error) error {
 	return d.address.wrap(doing, err, nil)
 }
 
-// Poll implements [Storage].
 func (d *Database) Poll() time.Duration { return pollEvery }
 
-// Close delivers the outbox, and disconnects. Undelivered entries stay in their
-// file for the next run; the error says so.
+// Close delivers the outbox, and disconnects. The error says what is left for the next run.
 func (d *Database) Close() error {
 	close(d.stop)
 	d.stopped.Wait()
@@ -264,8 +251,7 @@ func (d *Database) disconnect() error {
 	return nil
 }
 
-// outage is the state of a database that does not answer, or takes no writes,
-// as on a full disk: reading does not end such an outage.
+// outage is of a database that does not answer, or takes no writes: reading does not end it.
 type outage struct {
 	writing bool
 	since   time.Time // zero while it answers

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,6 @@ func (d *Database) read(row trialRow) (c data.Config, at data.Source, err error)
 	return c, at, nil
 }
 
-// The states of a trialRow.
 const (
 	stateRunning = "running"
 	stateEnded   = "ended"
@@ -102,8 +102,7 @@ func (d *Database) unlock(tx *gorm.DB) error {
 	return nil
 }
 
-// findStudy finds and checks the study, or creates it. If two profilers create
-// it at once, the second finds the first's.
+// findStudy finds or creates the study, perhaps at once with another profiler.
 func (d *Database) findStudy(s *data.Study, o Options) error {
 	var err error
 	for range 3 {
@@ -118,10 +117,7 @@ func (d *Database) findStudy(s *data.Study, o Options) error {
 }
 
 func (d *Database) findOrMake(tx *gorm.DB, s *data.Study, o Options) error {
-	name := d.address.study
-	if name == "" {
-		name = s.Job
-	}
+	name := cmp.Or(d.address.study, s.Job)
 	mark, err := json.Marshal(markOf(s))
 	if err != nil {
 		return err

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +15,6 @@ import (
 	"knee/data"
 )
 
-// Begin implements [Storage].
 func (d *Database) Begin(c data.Config) (int, error) {
 	number := 0
 	err := d.do("begin a trial", func(tx *gorm.DB) error {
@@ -47,7 +48,8 @@ func (d *Database) Begin(c data.Config) (int, error) {
 		if err := tx.Create(&row).Error; err != nil {
 			return err
 		}
-		if err := d.describe(id, c); err != nil {
+		// For people: the parameters are ordinals.
+		if err := cmp.Or(d.goptuna.SetTrialUserAttr(id, "config", cut(c.String())), d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))); err != nil {
 			return err
 		}
 		if err := d.touch(tx, id); err != nil {
@@ -77,16 +79,6 @@ func (d *Database) touch(tx *gorm.DB, ids ...int) error {
 
 // attributeLimit is the size of goptuna's attributes in characters.
 const attributeLimit = 2048
-
-// describe writes the configuration and profiler of a trial into goptuna's
-// attributes, for people: its parameters are ordinals.
-func (d *Database) describe(id int, c data.Config) error {
-	err := d.goptuna.SetTrialUserAttr(id, "config", cut(c.String()))
-	if err == nil {
-		err = d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))
-	}
-	return err
-}
 
 func cut(s string) string {
 	if r := []rune(s); len(r) > attributeLimit {
@@ -132,8 +124,7 @@ func (d *Database) deliver(id int, owner string, e entry) error {
 	})
 }
 
-// end ends a trial. A fact (see [data.Status.IsFact]) is accepted from any
-// profiler: the first to end the trial wins.
+// end ends a trial. Facts are accepted from any profiler: the first one wins.
 func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entry) error {
 	record, err := json.Marshal(e)
 	if err != nil {
@@ -168,7 +159,6 @@ func (d *Database) end(tx *gorm.DB, id int, owner string, revision int64, e entr
 	return nil
 }
 
-// Changes implements [Storage].
 func (d *Database) Changes() ([]Change, error) {
 	if err := d.deliverKept(); err != nil {
 		return nil, err
@@ -222,4 +212,91 @@ func (d *Database) change(row trialRow) (*Change, error) {
 		c.Ended = &result
 	}
 	return &c, nil
+}
+
+// heartbeat renews the lease of this profiler's trials until Close.
+func (d *Database) heartbeat() {
+	ticker := time.NewTicker(d.lease / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-ticker.C:
+			// The next Changes reports that the database does not answer.
+			_ = d.do("renew the lease", func(tx *gorm.DB) error {
+				if len(d.own) == 0 {
+					return nil
+				}
+				return d.touch(tx, slices.Collect(maps.Values(d.own))...)
+			})
+		}
+	}
+}
+
+// Adopt implements [Storage], by the database's clock. No heartbeat can be recorded during an
+// outage, so after one every profiler gets a whole lease.
+func (d *Database) Adopt() (*Unfinished, error) {
+	var u *Unfinished
+	id := 0
+	err := d.do("take over a trial", func(tx *gorm.DB) error {
+		if o := d.outage; !o.since.IsZero() || !o.ended.IsZero() && time.Since(o.ended) < d.lease {
+			return nil
+		}
+		row, err := d.findLost(tx)
+		if err != nil || row == nil {
+			return err
+		}
+		revision, err := d.nextRevision(tx)
+		if err != nil {
+			return err
+		}
+		attempt := row.Attempt
+		if row.Handle == "" {
+			attempt++
+		}
+		res := tx.Exec("UPDATE knee_trials SET owner = ?, attempt = ?, losses = losses + 1, lease_s = ?, revision = ?, beat = "+d.address.backend.now+
+			" WHERE trial_id = ? AND owner = ? AND state = ? AND "+d.silent(),
+			d.owner, attempt, d.lease.Seconds(), revision, row.TrialID, row.Owner, stateRunning)
+		if res.Error != nil || res.RowsAffected == 0 {
+			return res.Error // another profiler took it, or its own sent a heartbeat
+		}
+		u = &Unfinished{Trial: row.Number, Attempt: attempt, Handle: row.Handle, Losses: row.Losses + 1}
+		if u.Config, _, err = d.read(*row); err != nil {
+			return err
+		}
+		id = row.TrialID
+		d.own[u.Trial] = id
+		return d.goptuna.SetTrialUserAttr(id, "profiler", cut(d.owner))
+	})
+	if err != nil && u != nil {
+		d.mu.Lock()
+		delete(d.own, u.Trial)
+		d.mu.Unlock()
+		return nil, err
+	}
+	return u, err
+}
+
+// findLost returns the first running trial with an expired lease, nil if none.
+func (d *Database) findLost(tx *gorm.DB) (*trialRow, error) {
+	q := tx.Where("study_id = ? AND state = ?", d.study, stateRunning).Where(d.silent()).Order("number")
+	if len(d.own) > 0 {
+		q = q.Where("trial_id NOT IN ?", slices.Collect(maps.Values(d.own)))
+	}
+	var row trialRow
+	err := q.First(&row).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return nil, nil
+	}
+	return &row, err
+}
+
+// silent is SQL: a lease has expired, without the time before the database's start.
+func (d *Database) silent() string {
+	heard := "beat"
+	if up := d.address.backend.up; up != "" {
+		heard = "GREATEST(beat, " + up + ")"
+	}
+	return "(" + d.address.backend.now + " - " + heard + ") > lease_s"
 }

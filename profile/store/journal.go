@@ -16,13 +16,11 @@ import (
 	"knee/internal/filelock"
 )
 
-// journalVersion is the version written, and the newest that can be read.
-// Version 2 added the event submitted, version 3 checksums.
+// journalVersion is written, the newest to be read; 2 added submitted, 3 checksums.
 const journalVersion = 3
 
-// Journal is the append-only record of a study: one JSON object per line, with
-// a checksum, synced to disk before a method returns. If the process dies, only
-// running trials are lost.
+// Journal is the append-only record of a study: a JSON object per line, with a checksum,
+// synced before a method returns. If the process dies, only running trials are lost.
 type Journal struct {
 	mu       sync.Mutex
 	file     *os.File
@@ -36,10 +34,9 @@ type Journal struct {
 
 var _ Storage = (*Journal)(nil)
 
-// OpenJournal opens or creates the journal at path and returns its contents. It
-// is locked against other processes until Close. Damaged lines are left out
-// with a warning, and the damaged file is kept. Errors: locked by another
-// process, another study, a newer version, or not a journal.
+// OpenJournal opens or creates the journal, locked until Close. Damaged lines are left out
+// with a warning, and the damaged file is kept. Errors: locked by another process, another
+// study, a newer version, or not a journal.
 func OpenJournal(path string, s *data.Study, o Options) (*Journal, *Snapshot, error) {
 	run, orphans := 1, []Unfinished(nil)
 	if o.Restart {
@@ -99,8 +96,7 @@ func (j *Journal) load(s *data.Study, candidates []data.Config) (*Snapshot, erro
 	return snapshot, nil
 }
 
-// mend rewrites the file with the valid lines only. The damaged file is kept
-// beside it, unless only the last line was cut short, as by a crash.
+// mend keeps the valid lines, and the damaged file unless only its end was cut short.
 func (j *Journal) mend(text []byte, r *reader) error {
 	j.end = int64(len(r.kept))
 	if len(r.kept) == len(text) && len(r.damage) == 0 {
@@ -151,13 +147,11 @@ func (j *Journal) Begin(c data.Config) (int, error) {
 	return trial, j.append(entry{Event: "start", Trial: trial, Config: &c, At: time.Now().UTC()})
 }
 
-// Submitted implements [Storage].
 func (j *Journal) Submitted(trial, attempt int, handle string) error {
 	return j.append(entry{Event: "submitted", Trial: trial, Attempt: attempt, Handle: handle, At: time.Now().UTC()})
 }
 
-// End implements [Storage]. If the disk is full, the curve is left out; if that
-// is not enough, the error contains the measurement.
+// End leaves the curve out on a full disk; else the error contains the measurement.
 func (j *Journal) End(r Result) error {
 	err := j.append(endEntry(r))
 	if err == nil {
@@ -202,7 +196,6 @@ func (j *Journal) Changes() ([]Change, error) {
 	return out, nil
 }
 
-// Poll implements [Storage].
 func (j *Journal) Poll() time.Duration { return 0 }
 
 // append writes and syncs one line. If that fails, the partial line is removed.
@@ -267,11 +260,9 @@ func (j *Journal) failed(err error) error {
 // Close closes the journal and gives up its lock.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// setAside renames a journal to the first of NAME.old, NAME.old2, … that is
-// free, so that the study begins again and no measurement is lost. It returns
-// the number of the new run, and the trials that an engine may still run. It
-// fails if another process has the journal locked: two profilers would write
-// the same files.
+// setAside renames a journal to a free NAME.old, NAME.old2, …, so that no measurement is lost.
+// It returns the number of the new run, and the trials that an engine may still run. It fails
+// if another process has the lock: two profilers would write the same files.
 func setAside(path string, s *data.Study) (run int, orphans []Unfinished, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -140,8 +140,7 @@ func (r *reader) head(line []byte, e entry, number int) (what string, err error)
 	return "", nil
 }
 
-// mustBegin replaces a damaged first line: the checksums of later lines show
-// that they are of this study.
+// mustBegin replaces a damaged first line: later checksums show that the study is this.
 func (r *reader) mustBegin() {
 	if r.begun {
 		return

@@ -14,8 +14,7 @@ import (
 	"knee/internal/filelock"
 )
 
-// outbox keeps entries for a shared storage that does not answer, in a file of
-// this process. The file exists while it holds entries.
+// outbox keeps entries while the database is away, in a file of this process.
 type outbox struct {
 	prefix  string // of the file's name
 	owner   string
@@ -62,8 +61,7 @@ func (s *outbox) delivered() error {
 	return err
 }
 
-// deliverOrKeep records an entry of a trial that runs here, or adds it to the
-// outbox if the database does not answer or older entries wait.
+// deliverOrKeep records an entry, or keeps it if the database is away or older ones wait.
 func (d *Database) deliverOrKeep(trial int, e entry) error {
 	d.mu.Lock()
 	id, ok := d.own[trial]
@@ -115,8 +113,7 @@ func (d *Database) deliverKept() error {
 	}
 }
 
-// deliverEntry delivers an entry of an outbox. If another profiler ended the
-// trial meanwhile, its result counts: a warning, not an error.
+// deliverEntry delivers a kept entry; if another profiler ended the trial, that counts.
 func (d *Database) deliverEntry(e entry) error {
 	id, owner, storage := e.TrialID, e.Owner, e.Storage
 	e.TrialID, e.Owner, e.Storage, e.StudyID = 0, "", "", 0
@@ -147,7 +144,8 @@ func (d *Database) deliverRest(limit time.Duration) error {
 
 // deliverOld delivers the outboxes of earlier runs, except files of active runs.
 func (d *Database) deliverOld() error {
-	paths, err := filepath.Glob(escapeGlob(d.outbox.prefix) + "-*.jsonl")
+	literal := strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(d.outbox.prefix)
+	paths, err := filepath.Glob(literal + "-*.jsonl")
 	if err != nil {
 		return err
 	}
@@ -191,9 +189,4 @@ func (d *Database) deliverFile(path string) error {
 	}
 	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered results that an earlier run kept for the database: %d lines", path, delivered))
 	return os.Remove(path)
-}
-
-// escapeGlob returns a pattern that matches one path only.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }

@@ -11,37 +11,27 @@ import (
 	"knee/data"
 )
 
-// Storage is the record of a study: its trials and their results. A [Journal]
-// has one profiler; a [Database] is shared by several, on one host or many.
-//
-// When a method returns nil, its record is durable. Methods may be called from
-// several goroutines.
+// Storage is the record of a study: a [Journal] has one profiler; a [Database] is shared by
+// several. When a method returns nil, its record is durable. Methods may be called at once.
 type Storage interface {
-	// Begin records that a trial of c is about to be launched, and returns its
-	// number. If another profiler began a trial that Changes has not reported,
-	// nothing is recorded and the error is ErrOvertaken: c was chosen from an
-	// outdated state.
+	// Begin records that a trial of c will be launched, and returns its number. If another one
+	// began that Changes has not reported, nothing is recorded and the error is ErrOvertaken.
 	Begin(c data.Config) (trial int, err error)
 	// Submitted records the engine's handle of an attempt of a trial.
 	Submitted(trial, attempt int, handle string) error
-	// End records the result of a trial. The error is ErrTaken if another profiler
-	// took the trial over or ended it.
+	// End records a result. The error is ErrTaken if another profiler has the trial.
 	End(e Result) error
 	// Adopt takes over a running trial whose profiler died; nil if there is none.
 	Adopt() (*Unfinished, error)
-	// Changes returns what other profilers recorded since the last call, in order,
-	// and warnings.
+	// Changes returns, in order, what other profilers recorded since the last call.
 	Changes() ([]Change, error)
-	// Poll is the interval at which to call Changes; 0 if no other profiler can
-	// make any.
+	// Poll is the interval at which to call Changes; 0 if there are no other profilers.
 	Poll() time.Duration
 	Close() error
 }
 
-// Errors of a shared storage.
 var (
-	// ErrOvertaken says that another profiler began a trial since the last
-	// Changes.
+	// ErrOvertaken says that another profiler began a trial since the last Changes.
 	ErrOvertaken = errors.New("another profiler has begun a trial meanwhile")
 	// ErrTaken says that a trial belongs to another profiler now.
 	ErrTaken = errors.New("another profiler has taken the trial over")
@@ -114,20 +104,17 @@ func (s *Snapshot) Wall() time.Duration {
 // Options says which record of a study to open, and how.
 type Options struct {
 	Journal string // path of the journal
-	// Outbox is the prefix of the files that keep results for a shared storage
-	// that does not answer. The next run delivers them.
+	// Outbox is the prefix of files with results that a shared storage has not received.
 	Outbox     string
 	Restart    bool          // set the journal aside and begin again
 	Lease      time.Duration // of a shared storage; 0 means [DefaultLease]
 	Candidates []data.Config
 	Search     bayesopt.Options // how the trials appear in goptuna
-	// Away is called with the reason when a database does not answer, and with
-	// nil when it does again; may be nil.
+	// Away is called when a database does not answer, and with nil when it does; may be nil.
 	Away func(error)
 }
 
-// Open opens the record of a study. It waits for a database that does not
-// answer for up to 15 minutes or until ctx ends.
+// Open opens the record of a study; it waits up to 15 minutes for a database.
 func Open(ctx context.Context, s *data.Study, o Options) (Storage, *Snapshot, error) {
 	if IsJournal(s) {
 		j, snapshot, err := OpenJournal(o.Journal, s, o)
@@ -164,8 +151,7 @@ func kindOfStorage(address string) string {
 	return kind + ":"
 }
 
-// Name names the record of a study for people: the journal's path or the
-// database's address, without a password.
+// Name is the journal's path, or the database's address without a password.
 func Name(s *data.Study, journal string) string {
 	if IsJournal(s) {
 		return journal

@@ -23,9 +23,10 @@ type movingAverage struct {
 	sum, weight float64
 }
 
-// smoothing is the weight of the past in the averages of gradient statistics.
-// Single estimates of |G|² are mostly noise while the batch is far below the
-// gradient noise scale; averaging about a hundred steps reduces it.
+// smoothing is the weight of the past: single estimates of
+// G
+// ² are mostly noise while the
+// batch is far below the noise scale; averaging about a hundred steps reduces it.
 const smoothing = 0.99
 
 func (a *movingAverage) add(v float64) {
@@ -35,13 +36,9 @@ func (a *movingAverage) add(v float64) {
 
 func (a *movingAverage) value() float64 { return a.sum / a.weight }
 
-// gradStats smooths the statistics of the gradients of a job, or in ps-async
-// of one worker.
-//
-// The independent gradients are those of the single samples, whose norms cost
-// little for a multilayer perceptron ([model.sampleNorms]). Their number is the
-// batch, so estimates exist for a single worker too, and have less variance
-// than those from one gradient per worker, as in frameworks.
+// gradStats smooths the statistics of a job's gradients, or in ps-async of one worker's. The
+// independent gradients are those of samples, whose norms cost little ([model.sampleNorms]):
+// estimates exist for a single worker too, and vary less than from one gradient per worker.
 type gradStats struct {
 	count   int     // samples, that is gradients, per update
 	initial float64 // batch the variance is reported at
@@ -52,9 +49,8 @@ func newGradStats(count int, initial float64) *gradStats {
 	return &gradStats{count: count, initial: initial}
 }
 
-// observe adds one update: sumSqr is the sum of the squared norms of its
-// samples' gradients, sqrMean the squared norm of their mean. Updates of one
-// sample are ignored: the variance needs two.
+// observe adds an update: sumSqr is the sum of the squared norms of its samples' gradients,
+// sqrMean the squared norm of their mean. The variance needs two samples.
 func (s *gradStats) observe(sumSqr, sqrMean float64) {
 	if s.count < 2 {
 		return
@@ -65,8 +61,7 @@ func (s *gradStats) observe(sumSqr, sqrMean float64) {
 	s.v.add(v)
 }
 
-// values returns the smoothed statistics, NaN unless both are positive: only
-// then is the gradient noise scale initial·var/sqr a number of samples.
+// values are smoothed; NaN unless both are positive, as the noise scale has to be.
 func (s *gradStats) values() (sqr, v float64) {
 	sqr, v = s.sqr.value(), s.v.value()
 	if !(sqr > 0 && v > 0) || math.IsInf(sqr, 0) || math.IsInf(v, 0) {

@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +14,8 @@ import (
 	"time"
 )
 
-// group is this process' connections to the job's other processes. When a rank
-// ends, its peers end too, and then theirs; only the launcher knows which ended
-// first.
+// group is this process' connections to other ranks. When one ends, its peers end too; only
+// the launcher knows which ended first.
 type group struct {
 	o     *Options
 	ctx   context.Context
@@ -43,9 +44,8 @@ func (g *group) link(conn net.Conn, rank int) *link {
 	return newLink(conn, fmt.Sprintf("%s (%s)", g.o.name(rank), conn.RemoteAddr()), &g.step)
 }
 
-// listen opens a TCP listener with Rendezvous as its deadline. If the host is
-// not an address of this machine, such as a Kubernetes service, it listens on
-// all addresses.
+// listen opens a TCP listener with Rendezvous as its deadline; on all addresses if the host is
+// none of this machine, such as a Kubernetes service.
 func (g *group) listen(addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -100,8 +100,7 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		conn, err := d.DialContext(ctx, "tcp", addr)
 		if err == nil && conn.LocalAddr().String() == conn.RemoteAddr().String() {
-			// Without a listener on an ephemeral port, TCP's simultaneous open may
-			// connect a socket to itself.
+			// Without a listener, TCP's simultaneous open may connect a socket to itself.
 			conn.Close()
 			err = errors.New("no listener there yet")
 		}
@@ -118,4 +117,55 @@ func (g *group) connect(addr string, rank int) (*link, error) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// link carries gob values to and from one rank, one goroutine each way.
+type link struct {
+	peer string        // "worker 2 (127.0.0.1:4711)", for messages
+	step *atomic.Int64 // current step, for messages
+	conn net.Conn
+	enc  *gob.Encoder
+	dec  *gob.Decoder
+}
+
+// hello is the first message of a rank on a connection.
+type hello struct {
+	Rank int
+	Addr string // its address for the previous rank of the ring
+}
+
+// vector is the wire form of numbers: float64, little-endian.
+type vector []byte
+
+// packed encodes v, reusing the memory of over.
+func packed(over vector, v []float64) vector {
+	out, _ := binary.Append(over[:0], binary.LittleEndian, v) // cannot fail for []float64
+	return out
+}
+
+// unpack decodes exactly len(v) numbers into v.
+func (b vector) unpack(v []float64) error {
+	if len(b) != 8*len(v) {
+		return fmt.Errorf("it sent %d bytes, want %d numbers", len(b), len(v))
+	}
+	_, err := binary.Decode(b, binary.LittleEndian, v)
+	return err
+}
+
+func newLink(conn net.Conn, peer string, step *atomic.Int64) *link {
+	return &link{peer: peer, step: step, conn: conn, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(conn)}
+}
+
+func (l *link) send(v any) error { return l.blame(l.enc.Encode(v)) }
+
+func (l *link) receive(v any) error { return l.blame(l.dec.Decode(v)) }
+
+func (l *link) blame(err error) error {
+	if err == nil {
+		return nil
+	}
+	if step := l.step.Load(); step > 0 {
+		return fmt.Errorf("%s left during step %d: %w", l.peer, step, err)
+	}
+	return fmt.Errorf("%s left before the first step: %w", l.peer, err)
 }

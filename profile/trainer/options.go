@@ -17,16 +17,13 @@ import (
 // Role is the task of a process in the job.
 type Role string
 
-// The roles of a process.
 const (
 	Worker Role = "worker" // computes gradients
 	Server Role = "ps"     // holds a slice of the parameters
 )
 
-// Options describes one process of a training job; they differ between
-// processes only in Role, Rank and PSRank. The zero value is a complete job:
-// one worker, no network, the small model. Zero fields take the default in
-// their comments.
+// Options describes one process of a job; they differ between processes only in Role, Rank and
+// PSRank. The zero value is a complete job: one worker, no network, the small model.
 type Options struct {
 	Role   Role // Worker if empty
 	Rank   int  // 0..k−1 for workers, k..k+p−1 for servers
@@ -55,22 +52,18 @@ type Options struct {
 	Rendezvous time.Duration // time for all ranks to connect; 0 means 1 min
 }
 
-// The learning rate is baseRate at referenceBatch samples per update and grows
-// up to maxRateScale times, reached at 128 samples.
+// The learning rate per update grows from baseRate up to maxRateScale, at 128 samples.
 const (
 	baseRate       = 0.06
 	referenceBatch = 32
 	maxRateScale   = 2
 )
 
-// FromEnv returns the options a launcher expressed in environment variables:
-// KNEE_ROLE, RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, KNEE_WORKERS, KNEE_PS,
-// KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE, KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS,
-// KNEE_INITIAL_BATCH. A variable that is not set leaves its default. Without
-// KNEE_WORKERS, as under torchrun, every rank that is not a server is a worker.
-// [Run] checks the values.
-//
-// The error is a [data.InputError] that names the variable.
+// FromEnv returns the options in environment variables: KNEE_ROLE, RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT, KNEE_WORKERS, KNEE_PS, KNEE_PS_HOSTS, KNEE_PS_RANK, KNEE_MODE,
+// KNEE_LOCAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH. Without KNEE_WORKERS, as under
+// torchrun, every rank that is not a server is a worker. [Run] checks the values. The error
+// is a [data.InputError] that names the variable.
 func FromEnv(getenv func(string) string) (Options, error) {
 	o := Options{Role: Role(getenv("KNEE_ROLE")), Mode: data.Mode(getenv("KNEE_MODE")), MasterAddr: getenv("MASTER_ADDR")}
 	var err error
@@ -100,9 +93,7 @@ func FromEnv(getenv func(string) string) (Options, error) {
 			}
 		}
 	}
-	if o.Workers == 0 {
-		o.Workers = max(world-o.PS, 1)
-	}
+	o.Workers = cmp.Or(o.Workers, max(world-o.PS, 1))
 	if world > 0 && world != o.Workers+o.PS {
 		bad("WORLD_SIZE", strconv.Itoa(world), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS = %d", o.Workers+o.PS, o.Workers, o.PS))
 	}
@@ -118,8 +109,7 @@ func FromEnv(getenv func(string) string) (Options, error) {
 	return o, err
 }
 
-// Bind defines a flag for every option that a user may set. The values of o,
-// such as those from [FromEnv], are the defaults.
+// Bind defines a flag for every option, with the values of o as defaults.
 func (o *Options) Bind(fs *flag.FlagSet) {
 	o.setDefaults()
 	fs.StringVar(&o.Model, "model", o.Model, "model to train: small or large")
@@ -137,20 +127,11 @@ func (o *Options) Bind(fs *flag.FlagSet) {
 }
 
 func (o *Options) setDefaults() {
-	def(&o.Role, Worker)
-	def(&o.Workers, 1)
-	def(&o.MasterAddr, "127.0.0.1")
-	def(&o.Mode, data.AllReduce)
-	def(&o.Model, "small")
-	def(&o.LocalBatch, referenceBatch)
-	def(&o.Rendezvous, time.Minute)
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
+	o.Role, o.Workers = cmp.Or(o.Role, Worker), cmp.Or(o.Workers, 1)
+	o.MasterAddr = cmp.Or(o.MasterAddr, "127.0.0.1")
+	o.Mode, o.Model = cmp.Or(o.Mode, data.AllReduce), cmp.Or(o.Model, "small")
+	o.LocalBatch = cmp.Or(o.LocalBatch, referenceBatch)
+	o.Rendezvous = cmp.Or(o.Rendezvous, time.Minute)
 }
 
 func (o *Options) validate() error {
@@ -198,12 +179,10 @@ func (o *Options) microBatch() int { return int(math.Round(float64(o.Workers) * 
 
 func (o *Options) globalBatch() int { return o.microBatch() * (o.AccumSteps + 1) }
 
-// share returns the samples of worker rank in one micro-step, as an interval of
-// the micro-batch. Shares differ by at most one sample.
+// share is the interval of worker rank in the micro-batch, even to one sample.
 func (o *Options) share(rank int) (lo, hi int) { return slice(o.microBatch(), o.Workers, rank) }
 
-// updateBatch returns the samples behind one update of the parameters: the
-// global batch, or in ps-async the share of the worker that pushes it.
+// updateBatch is the samples of an update: in ps-async the share of one worker.
 func (o *Options) updateBatch(rank int) int {
 	if o.Mode == data.PSAsync {
 		lo, hi := o.share(rank)
@@ -212,18 +191,9 @@ func (o *Options) updateBatch(rank int) int {
 	return o.globalBatch()
 }
 
-func (o *Options) initialBatch() float64 {
-	if o.InitialBatch > 0 {
-		return o.InitialBatch
-	}
-	return float64(o.globalBatch())
-}
-
-// learningRate returns the rate of an update computed from batch samples. With
-// the square root of the batch the variance of an update stays constant
-// (Krizhevsky, "One weird trick for parallelizing convolutional neural
-// networks", 2014). Beyond 128 samples it is constant: there the curvature of
-// the loss bounds the rate, not the noise.
+// learningRate returns the rate of an update of batch samples: with its square root the variance
+// of an update stays constant (Krizhevsky, "One weird trick for parallelizing convolutional
+// neural networks", 2014). Beyond 128 samples the curvature of the loss bounds the rate.
 func (o *Options) learningRate(batch int) float64 {
 	return baseRate * min(math.Sqrt(float64(batch)/referenceBatch), maxRateScale)
 }
@@ -235,8 +205,7 @@ func (o *Options) name(rank int) string {
 	return fmt.Sprintf("worker %d", rank)
 }
 
-// slice divides n elements into parts whose sizes differ by at most one, and
-// returns the interval of part i.
+// slice returns the interval of part i of n elements, even to one.
 func slice(n, parts, i int) (lo, hi int) {
 	return int(int64(n) * int64(i) / int64(parts)), int(int64(n) * int64(i+1) / int64(parts))
 }

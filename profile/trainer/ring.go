@@ -9,9 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ring averages gradients with a ring all-reduce: every worker sends only to
-// the next and receives only from the previous, 2(k−1)/k of the vector each
-// with k workers.
+// ring averages gradients: every worker sends only to the next and receives only from the
+// previous, 2(k−1)/k of the vector each with k workers.
 type ring struct {
 	o          *Options
 	next, prev *link
@@ -19,10 +18,12 @@ type ring struct {
 	part       []float64 // buffer for a segment to add
 }
 
-// newRing connects this worker to its two neighbours. All connect to rank 0
-// first, which sends each the address of its next.
+// newRing connects the neighbours, if any, whose addresses rank 0 collects and sends.
 func newRing(g *group) (*ring, error) {
 	r, k := &ring{o: g.o}, g.o.Workers
+	if k == 1 {
+		return r, nil
+	}
 	following, before := (g.o.Rank+1)%k, (g.o.Rank+k-1)%k
 	master := net.JoinHostPort(g.o.MasterAddr, strconv.Itoa(g.o.MasterPort))
 	var addr string // address of the next rank
@@ -98,8 +99,7 @@ func (g *group) follow(master string) (data net.Listener, next string, err error
 	return data, next, err
 }
 
-// listenForPrevious listens for the previous rank on a free port of a host of
-// this machine.
+// listenForPrevious listens on a free port of a host of this machine.
 func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
 	ln, err := g.listen(net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -109,9 +109,8 @@ func (g *group) listenForPrevious(host string) (net.Listener, string, error) {
 	return ln, net.JoinHostPort(host, port), err
 }
 
-// synchronize averages the gradient over all workers and applies it. The two
-// scalars of the tally are appended to the gradient, whose capacity has room
-// for them.
+// synchronize averages the gradient over all workers and applies it. The scalars of the tally
+// are appended to the gradient, which has room for them.
 func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
 	start := time.Now()
 	v := append(grad, t.Loss, t.SumSqr)
@@ -119,13 +118,15 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 		return outcome{}, err
 	}
 	sync := time.Since(start)
+	if r.o.Workers == 1 {
+		sync = 0
+	}
 	descend(params, grad, r.o.learningRate(r.o.globalBatch()))
 	n := len(grad)
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
-// spread copies v of rank 0 to every worker: it sums v over the ranks after
-// clearing it on the others.
+// spread copies v of rank 0 to every worker, as the sum with zeros elsewhere.
 func (r *ring) spread(v []float64) error {
 	if r.o.Rank != 0 {
 		clear(v)
@@ -133,13 +134,11 @@ func (r *ring) spread(v []float64) error {
 	return r.allReduce(v)
 }
 
-// close does nothing: a finished worker has received all that its neighbours
-// sent.
+// close does nothing: a finished worker has received all.
 func (r *ring) close() error { return nil }
 
-// allReduce replaces v, on every rank, by the sum over the ranks, the same
-// bits everywhere. The order of the additions depends on the position in v
-// and on the number of ranks only, so runs repeat exactly.
+// allReduce replaces v by the sum over the ranks. The order of the additions depends only on
+// the position in v and on the number of ranks, so runs repeat exactly.
 func (r *ring) allReduce(v []float64) error {
 	k, rank := r.o.Workers, r.o.Rank
 	for i := range k - 1 { // after these, this rank holds the sum of segment rank+1
@@ -161,9 +160,8 @@ func (r *ring) segment(v []float64, i int) []float64 {
 	return v[lo:hi]
 }
 
-// shift sends one segment to the next rank while another arrives from the
-// previous one. Both at once: a segment may exceed the socket buffers, and a
-// ring in which all ranks send first would deadlock.
+// shift sends a segment to the next rank while another arrives from the previous one: if all
+// sent first, a segment larger than the socket buffers would deadlock.
 func (r *ring) shift(out, in []float64, add bool) error {
 	r.out = packed(r.out, out)
 	sent := make(chan error, 1)

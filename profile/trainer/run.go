@@ -44,10 +44,6 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	if o.Role == Worker && o.Rank == 0 {
 		fmt.Fprintln(stderr, "knee train:", o.describe(m))
 	}
-	if o.Workers+o.PS == 1 {
-		w := newWorker(&o, m, stdout)
-		return w.params, w.run(ctx, alone{&o}, func(int64) {})
-	}
 	g := newGroup(ctx, &o)
 	defer g.close()
 	params, err := g.play(m, stdout)
@@ -79,8 +75,7 @@ func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {
 	return w.params, w.run(g.ctx, s, g.step.Store)
 }
 
-// describe returns one line about the job, with the learning rate that follows
-// from the batch.
+// describe returns one line about the job and its learning rate.
 func (o *Options) describe(m *model) string {
 	return fmt.Sprintf("%s of %d workers and %d ps; model %s, message %d bytes; global batch %d; learning rate %.4g for %d samples per update",
 		o.Mode, o.Workers, o.PS, o.Model, m.bytes(), o.globalBatch(), o.learningRate(o.updateBatch(0)), o.updateBatch(0))

@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -80,8 +81,7 @@ func (s *server) receive(rank int) error {
 	return nil
 }
 
-// apply adds the gradients, always in the order of the ranks so that runs
-// repeat exactly, applies the update and returns the reply to all workers.
+// apply adds the gradients in the order of ranks, so that runs repeat exactly.
 func (s *server) apply() reply {
 	sum := s.grads[0]
 	for _, g := range s.grads[1:] {
@@ -135,11 +135,9 @@ func (s *server) update(rank int, answer *reply) error {
 	return s.report(s.pushes[rank])
 }
 
-// report prints the update just applied. The step time is that between
-// consecutive updates of any workers, so that its mean is the inverse of the
-// job's update rate. A worker's exchange time is divided by the number of
-// workers accordingly: step time minus sync time is then, on average, the
-// computing per update.
+// report prints the update just applied, with the time since the one before by any worker. A
+// worker's exchange time is divided by the number of workers: step minus sync time is then,
+// on average, the computing per update.
 func (s *server) report(p push) error {
 	now := time.Now()
 	r := record{
@@ -157,8 +155,7 @@ func descend(params, grad []float64, rate float64) { floats.AddScaled(params, -r
 
 func squaredNorm(v []float64) float64 { return floats.Dot(v, v) }
 
-// concurrently calls f(0) to f(n−1) at once and returns the first error as
-// soon as it occurs; the remaining calls end when the connections close.
+// concurrently calls f(0) to f(n−1) at once and returns the first error at once.
 func concurrently(n int, f func(int) error) error {
 	errs := make(chan error, n)
 	for i := range n {
@@ -166,6 +163,89 @@ func concurrently(n int, f func(int) error) error {
 	}
 	for range n {
 		if err := <-errs; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// psClient pushes each server its slice of the gradient and pulls new parameters.
+type psClient struct {
+	o       *Options
+	servers []*link
+	pushes  []push
+	replies []reply
+	sync    float64 // seconds of the previous exchange, NaN before the first
+}
+
+// push is what a worker sends a server. NaN means not known.
+type push struct {
+	Bye      bool // the worker has finished
+	Gradient vector
+	Tally    tally
+	Sync     float64 // seconds its previous exchange took
+}
+
+type reply struct {
+	Parameters           vector
+	Loss, SumSqr, SqrSum float64 // ps-sync: over all workers; SqrSum of the slice
+	Last                 bool    // ps-async: the worker must not push again
+}
+
+func newPSClient(g *group) (*psClient, error) {
+	c := &psClient{o: g.o, pushes: make([]push, g.o.PS), replies: make([]reply, g.o.PS), sync: math.NaN()}
+	for j, addr := range g.o.PSHosts {
+		l, err := g.connect(addr, g.o.Workers+j)
+		if err == nil {
+			err = l.send(hello{Rank: g.o.Rank})
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.servers = append(c.servers, l)
+	}
+	return c, nil
+}
+
+// synchronize sends the gradient to all servers at once and receives parameters.
+func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
+	start := time.Now()
+	err := concurrently(len(c.servers), func(j int) error {
+		lo, hi := slice(len(params), len(c.servers), j)
+		l, p := c.servers[j], &c.pushes[j]
+		*p = push{Gradient: packed(p.Gradient, grad[lo:hi]), Tally: t, Sync: c.sync}
+		if err := l.send(p); err != nil {
+			return err
+		}
+		c.replies[j] = reply{Parameters: c.replies[j].Parameters[:0]}
+		if err := l.receive(&c.replies[j]); err != nil {
+			return err
+		}
+		if err := c.replies[j].Parameters.unpack(params[lo:hi]); err != nil {
+			return fmt.Errorf("%s broke the protocol: %w", l.peer, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	first := c.replies[0]
+	out := outcome{loss: first.Loss, sumSqr: first.SumSqr, sync: time.Since(start)}
+	for _, r := range c.replies {
+		out.sqrMean += r.SqrSum
+	}
+	c.sync = out.sync.Seconds()
+	// In ps-async server 0 counts the updates of all workers.
+	out.last = c.o.isLast(step)
+	if c.o.Mode == data.PSAsync {
+		out.last = first.Last
+	}
+	return out, nil
+}
+
+func (c *psClient) close() error {
+	for _, l := range c.servers {
+		if err := l.send(push{Bye: true}); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -251,8 +252,7 @@ func TestLossFalls(t *testing.T) {
 		{LocalBatch: 512, Steps: 30},
 		{LocalBatch: 512, Steps: 30, Model: "large"}, // a rate too large for the curvature would show here
 	} {
-		def(&o.Workers, 1)
-		def(&o.Steps, 180)
+		o.Workers, o.Steps = cmp.Or(o.Workers, 1), cmp.Or(o.Steps, 180)
 		ends := runJob(t, o)
 		lines := parseLines(t, ends[len(ends)-1].out)
 		mean := func(ls []line) (sum float64) {

@@ -1,10 +1,16 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
+	"encoding/gob"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -30,21 +36,11 @@ type outcome struct {
 
 // synchronizer turns gradients into new parameters.
 type synchronizer interface {
-	// synchronize replaces params by those after the update; grad is this worker's
-	// share of the mean gradient. It overwrites grad.
+	// synchronize updates params from this worker's share of the mean gradient, overwritten.
 	synchronize(step int64, params, grad []float64, t tally) (outcome, error)
 	// close tells the peers that this worker has finished.
 	close() error
 }
-
-type alone struct{ o *Options }
-
-func (a alone) synchronize(step int64, params, grad []float64, t tally) (outcome, error) {
-	descend(params, grad, a.o.learningRate(a.o.globalBatch()))
-	return outcome{loss: t.Loss, last: a.o.isLast(step)}, nil
-}
-
-func (a alone) close() error { return nil }
 
 func (o *Options) isLast(step int64) bool { return o.Steps > 0 && step >= int64(o.Steps) }
 
@@ -83,12 +79,11 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	if o.AccumSteps > 0 {
 		w.micro = make([]float64, m.size)
 	}
-	w.stats = newGradStats(o.updateBatch(o.Rank), o.initialBatch())
+	w.stats = newGradStats(o.updateBatch(o.Rank), cmp.Or(o.InitialBatch, float64(o.globalBatch())))
 	return w
 }
 
-// run trains from the checkpoint to the last step, or until ctx ends. enter is
-// called with the number of every step at its begin.
+// run trains on from the checkpoint. enter is called with every step at its begin.
 func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (err error) {
 	if w.o.Mode == data.PSAsync && w.o.Steps > 0 && w.o.Rank >= w.o.Steps {
 		return s.close() // fewer updates than workers: none is left for this one
@@ -141,8 +136,7 @@ func (w *worker) run(ctx context.Context, s synchronizer, enter func(int64)) (er
 	}
 }
 
-// resume loads the parameters of the checkpoint on every worker, and returns
-// their step.
+// resume loads the checkpoint on every worker, and returns its step.
 func (w *worker) resume(s synchronizer) (done int64, err error) {
 	if w.o.Checkpoint == "" {
 		return 0, nil
@@ -160,9 +154,8 @@ func (w *worker) resume(s synchronizer) (done int64, err error) {
 	return int64(v[len(w.params)]), err
 }
 
-// compute fills grad with this worker's share of the mean gradient of a
-// step: that of its samples, weighted by their part of the update's samples,
-// so that adding up the shares of all workers averages over all samples.
+// compute fills grad with this worker's share of the mean gradient of a step, weighted by its
+// part of the samples, so that the shares of all workers add up.
 func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 	lo, _ := w.o.share(w.o.Rank)
 	weight := float64(w.batch.n) / float64(w.o.updateBatch(w.o.Rank))
@@ -192,8 +185,7 @@ func (w *worker) compute(ctx context.Context, step int64) (tally, error) {
 	return t, nil
 }
 
-// await waits for the time in which storage of InputRate delivers a batch. It
-// fails when ctx ends.
+// await waits until storage of InputRate delivers a batch, or ctx ends.
 func (w *worker) await(ctx context.Context) error {
 	if ctx.Err() != nil || w.o.InputRate == 0 {
 		return context.Cause(ctx)
@@ -206,4 +198,77 @@ func (w *worker) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// record is the printed line of one optimizer step; unknown numbers are left out.
+type record struct {
+	Rank     *int  `json:"rank,omitempty"`
+	Step     int   `json:"step"`
+	StepTime known `json:"step_time_s,omitzero"`
+	SyncTime known `json:"sync_time_s,omitzero"`
+	Loss     known `json:"loss,omitzero"`
+	GradSqr  known `json:"grad_sqr,omitzero"`
+	GradVar  known `json:"grad_var,omitzero"`
+}
+
+// known is a number; NaN and infinities count as not known.
+type known float64
+
+func (k known) IsZero() bool { return math.IsNaN(float64(k)) || math.IsInf(float64(k), 0) }
+
+// print makes one write, so that a reader of the pipe never gets half a line.
+func (r record) print(w io.Writer) error {
+	b, err := json.Marshal(r)
+	if err == nil {
+		_, err = fmt.Fprintf(w, "knee: %s\n", b)
+	}
+	if err != nil {
+		return fmt.Errorf("printing step %d: %w", r.Step, err)
+	}
+	return nil
+}
+
+// checkpoint is the state from which a job continues, written and read by rank 0.
+type checkpoint struct {
+	Step   int64 // the last complete one
+	Params []float64
+}
+
+const between = time.Second
+
+// readCheckpoint fills params and returns their step, 0 if there is no file yet.
+func readCheckpoint(path string, params []float64) (step int64, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var c checkpoint
+	if err := gob.NewDecoder(f).Decode(&c); err != nil {
+		return 0, &data.InputError{Source: data.Source{File: path}, Found: err.Error(), Want: "a checkpoint of knee train"}
+	}
+	if len(c.Params) != len(params) || c.Step < 0 {
+		return 0, &data.InputError{Source: data.Source{File: path}, Found: fmt.Sprintf("%d parameters at step %d", len(c.Params), c.Step), Want: fmt.Sprintf("the %d parameters of this model", len(params))}
+	}
+	copy(params, c.Params)
+	return c.Step, nil
+}
+
+// writeCheckpoint replaces the file by renaming: no crash leaves half of one.
+func writeCheckpoint(path string, step int64, params []float64) error {
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return fmt.Errorf("writing the checkpoint: %w", err)
+	}
+	err = errors.Join(gob.NewEncoder(f).Encode(checkpoint{step, params}), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the checkpoint: %w", err)
+	}
+	return nil
 }

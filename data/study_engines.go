@@ -11,6 +11,81 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// SlurmSpec submits each trial as a batch job. The zero value requests the GPUs of the
+// configuration and runs the command once, on the first node.
+type SlurmSpec struct {
+	Partition string        `yaml:"partition" is:"slurm"` // empty for the cluster's default
+	Account   string        `yaml:"account" is:"slurm"`   // empty for the user's default
+	Time      time.Duration `yaml:"time"`                 // limit of one trial; 0 for the partition's
+
+	// GRES is the generic resource of workers: "gpu" if empty, "none" to request none. Four
+	// workers of type a100 on a node request gpu:a100:4; cpu requests none.
+	GRES string `yaml:"gres" is:"slurm"`
+	// GPUTypes maps a gpu_type to the cluster's name, if different; empty: any type.
+	GPUTypes map[string]string `yaml:"gpu_types" want:"a gpu_type of the study"`
+
+	// Srun starts the command once per worker and server through srun, each with its rank in
+	// the environment; otherwise the batch script runs it once.
+	Srun bool `yaml:"srun"`
+	// PerNode makes srun start it once per node, as torchrun needs.
+	PerNode bool `yaml:"per_node"`
+
+	Directives []string      `yaml:"directives" want:"a list of options of sbatch such as [--constraint=ib]"` // further ones
+	Waiting    int           `yaml:"waiting" min:"1"`                                                         // jobs of the study that may wait in the queue at once; 0 means 1
+	Poll       time.Duration `yaml:"poll"`                                                                    // between queries of the queue; 0 means 5 s
+	MaxWait    time.Duration `yaml:"max_wait"`                                                                // longest wait of a job in the queue; 0 for no limit
+}
+
+// slurmWord matches names allowed in an #SBATCH line.
+var slurmWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.,:+@/=-]*$`)
+
+func (s *SlurmSpec) validate(o *object) {
+	if strings.Contains(s.GRES, ":") {
+		o.fail("gres", quote(s.GRES), "the name of a resource such as gpu, or none; type and count come from the configuration")
+	}
+	if s.PerNode && !s.Srun {
+		o.fail("per_node", "it without srun", "srun: true too, which starts the tasks")
+	}
+	if o.get("time") != nil && s.Time < time.Minute {
+		o.fail("time", FormatDuration(s.Time), "at least 1m, Slurm's unit of limits")
+	}
+	for gpu, name := range s.GPUTypes {
+		if name != "" && !slurmWord.MatchString(name) {
+			o.fail("gpu_types", quote(gpu+": "+name), wantSlurmWord)
+		}
+	}
+	for _, d := range s.Directives {
+		if want := directiveProblem(d); want != "" {
+			o.fail("directives", quote(d), want)
+		}
+	}
+}
+
+const wantSlurmWord = "a name of letters, digits and _ . , : + @ / = -"
+
+// directiveProblem is what is wanted instead of a directive; empty if it is allowed.
+func directiveProblem(d string) string {
+	if !strings.HasPrefix(d, "-") || !singleLine(d) {
+		return "an option such as --constraint=ib"
+	}
+	name, _, _ := strings.Cut(strings.FieldsFunc(d, func(r rune) bool { return r == '=' || r == ' ' })[0], "=")
+	set := map[string]string{
+		"--job-name": "", "-J": "", "--output": "", "-o": "", "--error": "", "-e": "", "--open-mode": "", "--requeue": "", "--no-requeue": "",
+		"--nodes": "the study's placement or nodes", "-N": "the study's placement or nodes",
+		"--ntasks": "the study's workers", "-n": "the study's workers", "--ntasks-per-node": "the study's placement",
+		"--gres": "gres and gpu_types", "--partition": "partition", "-p": "partition", "--account": "account", "-A": "account",
+		"--time": "time", "-t": "time", "--array": "", "-a": "", "--wrap": "", "--parsable": "", "--wait": "", "-W": "",
+	}
+	instead, taken := set[name]
+	switch {
+	case !taken:
+		return ""
+	case instead == "":
+		return "an option other than " + name + ", which the launcher itself decides"
+	}
+	return instead + " in its place"
+}
+
 // KubernetesSpec creates a Job for each trial.
 type KubernetesSpec struct {
 	Kubeconfig string `yaml:"kubeconfig"`               // file; empty for kubectl's default
@@ -39,8 +114,7 @@ const (
 	PerNode   = "node"   // all workers of a node, started by the command, such as torchrun
 )
 
-// Defaults of [KubernetesSpec]: the names of NVIDIA's device plugin and GPU
-// feature discovery.
+// Defaults of [KubernetesSpec]: NVIDIA's device plugin and GPU feature discovery.
 const (
 	DefaultGPUResource = "nvidia.com/gpu"
 	DefaultGPULabel    = "nvidia.com/gpu.product"
@@ -49,8 +123,7 @@ const (
 // noName disables gpu_resource or gpu_label.
 const noName = "none"
 
-// Kubernetes' forms of label values, qualified names such as nvidia.com/gpu,
-// and quantities.
+// Kubernetes' forms of label values, names such as nvidia.com/gpu, and quantities.
 var (
 	labelValue     = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$`)
 	qualifiedName  = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
@@ -86,8 +159,7 @@ func (k *KubernetesSpec) validate(o *object) {
 	}
 }
 
-// tree reads a mapping of any depth, nil if there is none. Scalars keep their
-// YAML types.
+// tree reads a pod template, nil if there is none. Scalars keep their YAML types.
 func (o *object) tree(key string) map[string]any {
 	n := o.get(key)
 	if n == nil {
@@ -147,15 +219,13 @@ func treeValue(y *yamlReader, n *yaml.Node, path string, depth int) any {
 	return n.Value
 }
 
-// PodImage returns the image of the first container of a pod template, which
-// trains; empty if it names none.
+// PodImage returns the image of the first container, which trains; perhaps empty.
 func PodImage(pod map[string]any) string {
 	c, _ := firstContainer(pod).(map[string]any)
 	image, _ := c["image"].(string)
 	return strings.TrimSpace(image)
 }
 
-// firstContainer returns the first container of a pod template, nil if it has none.
 func firstContainer(pod map[string]any) any {
 	spec, _ := pod["spec"].(map[string]any)
 	if list, _ := spec["containers"].([]any); len(list) > 0 {

@@ -5,19 +5,76 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"knee/internal/kube"
 )
 
+func processors(context.Context, Machine) Finding {
+	n := runtime.NumCPU()
+	f := Finding{Status: Here, Found: fmt.Sprintf("%d cores, %s/%s", n, runtime.GOOS, runtime.GOARCH)}
+	if n == 1 {
+		f.Advice = "with one core every trial of several workers shares it: expect no scaling"
+	}
+	return f
+}
+
+// memory reads MemAvailable from /proc/meminfo, which only Linux has.
+func memory(context.Context, Machine) Finding {
+	text, _ := os.ReadFile("/proc/meminfo")
+	available := regexp.MustCompile(`MemAvailable: +(\d+) kB`).FindSubmatch(text)
+	if available == nil {
+		return Finding{Status: Here, Found: "unknown on this system"}
+	}
+	kib, _ := strconv.ParseFloat(string(available[1]), 64) // the expression matches digits
+	f := Finding{Status: Here, Found: fmt.Sprintf("%.1f GiB available", kib/(1<<20))}
+	if kib < 1<<20 {
+		f.Advice = "less than 1 GiB is available: the system may kill trials, which are then recorded as out of memory"
+	}
+	return f
+}
+
+func folder(_ context.Context, m Machine) Finding {
+	bad := func(err error) Finding {
+		return Finding{Status: Broken, Found: err.Error(), Advice: "choose a writable folder with knee profile --dir"}
+	}
+	f, err := os.CreateTemp(m.Dir, ".knee-doctor-*")
+	if err != nil {
+		return bad(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString("knee\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return bad(err)
+	}
+	return Finding{Status: Here, Found: m.Dir + " is writable and syncs to disk"}
+}
+
+func gpu(ctx context.Context, m Machine) Finding {
+	out, err := m.Run(ctx, "nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader")
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return absent("nvidia-smi", "without it trials run on processors; on a machine with NVIDIA GPUs install the driver's utilities (nvidia-utils)")
+	case err != nil:
+		return Finding{Status: Broken, Found: err.Error(), Advice: "the driver does not answer: check that its kernel module is loaded and that this user may open /dev/nvidia*"}
+	case out == "":
+		return Finding{Status: Broken, Found: "nvidia-smi lists no GPU", Advice: "check that the GPUs are not hidden from this user or container"}
+	}
+	lines := strings.Split(out, "\n")
+	return Finding{Status: Here, Found: fmt.Sprintf("%d × %s", len(lines), strings.TrimSpace(lines[0]))}
+}
+
 // askTorch prints the version of PyTorch, its GPUs and its backends.
 const askTorch = `import torch, torch.distributed as d
 print(torch.__version__, torch.cuda.device_count(), ",".join(b for b in ("nccl", "gloo", "mpi") if d.is_available() and getattr(d, "is_%s_available" % b, lambda: True)()))`
 
-// pytorch asks python3 for PyTorch. It asks the first on the PATH and the
-// system's, since several Pythons are common.
+// pytorch asks the first python3 on the PATH and the system's: several are common.
 func pytorch(ctx context.Context, m Machine) Finding {
 	var broken *Finding
 	found := false
@@ -63,8 +120,7 @@ func slurm(ctx context.Context, m Machine) Finding {
 	return Finding{Status: Here, Found: version + ": " + strings.Join(strings.Fields(strings.ReplaceAll(nodes, "\n", ", ")), " ")}
 }
 
-// kubernetes asks the API server for its version, with the credentials that
-// trials use.
+// kubernetes asks the API server for its version, with the credentials of trials.
 func kubernetes(ctx context.Context, _ Machine) Finding {
 	const advice = "set KUBECONFIG to the cluster's configuration"
 	c, err := kube.Load(kube.Settings{})
