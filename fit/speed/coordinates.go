@@ -19,6 +19,7 @@ type coordinates struct {
 	chol     [][]float64 // per coordinate, the lower triangle of C, types×types
 	// Some parameters are relative to others, which are not.
 	relations []relation
+	totals    []total
 }
 
 // newCoordinates combines the priors of the coordinates of each GPU type.
@@ -79,6 +80,9 @@ func (c *coordinates) theta(z []float64) []float64 {
 			}
 		}
 	}
+	for i := range c.totals {
+		c.totals[i].apply(x)
+	}
 	for _, r := range c.relations {
 		x[r.to] += blas64.Dot(vec(r.weights), vec(x))
 	}
@@ -91,6 +95,9 @@ func (c *coordinates) z(theta []float64) []float64 {
 	theta = append([]float64(nil), theta...)
 	for _, r := range c.relations {
 		theta[r.to] -= blas64.Dot(vec(r.weights), vec(theta))
+	}
+	for i := range c.totals {
+		c.totals[i].undo(theta)
 	}
 	for i, l := range c.chol {
 		for t := range c.types {
@@ -106,10 +113,13 @@ func (c *coordinates) z(theta []float64) []float64 {
 	return z
 }
 
-// pull turns derivatives by θ into derivatives by z, in place.
-func (c *coordinates) pull(d []float64) {
+// pull turns derivatives by θ, at θ, into derivatives by z, in place.
+func (c *coordinates) pull(theta, d []float64) {
 	for _, r := range c.relations {
 		blas64.Axpy(d[r.to], vec(r.weights), vec(d))
+	}
+	for i := range c.totals {
+		c.totals[i].pull(theta, d)
 	}
 	for i, l := range c.chol {
 		for u := range c.types { // in place: d[u] is not needed for later u

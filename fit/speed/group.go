@@ -199,7 +199,7 @@ func (g *group) prepare() error {
 	}
 	o, err := observe(g.rows, g.pts, k)
 	g.task = &task{observed: o, form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
-	g.task.coords.relations = relations
+	g.task.coords.relations, g.task.coords.totals = relations, g.totals(f.Names())
 	return err
 }
 

@@ -133,17 +133,18 @@ func (t *task) beliefs(z, r []float64) {
 // jacobian fills j, which is zero before, with the derivatives of residuals by
 // z.
 func (t *task) jacobian(z []float64, j *mat.Dense) {
-	gradient := t.form.Gradient(t.coords.theta(z))
+	theta := t.coords.theta(z)
+	gradient := t.form.Gradient(theta)
 	compute := make([]float64, len(z))
 	next := len(t.pts)
 	for i := range t.pts {
 		row := j.RawRowView(i)
 		clear(compute)
 		gradient(&t.pts[i], row, compute)
-		t.coords.pull(row)
+		t.coords.pull(theta, row)
 		if next < len(t.ln) && t.compute[next-len(t.pts)] == i {
 			copy(j.RawRowView(next), compute)
-			t.coords.pull(j.RawRowView(next))
+			t.coords.pull(theta, j.RawRowView(next))
 			next++
 		}
 	}
@@ -177,7 +178,7 @@ func (t *task) problem(w *gp.Factor) leastsq.Problem {
 			for i, l := range t.links {
 				row := j.RawRowView(n + p + i)
 				row[l.intra], row[l.inter] = 1./achievedSD, 1./achievedSD
-				t.coords.pull(row)
+				t.coords.pull(t.coords.theta(z), row)
 			}
 		},
 	}

@@ -325,24 +325,25 @@ func estimate(of []float64) (e data.Estimate, median float64) {
 }
 
 // cappedMedian returns the value v that minimises the expected relative error
-// min(|v/t − 1|, 1) over ascending draws t. Without the cap it is their median
+// min(|v/t − 1|, most) over ascending draws t. Without the cap it is their median
 // under weights 1/t (Gneiting, "Making and Evaluating Point Forecasts", 2011,
 // section 3), which a few very small draws would dominate.
 func cappedMedian(t []float64) float64 {
+	const most = 2
 	n := len(t)
 	inverse := make([]float64, n+1) // sums of 1/t
 	for i, v := range t {
 		inverse[i+1] = inverse[i] + 1/v
 	}
 	best, least := t[0], math.Inf(1)
-	far := 0 // draws of at most v/2, whose error is 1
+	far := 0 // draws whose error is most
 	for i, v := range t {
-		for far < i && 2*t[far] <= v {
+		for far < i && (1+most)*t[far] <= v {
 			far++
 		}
 		below := v*(inverse[i]-inverse[far]) - float64(i-far)
 		above := float64(n-i) - v*(inverse[n]-inverse[i])
-		if cost := float64(far) + below + above; cost < least {
+		if cost := most*float64(far) + below + above; cost < least {
 			best, least = v, cost
 		}
 	}
