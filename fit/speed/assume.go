@@ -154,7 +154,7 @@ func (g *group) others() ([]member, error) {
 	case few && g.family == form.LayoutFamily && g.oneLayout():
 		variants = append(variants, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
 	case few && g.family == form.ServerFamily:
-		links := []string{"transfer", "per_worker", "per_server"}
+		links := []string{"transfer", "per_worker", "per_server", "update"}
 		variants = append(variants, limits([]string{"fixed"}, links)...)
 		launched = append(launched, variant{launched: true, absent: links, odds: limitOdds})
 	case few && g.family == form.CollectiveFamily:

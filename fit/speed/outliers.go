@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"knee/data"
+	"knee/fit/speed/form"
 	"knee/internal/gp"
 	"knee/internal/grouped"
 	"knee/internal/quantile"
@@ -35,7 +36,7 @@ const leftOut = 1e4
 // screen leaves out outliers, the worst first, at most a fifth of the rows: with
 // more, the form is more likely wrong. A suspect is judged by a fit without it,
 // since it increases the noise. A slow largest size stays where a tier of the
-// network explains it, see [group.ofLargest], and so does one whose runs agree.
+// network or saturated servers explain it, see [group.ofLargest], and so does one whose runs agree.
 func (g *group) screen(ctx context.Context) error {
 	cleared := map[int]bool{}
 	for left := len(g.rows) / minScreen; left > 0; {
@@ -58,10 +59,11 @@ func (g *group) screen(ctx context.Context) error {
 		r, off := &g.rows[worst], math.Abs(miss)
 		says := r.contradicted(miss, len(g.rows)-1)
 		agree := r.agrees(off)
-		largest := float64(r.Workers) > g.ranges[slices.Index(g.types, r.GPUType)].Workers[1] && miss > 0 && miss < g.slowestTier()
+		largest := g.beyondOthers(r) && miss > 0 && miss < g.slowestTier()
 		if off <= math.Log(outlierFactor) || off <= outlierDeviations*sd || agree || largest {
 			*g = before
-			if cleared[worst] = true; off > outlierDeviations*sd && off > math.Log(warnFactor) && !agree {
+			saturated := largest && g.family == form.ServerFamily
+			if cleared[worst] = true; off > outlierDeviations*sd && off > math.Log(warnFactor) && !agree && !saturated {
 				g.outliers = append(g.outliers, says+": measure it again, or remove it if the run was disturbed")
 			}
 			g.suspect = g.suspect || off > outlierDeviations*sd && largest
@@ -75,6 +77,17 @@ func (g *group) screen(ctx context.Context) error {
 		g.counts[slices.Index(g.types, g.rows[worst].GPUType)] -= int(g.rows[worst].runs)
 	}
 	return nil
+}
+
+// beyondOthers reports whether a row, left out, has more workers than all others of
+// its GPU type, or more for each server.
+func (g *group) beyondOthers(r *row) bool {
+	if g.family != form.ServerFamily {
+		return float64(r.Workers) > g.ranges[slices.Index(g.types, r.GPUType)].Workers[1]
+	}
+	return !slices.ContainsFunc(g.rows, func(o row) bool {
+		return o.inflated == 0 && o.GPUType == r.GPUType && o.Workers*r.PS >= r.Workers*o.PS
+	})
 }
 
 // slowestTier is the largest ln of the factor that a slower tier of the network

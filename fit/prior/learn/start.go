@@ -44,6 +44,7 @@ func start() *prior.Speed {
 				"servers_power": about(1, 3*beyond),
 				"per_worker":    about(tiny, orders),
 				"per_server":    about(tiny, orders),
+				"update":        about(part, within),
 			},
 			// Links between nodes are as fast as inside (PCIe and InfiniBand) or up to a
 			// hundred times slower (NVLink and Ethernet).
@@ -63,7 +64,7 @@ func start() *prior.Speed {
 				"share_power":  about(1, 3*beyond), // ranks of a node share its link
 				"overlap":      about(0, uniform),
 				"optimizer":    about(part, within),
-				"offload":      about(-2*part, within),
+				"offload":      about(math.Log(30), within), // memory and links of a host are 10 to 100 times slower
 				"constant":     about(2*part, within),
 			},
 			"slopes": {

@@ -8,7 +8,7 @@ import (
 
 // ParameterServer is knee's form for parameter-server training.
 //
-//	C = Fixed + Compute·(M/RefGlobal)/k + Transfer·k^WorkersPower·p^−ServersPower
+//	C = Fixed + Compute·(M/RefGlobal)/k + (Update + Transfer·k^WorkersPower)·p^−ServersPower
 //	    + PerWorker·k + PerServer·p
 //
 // with k workers, p servers and M samples per step. In ps-sync C is the step
@@ -16,13 +16,15 @@ import (
 // (without the k under Compute), and the job makes k updates per cycle: T =
 // C/k.
 //
-// Optimus (EuroSys'18, section 3.2) has the same terms with both powers 1;
-// measured transfers grow more slowly.
+// Optimus (EuroSys'18, section 3.2) has the same terms with both powers 1, and
+// servers that update parameters for each worker, not once per step; measured
+// transfers grow more slowly.
 type ParameterServer struct {
 	Fixed        float64 // s
 	Compute      float64 // s for one worker to compute RefGlobal samples
 	RefGlobal    float64 // samples per step; per update in ps-async
 	Transfer     float64 // s for one worker and one server to exchange gradients and parameters
+	Update       float64 // s for one server to update all parameters
 	WorkersPower float64
 	ServersPower float64
 	PerWorker    float64 // s per worker
@@ -39,25 +41,28 @@ func (t *ParameterServer) StepTime(c data.Config) float64 {
 
 // LogTimes implements [Curve].
 func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
-	work, transfer := t.terms(p)
-	step = math.Log(t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+	work, transfer, update := t.terms(p)
+	cycle := t.Fixed + work + transfer
 	if t.Overlapped {
-		step = math.Log(math.Max(t.Fixed+work, transfer) + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+		cycle = math.Max(t.Fixed+work, transfer)
 	}
+	step = math.Log(cycle + update + t.PerWorker*p.Workers + t.PerServer*p.Servers)
 	if t.Async {
 		step -= p.LnWorkers
 	}
 	return step, math.Log(t.Fixed+work) - math.Log1p(p.Accum)
 }
 
-// terms returns the seconds of a cycle that grow with the batch, and of the exchange.
-func (t *ParameterServer) terms(p *Point) (work, transfer float64) {
+// terms returns the seconds of a cycle that grow with the batch, those of the exchange
+// with the servers, and those in which these update their shares of the parameters.
+func (t *ParameterServer) terms(p *Point) (work, transfer, update float64) {
 	shares := p.Workers
 	if t.Async {
 		shares = 1
 	}
 	return t.Compute * p.Global / t.RefGlobal / shares,
-		t.Transfer * math.Exp(p.LnLinks+t.WorkersPower*p.LnWorkers-t.ServersPower*p.LnServers)
+		t.Transfer * math.Exp(p.LnLinks+t.WorkersPower*p.LnWorkers-t.ServersPower*p.LnServers),
+		t.Update * math.Exp(-t.ServersPower*p.LnServers)
 }
 
 // Params implements [Fitted].
@@ -70,6 +75,7 @@ func (t *ParameterServer) Params() []Param {
 		param("servers_power", "", t.ServersPower),
 		param("per_worker", "s/worker", t.PerWorker),
 		param("per_server", "s/ps", t.PerServer),
+		param("update", "s", t.Update),
 	}
 }
 
@@ -85,7 +91,7 @@ func newServer(mode data.Mode, _ []Point, s Scale, _ bool) Form {
 }
 
 func (f *serverForm) Names() []string {
-	return []string{"fixed", "compute", "transfer", "workers_power", "servers_power", "per_worker", "per_server"}
+	return []string{"fixed", "compute", "transfer", "workers_power", "servers_power", "per_worker", "per_server", "update"}
 }
 
 func (f *serverForm) Bind(x []float64) Curve {
@@ -93,7 +99,7 @@ func (f *serverForm) Bind(x []float64) Curve {
 	return &ParameterServer{
 		Fixed: t * math.Exp(x[0]), Compute: t * math.Exp(x[1]), RefGlobal: f.s.Global,
 		Transfer: t * math.Exp(x[2]), WorkersPower: x[3], ServersPower: x[4],
-		PerWorker: t * math.Exp(x[5]), PerServer: t * math.Exp(x[6]),
+		PerWorker: t * math.Exp(x[5]), PerServer: t * math.Exp(x[6]), Update: t * math.Exp(x[7]),
 		Async: f.async, fixedGlobal: f.s.Fixed,
 	}
 }
@@ -106,10 +112,11 @@ func (f *serverForm) Starts() []map[string]float64 {
 func (f *serverForm) Gradient(x []float64) func(p *Point, step, compute []float64) {
 	t := f.Bind(x).(*ParameterServer)
 	return func(p *Point, step, compute []float64) {
-		work, transfer := t.terms(p)
-		cycle := t.Fixed + work + transfer + t.PerWorker*p.Workers + t.PerServer*p.Servers
+		work, transfer, update := t.terms(p)
+		cycle := t.Fixed + work + transfer + update + t.PerWorker*p.Workers + t.PerServer*p.Servers
 		step[0], step[1], step[2] = t.Fixed/cycle, work/cycle, transfer/cycle
-		step[3], step[4] = step[2]*p.LnWorkers, -step[2]*p.LnServers
+		step[3], step[4] = step[2]*p.LnWorkers, -(transfer+update)/cycle*p.LnServers
+		step[7] = update / cycle
 		step[5], step[6] = t.PerWorker*p.Workers/cycle, t.PerServer*p.Servers/cycle
 		compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)
 	}
