@@ -73,7 +73,7 @@ func TestWidePredictionsHaveMoreDraws(t *testing.T) {
 	var one, many []data.Measurement
 	for _, b := range []float64{16, 32, 64} {
 		for _, k := range []int{1, 2, 4, 8, 16} {
-			c := data.Config{Job: "job", GPUType: "t4", Mode: data.PSSync, Workers: k, PS: k, LocalBatch: b}
+			c := data.Config{Job: "job", GPUType: "t4", Mode: data.PSSync, Workers: k, PS: 1 + len(many)%4, LocalBatch: b}
 			many = append(many, data.Measurement{Config: c, StepTime: .01 + .002*b + .001*math.Log2(float64(k)), Status: data.OK})
 		}
 		c := data.Config{Job: "job", GPUType: "t4", Mode: data.AllReduce, Workers: 1, LocalBatch: b}

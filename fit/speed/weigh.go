@@ -37,10 +37,9 @@ func (q *posterior) weigh(seed uint64) (weights []float64, evidence float64) {
 }
 
 // importance returns the weights of proposals from the logarithm of posterior
-// density over proposal density, truncated at √n times their mean (Ionides,
-// "Truncated Importance Sampling", 2008), and ln of the mean of those: without
-// the truncation a single proposal can decide which member has the evidence. It
-// changes ln.
+// density over proposal density, truncated at √n times the mean of the truncated
+// ones (Ionides, "Truncated Importance Sampling", 2008), and ln of that mean: no
+// single proposal decides which member has the evidence. It changes ln.
 func importance(ln []float64) (w []float64, mean float64) {
 	for i, v := range ln {
 		if math.IsNaN(v) {
@@ -51,10 +50,13 @@ func importance(ln []float64) (w []float64, mean float64) {
 	for i := range ln {
 		ln[i] = math.Exp(ln[i] - top)
 	}
-	sum := blas64.Asum(vec(ln))
-	most := sum / math.Sqrt(float64(len(ln)))
-	for i := range ln {
-		ln[i] = min(ln[i], most)
+	for sum, before := blas64.Asum(vec(ln)), math.Inf(1); sum < before; { // falls until nothing is truncated
+		before = sum
+		most := sum / math.Sqrt(float64(len(ln)))
+		for i := range ln {
+			ln[i] = min(ln[i], most)
+		}
+		sum = blas64.Asum(vec(ln))
 	}
 	return ln, top + math.Log(blas64.Asum(vec(ln))/float64(len(ln)))
 }
