@@ -76,7 +76,7 @@ func run(w io.Writer, args []string) error {
 		}
 		return err
 	}
-	p, err := learnAll(w, from, splits, *verbose)
+	p, err := learnAll(w, from, jobs, splits, *verbose)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func write(path string, prior any) error {
 }
 
 // learnAll learns a prior and reports its scores on held-out sources.
-func learnAll(w io.Writer, from *prior.Speed, splits []split, verbose bool) (*prior.Speed, error) {
+func learnAll(w io.Writer, from *prior.Speed, jobs []*job, splits []split, verbose bool) (*prior.Speed, error) {
 	examples := examplesOf(splits)
 	found := gainsOf(from, examples, log.Printf)
 	without := map[string]*prior.Speed{}
@@ -122,23 +122,23 @@ func learnAll(w io.Writer, from *prior.Speed, splits []split, verbose bool) (*pr
 	}
 	report(w, scores, verbose)
 	c := *p
-	c.Provenance = append(provenance(examples), verdict, "moved from the starting values (start.go): "+strings.Join(moves, ", "))
+	c.Provenance = append(provenance(jobs, len(examples)), verdict, "moved from the starting values (start.go): "+strings.Join(moves, ", "))
 	fmt.Fprintf(w, "\n%s\n", strings.Join(c.Provenance, "\n"))
 	return &c, nil
 }
 
-// provenance describes the data of a prior.
-func provenance(examples []split) []string {
-	_, of := grouped.By(examples, func(s split) string { return s.dataset })
-	text := []string{fmt.Sprintf("go run ./fit/prior/learn, from %d splits of measured jobs", len(examples))}
+// provenance describes the data of a prior: jobs, and how many splits of them were
+// learned from.
+func provenance(jobs []*job, splits int) []string {
+	_, of := grouped.By(jobs, func(j *job) string { return j.dataset })
+	text := []string{fmt.Sprintf("go run ./fit/prior/learn, from %d splits of measured jobs", splits)}
 	for _, s := range sources() {
-		jobs, _ := grouped.By(of[s.dataset], func(s split) *job { return s.job })
 		rows := 0
-		for _, j := range jobs {
+		for _, j := range of[s.dataset] {
 			rows += len(j.rows)
 		}
 		if rows > 0 {
-			text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", s.dataset, len(jobs), rows, s.source))
+			text = append(text, fmt.Sprintf("%s: %d jobs, %d measurements (%s)", s.dataset, len(of[s.dataset]), rows, s.source))
 		}
 	}
 	slices.Sort(text[1:])
