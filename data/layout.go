@@ -222,7 +222,8 @@ func (a *Architecture) SetColumn(name, text string) {
 	}
 }
 
-// Or fills in what is not known, the number of parameters only if nothing else is.
+// Or fills in what is not known, the number of parameters only if layers, hidden size and
+// experts are not.
 func (a Architecture) Or(other Architecture) Architecture {
 	if a.Layers > 0 || a.Hidden > 0 || a.Experts > 0 {
 		other.Parameters = 0

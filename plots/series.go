@@ -154,8 +154,8 @@ func (c *Chart) addSeries(all []Series, i int) {
 	c.addTooltips(s)
 }
 
-// failingSeries counts the series that have failed points. Of those after a series it is
-// its row, so that rows stand in the order of the legend.
+// failingSeries counts the series that have failed points. For those drawn after a series
+// this is the row of its own failed points, so that rows stand in the order of the legend.
 func failingSeries(all []Series) int {
 	var n int
 	for _, s := range all {

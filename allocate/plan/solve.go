@@ -21,8 +21,8 @@ import (
 // job that cannot be planned gets nothing, or keeps what it has if it runs; the plan says
 // why.
 //
-// Opportunistic jobs are planned on the GPUs that the others leave; value and bound are
-// of these.
+// Opportunistic jobs are planned after the others, on the GPUs that those leave; value and
+// bound are of the others.
 func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 	return opportunistic(pr, policy, func(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 		return solveWith(pr, oraclesOf(pr), policy)

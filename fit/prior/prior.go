@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"sync"
 )
 
@@ -44,7 +45,8 @@ type Speed struct {
 	// Scatter is the sd, over jobs, of ln of the factors on the amplitude of
 	// the process, the noise, and each knob's influence.
 	Scatter float64 `json:"scatter"`
-	// Own is the share of that variance specific to a job's GPU type, or a cluster's job.
+	// Own is the share of a coordinate's variance over jobs that is specific to each GPU
+	// type of a job, and to each job of a cluster.
 	Own float64 `json:"own"`
 	// Shared is the prior odds that all workers share what their input comes
 	// from, which may then limit them; that the workers of a node do is twice
@@ -61,6 +63,18 @@ var speedJSON []byte
 
 // Default returns the learned prior.
 var Default = Embedded[*Speed](speedJSON)
+
+// Fingerprint identifies the numbers of the learned prior: models that were fitted
+// under another one are fitted again when they are read.
+var Fingerprint = sync.OnceValue(func() string {
+	numbers := *Default()
+	numbers.Provenance = nil
+	h := fnv.New32a()
+	if err := json.NewEncoder(h).Encode(numbers); err != nil {
+		panic(fmt.Sprintf("embedded prior: %v", err)) // a programmer error
+	}
+	return fmt.Sprintf("%08x", h.Sum32())
+})
 
 // Embedded returns a function that decodes a JSON text of the program, once.
 func Embedded[T any](text []byte) func() T {

@@ -100,6 +100,9 @@ func (g *group) cluster(p prior.Coordinate, name string, lenders []lender) prior
 			continue
 		}
 		at += l.t * l.g.task.coords.n
+		if slices.ContainsFunc(l.g.task.coords.totals, func(t total) bool { return t.intra == at }) {
+			continue // its prior is not of the same quantity
+		}
 		// The likelihood: the posterior without its prior.
 		before := sq(l.g.task.coords.sd(at))
 		theta, after := l.g.post.moments(at)

@@ -15,6 +15,7 @@ import (
 
 // modelFile is a model as part of model.json.
 type modelFile struct {
+	Prior  string      `json:"prior"` // see [prior.Fingerprint]
 	Groups []groupFile `json:"groups"`
 }
 
@@ -53,7 +54,7 @@ type rowFile struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (m *Model) MarshalJSON() ([]byte, error) {
-	var f modelFile
+	f := modelFile{Prior: prior.Fingerprint()}
 	for _, g := range m.groups {
 		gf := groupFile{
 			Mode: g.mode, Family: g.family, Plain: g.plain, GPUTypes: g.types, Outliers: g.outliers, Suspect: g.suspect, Stops: g.stops, Counts: g.counts,
@@ -102,6 +103,9 @@ func Restore(text []byte, job string, seed int64) (*Model, error) {
 	m := &Model{job: job, seed: seed}
 	for i, gf := range f.Groups {
 		gf.fold()
+		if f.Prior != prior.Fingerprint() {
+			gf.Posterior = nil
+		}
 		g, err := gf.restore(job, seed)
 		if err != nil {
 			return nil, fmt.Errorf("groups[%d]: %w", i, err)

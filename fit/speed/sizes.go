@@ -175,7 +175,7 @@ func (g *group) drawNodes(seed uint64) (picked []int, nodes []node, err error) {
 		all[i].ln = linear.evidence(all[i].lower)
 		ln[i] += all[i].ln
 	}
-	weights, total := importance(ln)
+	weights, total := importance(ln, 1)
 	picked = systematic(weights, n)
 	for _, at := range picked {
 		at := all[at]

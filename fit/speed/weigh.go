@@ -28,7 +28,7 @@ func (q *posterior) weigh(seed uint64) (weights []float64, evidence float64) {
 		}
 		ln[i] += constant[j] - blas64.Dot(vec(r), vec(r))/2
 	}
-	weights, evidence = importance(ln)
+	weights, evidence = importance(ln, 2)
 	// The constants of the t distribution and of the normal prior.
 	tail, axes := proposalTail(p), float64(p)
 	over, _ := math.Lgamma((tail + axes) / 2)
@@ -37,10 +37,11 @@ func (q *posterior) weigh(seed uint64) (weights []float64, evidence float64) {
 }
 
 // importance returns the weights of proposals from the logarithm of posterior
-// density over proposal density, truncated at √n times the mean of the truncated
-// ones (Ionides, "Truncated Importance Sampling", 2008), and ln of that mean: no
-// single proposal decides which member has the evidence. It changes ln.
-func importance(ln []float64) (w []float64, mean float64) {
+// density over proposal density, truncated at √n times their mean (Ionides,
+// "Truncated Importance Sampling", 2008), and ln of the mean of those. It changes
+// ln. Truncated twice, a single proposal cannot decide which member has the
+// evidence, while a few that agree still count.
+func importance(ln []float64, truncations int) (w []float64, mean float64) {
 	for i, v := range ln {
 		if math.IsNaN(v) {
 			ln[i] = math.Inf(-1)
@@ -50,13 +51,11 @@ func importance(ln []float64) (w []float64, mean float64) {
 	for i := range ln {
 		ln[i] = math.Exp(ln[i] - top)
 	}
-	for sum, before := blas64.Asum(vec(ln)), math.Inf(1); sum < before; { // falls until nothing is truncated
-		before = sum
-		most := sum / math.Sqrt(float64(len(ln)))
+	for range truncations {
+		most := blas64.Asum(vec(ln)) / math.Sqrt(float64(len(ln)))
 		for i := range ln {
 			ln[i] = min(ln[i], most)
 		}
-		sum = blas64.Asum(vec(ln))
 	}
 	return ln, top + math.Log(blas64.Asum(vec(ln))/float64(len(ln)))
 }

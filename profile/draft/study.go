@@ -172,7 +172,7 @@ func doublings(n int) (list string) {
 	return list + fmt.Sprint(max(n, 1))
 }
 
-func plain(v float64) string { return data.Number(v).String() }
+func plain(v float64) string { return data.Number(math.Round(1e6*v) / 1e6).String() }
 
 // quoted writes a YAML scalar for a list in brackets.
 func quoted(s string) string {

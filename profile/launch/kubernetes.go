@@ -219,7 +219,10 @@ func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, ou
 	} else if kube.IsConflict(err) {
 		err = nil
 	}
-	if err != nil {
+	switch {
+	case kube.IsRefused(err):
+		return fmt.Errorf("create %s %s: refused by the API server: %w", in["kind"], name, err)
+	case err != nil:
 		return fmt.Errorf("create %s %s: %w", in["kind"], name, err)
 	}
 	return nil

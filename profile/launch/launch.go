@@ -29,8 +29,8 @@ type Trial struct {
 	Submitted func(handle string) error
 	// Waiting is called when the trial waits, to be submitted or for nodes. May be nil.
 	Waiting func()
-	// Began is called when a trial that waited for nodes begins to run, if it had to wait. May
-	// be nil.
+	// Began is called when a trial that waited for nodes begins to run: the time before is
+	// queueing. May be nil.
 	Began func(at time.Time)
 	// Used is called at the end with the peak memory (bytes) of the largest process or fullest
 	// GPU, measured from outside, and that of the device; 0 if not known. May be nil.

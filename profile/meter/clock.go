@@ -37,10 +37,12 @@ func newClock(samples float64, sole bool) *clock {
 // counter only rose: one that falls continues from a checkpoint.
 const fewestToRestart = 8
 
-// farthest bounds a jump of the counter, as where a run is resumed, times the largest step.
+// farthest is how many times further than ever before the counter may move for a line to
+// stand for all these steps: beyond, it has jumped, as where a run is resumed.
 const farthest = 10
 
-// longestPause is how many times as long steps may seem by stamps, with checkpoints.
+// longestPause is how many times as long as before steps may seem by time stamps, which
+// include the writing of checkpoints.
 const longestPause = 8
 
 // longestStep is an upper limit of a plausible step, in seconds.

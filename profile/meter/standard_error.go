@@ -140,11 +140,10 @@ func correlations() []correlation {
 }
 
 // under returns the posterior of the mean of x under autocorrelations rho[k] at lag k, one of
-// as many grid points. Its weight is the logarithm ln
-// R
-// ^(−½) (1'R⁻¹1)^(−½) S^(−(n−1)/2),
-// with the correlation matrix R and the residual sum of squares S. Products with R⁻¹ come from
-// one-step prediction errors (Durbin and Levinson; Brockwell and Davis, "Time Series", 1991, §5.2).
+// as many grid points in its model. Its weight is the logarithm ln |R|^(−½) (1'R⁻¹1)^(−½)
+// S^(−(n−1)/2), with the correlation matrix R and the residual sum of squares S. Products with
+// R⁻¹ come from one-step prediction errors (Durbin and Levinson; Brockwell and Davis, "Time
+// Series", 1991, §5.2).
 func under(x []float64, of int, rho []float64) component {
 	n := len(x)
 	var ones, onesX, xx, logR float64

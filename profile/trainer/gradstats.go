@@ -23,9 +23,7 @@ type movingAverage struct {
 	sum, weight float64
 }
 
-// smoothing is the weight of the past: single estimates of
-// G
-// ² are mostly noise while the
+// smoothing is the weight of the past: single estimates of |G|² are mostly noise while the
 // batch is far below the noise scale; averaging about a hundred steps reduces it.
 const smoothing = 0.99
 

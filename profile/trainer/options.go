@@ -52,7 +52,7 @@ type Options struct {
 	Rendezvous time.Duration // time for all ranks to connect; 0 means 1 min
 }
 
-// The learning rate per update grows from baseRate up to maxRateScale, at 128 samples.
+// The learning rate per update grows from baseRate to maxRateScale times that, at 128 samples.
 const (
 	baseRate       = 0.06
 	referenceBatch = 32
