@@ -23,10 +23,10 @@ func (r *replay) decide() error {
 	a, err := r.Policy.Allocate(state)
 	r.Decided(time.Since(asked))
 	if err != nil {
-		return fmt.Errorf("simulate: the policy fails at %g s: %w", r.now, err)
+		return fmt.Errorf("simulate: policy %T at %g s: %w", r.Policy, r.now, err)
 	}
 	if err := a.Check(state); err != nil {
-		return fmt.Errorf("simulate: the policy gives an impossible answer at %g s: %w", r.now, err)
+		return fmt.Errorf("simulate: policy %T at %g s gives an impossible answer: %w", r.Policy, r.now, err)
 	}
 	r.wake = math.Max(cmp.Or(a.Wake, math.Inf(1)), r.now+shortestWake)
 	r.leave(a.Guests)
