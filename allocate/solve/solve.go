@@ -130,8 +130,8 @@ func checkState(s allocate.State) error {
 	return nil
 }
 
-// free bounds the assignments in which jobs may be idle; d and best are of those that run
-// all.
+// free bounds the assignments in which jobs may be idle. In those of d and best every job
+// runs.
 func (k *knapsack) free(d dual, best *selection) float64 {
 	all := dual{price: slices.Clone(d.price), bound: math.Inf(1)}
 	k.try(&all, all.price, make([]float64, len(k.limit)), false)

@@ -52,7 +52,7 @@ func rowsOf(answers []predict.Answer) []answerRow {
 	return rows
 }
 
-// printAnswers prints answers, and warns of those that may run out of memory.
+// printAnswers prints answers, and warns if configurations may run out of memory.
 func (a *app) printAnswers(answers []predict.Answer, f predictFlags, out format) error {
 	a.warnUnfit(answers)
 	t := answerCSV(answers)

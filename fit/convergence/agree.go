@@ -9,9 +9,9 @@ import (
 	"knee/internal/quantile"
 )
 
-// Agreeing returns the points of the run with the lowest loss and of those that agree with
-// it, and the names of the others, as of other learning rates. x and y are those of [Fit];
-// the initial batch is in samples, 0 if unknown.
+// Agreeing keeps the run with the lowest loss and the runs that agree with it. It returns
+// their points, and the names of the other runs, which may have had another learning rate.
+// The initial batch is in samples, 0 if unknown.
 func Agreeing(points []data.CurvePoint, initialBatch float64) (kept []data.CurvePoint, others []string) {
 	runs := slices.DeleteFunc(Runs(points, initialBatch), func(r Run) bool { return len(r.Course) < 2 })
 	if len(runs) < 2 {
