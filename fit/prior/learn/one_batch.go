@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/grouped"
 )
 
-// oneBatch predicts other local batches from the rows of one and, for its
-// smallest size, from a single row, where both were measured on the same workers.
+// oneBatch predicts other local batches from the rows of one, and from the first of
+// these rows alone, where both were measured on the same workers.
 func oneBatch(jobs []*job) []split {
 	type of struct{ dataset, model, gpu string }
 	at := map[of]*job{}
@@ -34,10 +35,7 @@ func oneBatch(jobs []*job) []split {
 	placeOf := func(r data.Measurement) place { return place{r.Workers, r.NodeCount(), r.Layout} }
 	var all []split
 	for _, j := range found {
-		batches := map[float64][]data.Measurement{}
-		for _, r := range j.rows {
-			batches[r.LocalBatch] = append(batches[r.LocalBatch], r)
-		}
+		_, batches := grouped.By(j.rows, func(r data.Measurement) float64 { return r.LocalBatch })
 		if len(batches) == 1 {
 			continue
 		}
