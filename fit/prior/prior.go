@@ -31,6 +31,7 @@ type Kernel struct {
 	Layouts    float64 `json:"layouts"`     // the same under the layout form
 	KnobLength float64 `json:"knob_length"` // length over all dimensions together
 	Tiers      float64 `json:"tiers"`       // of ln communication, per factor of e beyond the workers measured
+	Untried    float64 `json:"untried"`     // of ln step time, per factor of e of a part of the layout, or servers, measured at one value; per word
 	Noise      float64 `json:"noise"`       // sd of a configuration, of a run of it, and of a measured compute time
 }
 

@@ -275,3 +275,9 @@ func (g *group) unknowns(where string) (w []string) {
 	}
 	return w
 }
+
+// microUnknown reports whether how pipelines are filled was not recorded.
+func (g *group) microUnknown() bool {
+	return slices.ContainsFunc(g.rows, func(r row) bool { return r.MicroUnknown }) &&
+		!slices.ContainsFunc(g.rows, func(r row) bool { return r.PP > 1 && !r.MicroUnknown })
+}

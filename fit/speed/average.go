@@ -132,6 +132,9 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 		p.Mean, p.SD = -negligible, 1
 	case name == "fixed_share":
 		p = g.withLaunches(p)
+	case name == "bubble" && g.microUnknown():
+		fewer := math.Log(4*4) / 2 // from one micro-batch in all to the four per stage assumed, of four stages
+		p.Mean, p.SD = p.Mean+fewer, math.Hypot(p.SD, fewer)
 	case g.launched && g.family == form.LayoutFamily && name == "compute":
 		p.Mean -= dominant
 	case g.launched && g.family == form.LayoutFamily && name == "launch":

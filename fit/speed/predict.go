@@ -3,8 +3,6 @@ package speed
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -155,6 +153,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 		for _, w := range words {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
+		q.further += g.untried(c)
 		step, compute, why := g.resized(c)
 		if q.further += sq(step.SD); compute.SD > 0 {
 			q.further += sq(compute.SD * (1 - g.onLinks(&q.p)))
@@ -165,52 +164,6 @@ func (m *Model) ask(c data.Config) (question, error) {
 		q.why = strings.Join(why, "; ")
 	}
 	return q, nil
-}
-
-// resized returns the change of ln step time, and of ln computation alone, because
-// columns of the network's size differ from the one value measured: each has a
-// slope from the prior. With data parallelism the length of a sample does not
-// change messages.
-func (g *group) resized(c data.Config) (step, compute prior.Coordinate, why []string) {
-	if c.Architecture == g.arch || g.family == form.LayoutFamily && g.arch.Known() {
-		return step, compute, nil
-	}
-	for _, name := range data.ArchitectureNames() {
-		measured, _ := strconv.ParseFloat(g.arch.Column(name), 64)
-		asked, _ := strconv.ParseFloat(c.Architecture.Column(name), 64)
-		if measured > 0 && asked > 0 && measured != asked && !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.name == name }) {
-			slope, ln := g.prior.Forms["slopes"][slopeKind(name)], math.Log(asked/measured)
-			of := &step
-			if name == "seq_len" && g.family != form.LayoutFamily {
-				of = &compute
-			}
-			of.Mean, of.SD = of.Mean+slope.Mean*ln, math.Hypot(of.SD, slope.SD*ln)
-			why = append(why, name+" "+amount(asked)+", measured "+amount(measured))
-		}
-	}
-	return step, compute, why
-}
-
-// tiers returns the variance of ln step time because communication of more
-// workers than measured may pass further tiers of the network: its logarithm is
-// a random walk over that of the workers.
-func (g *group) tiers(p *form.Point) float64 {
-	further := p.LnWorkers - math.Log(max(g.ranges[p.Type].Workers[1], 2))
-	if further <= 0 {
-		return 0
-	}
-	return sq(g.prior.Kernel.Tiers*g.onLinks(p)) * further
-}
-
-// onLinks returns the derivative of ln step time by that of communication, at the
-// mode.
-func (g *group) onLinks(p *form.Point) float64 {
-	const h = 1e-3
-	slower := *g.post.at(p)
-	step, _ := g.post.best.LogTimes(&slower)
-	slower.LnLinks += h
-	later, _ := g.post.best.LogTimes(&slower)
-	return (later - step) / h
 }
 
 // prediction returns the prediction, with the cache of a goroutine.

@@ -173,7 +173,7 @@ func splitsOf(dir string, jobs []*job) ([]split, error) {
 		}
 	}
 	all = append(all, unseenSizes(jobs)...)
-	all = append(all, oneBatch(jobs)...)
+	all = append(all, oneValue(jobs)...)
 	for _, j := range jobs {
 		all = append(all, secondType(j)...)
 	}

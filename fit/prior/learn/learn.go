@@ -119,6 +119,9 @@ type number struct {
 func numbers() []number {
 	all := func(*split) bool { return true }
 	knobs := func(s *split) bool { return len(s.train[0].Extra) > 0 }
+	untried := func(s *split) bool {
+		return strings.HasPrefix(s.protocol, "one ") && (s.layouts() || s.protocol == "one server count")
+	}
 	types := func(s *split) bool { return len(gpuTypes(s.train)) > 1 }
 	return []number{
 		{"noise", all, func(p *prior.Speed) *float64 { return &p.Kernel.Noise }},
@@ -128,6 +131,7 @@ func numbers() []number {
 		{"knob length", knobs, func(p *prior.Speed) *float64 { return &p.Kernel.KnobLength }},
 		{"layouts", (*split).layouts, func(p *prior.Speed) *float64 { return &p.Kernel.Layouts }},
 		{"tiers", all, func(p *prior.Speed) *float64 { return &p.Kernel.Tiers }},
+		{"untried", untried, func(p *prior.Speed) *float64 { return &p.Kernel.Untried }},
 		{"own", types, func(p *prior.Speed) *float64 { return &p.Own }},
 		{"shared", all, func(p *prior.Speed) *float64 { return &p.Shared }},
 		{"disturbed", all, func(p *prior.Speed) *float64 { return &p.Disturbed }},

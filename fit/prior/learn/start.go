@@ -90,11 +90,12 @@ func start() *prior.Speed {
 			},
 		},
 		// The form is right within a twentieth over a factor of e, runs repeat
-		// within a thirtieth; unknown knobs matter within a fifth. Networks gain
-		// a tier with every ten times the workers, of which one in four is half
-		// as fast: (ln 2)²/4 over ln 10, the square of .2, for a factor of e.
-		// Storage of all workers limits one job in ten.
-		Kernel: prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Tiers: .2, Noise: .03},
+		// within a thirtieth; unknown knobs matter within a fifth, as do parts of a
+		// layout of which one value was measured, for a factor of e. Networks gain a
+		// tier with every ten times the workers, of which one in four is half as fast:
+		// (ln 2)²/4 over ln 10, the square of .2, for a factor of e. Storage of all
+		// workers limits one job in ten.
+		Kernel: prior.Kernel{Process: .05, Length: 1, Knobs: .2, Layouts: .1, KnobLength: 2, Tiers: .2, Untried: .2, Noise: .03},
 		// A step launches a thousand operations of ten microseconds, both within a
 		// factor of ten.
 		Launches: about(math.Log(1e3*1e-5), math.Sqrt2*math.Ln10),

@@ -1,0 +1,89 @@
+package speed_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"knee/data"
+	"knee/fit/prior"
+	"knee/fit/speed"
+)
+
+// width is the length of the interval of a prediction, in ln step time.
+func width(t *testing.T, m *speed.Model, c data.Config) float64 {
+	t.Helper()
+	p, err := m.Predict(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return math.Log(p.StepTime.Hi / p.StepTime.Lo)
+}
+
+// A part of the layout, or a number of servers, measured at one value is less certain at
+// others, the more so the further away; the value measured is as certain as before.
+func TestOneValueLeavesOthersOpen(t *testing.T) {
+	layouts := []data.Measurement{
+		layoutRow(8, 2, 1, 4, 64, ""), layoutRow(8, 2, 1, 2, 64, ""), layoutRow(16, 2, 1, 4, 64, ""), layoutRow(16, 2, 1, 1, 64, ""),
+	}
+	servers := []data.Measurement{serversRow(1, 4), serversRow(2, 4), serversRow(4, 4), serversRow(8, 4)}
+	tried := *prior.Default()
+	tried.Kernel.Untried = 0
+	for _, of := range []struct {
+		name  string
+		rows  []data.Measurement
+		other []data.Config // nearest first
+	}{
+		{"tensor-parallel degree", layouts, []data.Config{layoutRow(16, 4, 1, 4, 64, "").Config, layoutRow(16, 8, 1, 4, 64, "").Config}},
+		{"recomputation", layouts, []data.Config{layoutRow(16, 2, 1, 4, 64, "full").Config}},
+		{"servers", servers, []data.Config{serversRow(4, 8).Config, serversRow(4, 16).Config}},
+	} {
+		open, err := speed.Fit(context.Background(), of.rows, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed, err := speed.Fit(context.Background(), of.rows, speed.Settings{Prior: &tried})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := width(t, open, of.rows[0].Config), width(t, closed, of.rows[0].Config); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s, as measured: width %g, want %g", of.name, got, want)
+		}
+		added := 0.
+		for _, c := range of.other {
+			by := math.Pow(width(t, open, c), 2) - math.Pow(width(t, closed, c), 2)
+			if by <= added {
+				t.Errorf("%s, %s: the square of the width grows by %g, want more than %g", of.name, c, by, added)
+			}
+			added = by
+		}
+	}
+}
+
+func serversRow(workers, ps int) data.Measurement {
+	k, p := float64(workers), float64(ps)
+	return data.Measurement{Status: data.OK, StepTime: .1 + .8/k + .2*k/p, Config: data.Config{
+		Job: "j", GPUType: "cpu", Mode: data.PSSync, Workers: workers, PS: ps, LocalBatch: 64 / k}}
+}
+
+// A table without micro-batches does not say how pipelines are filled: one micro-batch,
+// which works on one stage at a time, is as likely as many.
+func TestPipelinesMayBeUnfilled(t *testing.T) {
+	row := func(tp, pp int, step float64) data.Measurement {
+		c := data.Config{Job: "j", GPUType: "a100", Workers: 8, Nodes: 1, Layout: data.Layout{TP: tp, PP: pp, MicroUnknown: true}}
+		c.LocalBatch = 32 / float64(c.Replicas())
+		return data.Measurement{Config: c, Status: data.OK, StepTime: step}
+	}
+	m, err := speed.Fit(context.Background(), []data.Measurement{row(2, 1, 1), row(4, 1, 1.02), row(8, 1, 1.05)}, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, empty := 1.1, 4. // eight stages busy, or a stage at a time with half the communication
+	p, err := m.Predict(row(1, 8, 0).Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.StepTime.Lo > full || p.StepTime.Hi < empty {
+		t.Errorf("eight stages: %v s, want both %g and %g inside", p.StepTime, full, empty)
+	}
+}
