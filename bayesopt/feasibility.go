@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // MemoryModel fits a physical model of memory, such as that of package fit, to
@@ -150,9 +151,6 @@ func (h *headroom) row(x []float64) []float64 {
 	return r
 }
 
-// fits returns the probability that a point fits.
-func (h *headroom) fits(x []float64) float64 { return distuv.UnitNormal.CDF(h.score(x) + h.bias) }
-
 // score is the mean headroom at a point over its standard deviation.
 func (h *headroom) score(x []float64) float64 {
 	r := h.row(x)
@@ -205,13 +203,13 @@ func (p *Problem) feasibility() []float64 {
 		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
-	each(len(out), parallelBatch, func(i int) {
+	parallel.Do(len(out), parallelBatch, func(i int) {
 		chance, ok := physical(p.cands[i])
 		switch out[i] = chance; {
 		case p.looks[i] > 0 && p.standing[i] == tried:
 			out[i] = 1
 		case !ok:
-			out[i] = h.fits(p.Points[i])
+			out[i] = distuv.UnitNormal.CDF(h.score(p.Points[i]) + h.bias)
 		}
 	})
 	return out

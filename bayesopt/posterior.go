@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/internal/parallel"
 )
 
 const (
@@ -71,7 +73,7 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 		for k := range drawn {
 			drawn[k] = p.draw(d, rng)
 		}
-		each(averageDraws, 1, func(k int) {
+		parallel.Do(averageDraws, 1, func(k int) {
 			// skip draws whose matrix cannot be factorised
 			if g, err := condition(x, responses[0].y, extra, level, drawn[k]); err == nil {
 				round[k] = g.weighted(responses)

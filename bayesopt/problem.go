@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"knee/data"
-	"knee/internal/parallel"
 )
 
 // standing says whether a candidate may be tried.
@@ -106,17 +105,14 @@ func NewProblem(o Options, h History) (*Problem, error) {
 // setPrices fills hourly. Prices are used only if every candidate has one:
 // dollars and worker counts are not comparable.
 func (p *Problem) setPrices() {
-	p.hourly, p.priced = make([]float64, len(p.cands)), p.Options.Price != nil
-	prices := make([]float64, len(p.cands))
-	for i, c := range p.cands {
-		p.hourly[i] = float64(c.Workers + c.PS)
+	of := p.Options.Price
+	p.priced = of != nil && !slices.ContainsFunc(p.cands, func(c data.Config) bool { return !positive(of(c)) })
+	for _, c := range p.cands {
 		if p.priced {
-			prices[i] = p.Options.Price(c)
-			p.priced = positive(prices[i])
+			p.hourly = append(p.hourly, of(c))
+		} else {
+			p.hourly = append(p.hourly, float64(c.Workers+c.PS))
 		}
-	}
-	if p.priced {
-		p.hourly = prices
 	}
 }
 
@@ -266,16 +262,6 @@ func (p *Problem) Objectives() (x [][]float64, y []float64) {
 		y[k] = min(y[k], worst)
 	}
 	return x, y
-}
-
-// each calls do for 0 to n−1 on all processors, batch numbers at a time.
-func each(n, batch int, do func(i int)) {
-	_ = parallel.Each(n, batch, func() func(int) error {
-		return func(i int) error {
-			do(i)
-			return nil
-		}
-	})
 }
 
 // Best returns the position of the candidate with the highest score; ties are

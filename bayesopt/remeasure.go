@@ -23,16 +23,16 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	if !useful || p.Options.Once || !nothingElse && repeatShare*repeats > cmp.Or(p.Options.Trials, p.Trials) {
 		return Suggestion{}, false
 	}
-	if nothingElse && repeats == 1 { // a choice among single measurements is known as well as they repeat
-		s := p.Suggest(p.Favourite(post), post, "again: a repetition shows by how much measurements differ")
-		s.Remeasure, s.Best = true, p.Favourite(post)
-		return s, true
+	pick, does := p.Favourite(post), "shows by how much measurements differ"
+	if !nothingElse || repeats > 1 { // else a choice among single measurements is known as well as they repeat
+		var gain float64
+		pick, gain = p.mostTelling(post)
+		if gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
+			return Suggestion{}, false
+		}
+		does = "is expected to improve the choice of the best by " + shareText(gain)
 	}
-	pick, gain := p.mostTelling(post)
-	if gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
-		return Suggestion{}, false
-	}
-	s := p.Suggest(pick, post, "again: a repetition is expected to improve the choice of the best by "+shareText(gain))
+	s := p.Suggest(pick, post, "again: a repetition "+does)
 	s.Remeasure, s.Best = true, p.Favourite(post)
 	return s, true
 }

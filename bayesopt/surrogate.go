@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // MeanForm fits a parametric form of the step time, such as a speed family of
@@ -80,7 +81,7 @@ func foresee(form MeanForm, trials []data.Measurement) []float64 {
 		ends = append(ends, n)
 	}
 	ends = append(ends, len(trials))
-	each(len(ends)-1, 1, func(i int) {
+	parallel.Do(len(ends)-1, 1, func(i int) {
 		before, err := form(trials[:ends[i]])
 		for k := ends[i]; k < ends[i+1] && err == nil && before != nil; k++ {
 			all[k], _ = before(trials[k].Config)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"knee/bayesopt/baseline"
 	"knee/data"
 	"knee/internal/grouped"
 	"knee/internal/parallel"
@@ -26,7 +27,7 @@ type Settings struct {
 // successful row.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Score, error) {
 	for _, m := range methods {
-		if _, err := (&Table{}).NewMethod(m, s.Goal, 0); err != nil {
+		if _, err := baseline.NewStrategy(m, (&Table{}).Options(s.Goal, 0)); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +50,7 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 	search := func(job int) error {
 		score, seed := &scores[job/s.Seeds], int64(job%s.Seeds)
 		t, what := tables[job/s.Seeds/len(methods)], score.Table+", "+score.Method
-		method, err := t.NewMethod(score.Method, s.Goal, seed)
+		method, err := baseline.NewStrategy(score.Method, t.Options(s.Goal, seed))
 		if err == nil {
 			score.Traces[seed], err = t.Search(method, s.Goal, s.Budget, seed)
 		}

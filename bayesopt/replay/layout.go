@@ -31,7 +31,8 @@ func NewLayout(seed int64, sizes ...int) *Table {
 	}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6c61796f7574))
 	m := newTransformer(rng)
-	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout", Architecture: m.architecture()}
+	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout", Architecture: data.Architecture{
+		Parameters: m.parameters(), Layers: int(m.layers), Hidden: int(m.hidden), SeqLen: int(m.length)}}
 	var need []float64
 	for _, gpus := range sizes {
 		for _, c := range m.layouts(gpus) {
@@ -69,10 +70,6 @@ func newTransformer(rng *rand.Rand) transformer {
 	return transformer{layers: pick(24, 32, 40, 48), hidden: pick(2048, 3072, 4096, 5120, 6144), length: pick(1024, 2048, 4096),
 		batch: pick(256, 512, 1024), flops: pick(125e12, 312e12, 990e12) * (0.5 + 0.2*rng.Float64()),
 		intra: pick(32e9, 150e9, 300e9, 450e9), inter: pick(3e9, 12e9, 25e9, 50e9), half: math.Exp(math.Log(1e6) + rng.NormFloat64())}
-}
-
-func (m transformer) architecture() data.Architecture {
-	return data.Architecture{Parameters: m.parameters(), Layers: int(m.layers), Hidden: int(m.hidden), SeqLen: int(m.length)}
 }
 
 func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden + 51200*m.hidden }

@@ -3,7 +3,6 @@ package replay
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,12 +20,7 @@ const minPlans = 10
 // times, a trial costs its time on all GPUs at US$ 1 per GPU-hour, and of
 // repeated plans the first counts.
 func LoadTables(path string) ([]*Table, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := data.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

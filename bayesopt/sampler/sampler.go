@@ -51,7 +51,7 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 	}
 	axes, err := newAxes(dists)
 	if err != nil {
-		return nil, goptuna.ErrUnsupportedSearchSpace
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
