@@ -60,9 +60,7 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 			continue
 		}
 		p.bookAll(parts[n], r.Resources, -1)
-		if shares, ok := p.commit(r, p.hold(parts[n])); ok {
-			out[n] = shares
-		}
+		out[n], _ = p.commit(r, p.hold(parts[n]))
 	}
 	return out
 }

@@ -173,11 +173,8 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	}
 	share := max(1, cmp.Or(p.FairSlots, free.Slots())/max(1, n-len(p.occupants)))
 	errs := make([]error, n)
-	_ = parallel.Each(n, 16, func() func(int) error {
-		return func(i int) error {
-			errs[i] = ofJob(p.Jobs[i], p.addJob(i, asked[i], kept[i], standing[i], share))
-			return nil
-		}
+	parallel.Do(n, 16, func(i int) {
+		errs[i] = ofJob(p.Jobs[i], p.addJob(i, asked[i], kept[i], standing[i], share))
 	})
 	for _, x := range p.tables.list { // the options are copies
 		x.release()

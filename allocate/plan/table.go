@@ -124,12 +124,9 @@ func (t *tables) fill() {
 			}
 		}
 	}
-	_ = parallel.Each(len(cells), 8, func() func(int) error {
-		return func(i int) error {
-			x, n := cells[i].of, cells[i].n
-			x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
-			return nil
-		}
+	parallel.Do(len(cells), 8, func(i int) {
+		x, n := cells[i].of, cells[i].n
+		x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
 	})
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -99,10 +100,7 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	a, g := at.Option.Answer, at.Option.Answer.Goodput
 	switch {
 	case a.Extrapolated:
-		why := a.Why
-		if why == "" {
-			why = "outside the measured range"
-		}
+		why := cmp.Or(a.Why, "outside the measured range")
 		ws.add(job.Name, extrapolated, fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))

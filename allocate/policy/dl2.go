@@ -160,5 +160,3 @@ func (g *growth) describe(i, to int) []float64 {
 
 // minutes is a time from 0, for none, over .5 for an hour, to about 1 for days.
 func minutes(seconds float64) float64 { return math.Log1p(max(seconds, 0)/60) / 8 }
-
-func keeps(j *allocate.JobState, n int) bool { return n == j.Current || j.Options[n].Keeps }

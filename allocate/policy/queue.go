@@ -231,3 +231,6 @@ func weightOf(j *allocate.JobState) float64 {
 	}
 	return 1
 }
+
+// keeps reports whether an option restarts nothing.
+func keeps(j *allocate.JobState, n int) bool { return n == j.Current || j.Options[n].Keeps }

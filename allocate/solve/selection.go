@@ -129,5 +129,5 @@ func slope(gain, share float64) float64 {
 	return gain / share
 }
 
-// threshold is the smallest gain that is no rounding error.
-func (s *selection) threshold() float64 { return 1e-12 * (1 + math.Abs(s.value)) }
+// rounding is the largest error that a sum of values may have.
+func rounding(sum float64) float64 { return 1e-12 * (1 + math.Abs(sum)) }
