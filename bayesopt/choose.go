@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/list"
 	"knee/internal/parallel"
 	"knee/internal/quantile"
 )
@@ -139,11 +140,7 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 		}
 	}
 	slices.SortFunc(verdicts, func(a, b verdict) int { return p.prefer(b, a) })
-	var kept []int
-	for _, v := range verdicts[:min(screenKeep, len(open))] {
-		kept = append(kept, v.candidate)
-	}
-	return kept
+	return list.Map(verdicts[:min(screenKeep, len(open))], func(v verdict) int { return v.candidate })
 }
 
 // trialSeconds returns the expected duration of a trial of candidate i: that of a

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/list"
 	"knee/internal/parallel"
 )
 
@@ -81,10 +82,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
 	}
 	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
-	rows := make([][]float64, len(points))
-	for i, x := range points {
-		rows[i] = h.row(x)
-	}
+	rows := list.Map(points, h.row)
 	copy(h.mean, prior)
 	h.cov = mat.NewSymDense(d, nil)
 	precision, chol := mat.NewSymDense(d, nil), mat.Cholesky{}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"knee/internal/list"
 	"knee/internal/parallel"
 )
 
@@ -211,11 +212,7 @@ func (p *Posterior) Predict(x []float64) Predictive {
 // NoiseSD returns the standard deviation of one observation about the response,
 // averaged over members.
 func (p *Posterior) NoiseSD() float64 {
-	var v float64
-	for _, m := range p.members {
-		v += m.share * m.gp.NoiseVariance()
-	}
-	return math.Sqrt(v)
+	return math.Sqrt(list.Sum(p.members, func(m weighted) float64 { return m.share * m.gp.NoiseVariance() }))
 }
 
 // record holds the standard normal scores of every trial after the first

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
 	"knee/internal/grouped"
-
-	"github.com/dustin/go-humanize"
+	"knee/internal/list"
 )
 
 // wide is the width of a 90 % interval relative to its mean above which a speed is worth
@@ -61,10 +62,7 @@ func (w warnings) grouped() []string {
 			out = append(out, fmt.Sprintf("job %q: %s", of[0].job, of[0].text))
 			continue
 		}
-		var names []string
-		for _, x := range of[:min(len(of), 3)] {
-			names = append(names, x.job)
-		}
+		names := list.Map(of[:min(len(of), 3)], func(x warning) string { return x.job })
 		if len(of) > 3 {
 			names = append(names, "…")
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"knee/internal/hungarian"
+	"knee/internal/list"
 )
 
 // alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched bounds the cubic matching.
@@ -54,11 +55,7 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 	if len(waiting) == 0 {
 		return nil
 	}
-	var gpus float64
-	for _, i := range waiting {
-		gpus += size(&g.state.Jobs[i])
-	}
-	mean := gpus / float64(len(waiting))
+	mean := list.Sum(waiting, func(i int) float64 { return size(&g.state.Jobs[i]) }) / float64(len(waiting))
 	left := slices.Clone(g.room)
 	var out []machine
 	for i, c := range q.choice {

@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/policy/dl2"
+	"knee/internal/list"
 )
 
 // DL2 is a learned policy (Peng et al., IEEE TPDS 2021): a network scores the growth of a
@@ -63,10 +64,7 @@ type step struct {
 func newGrowth(s allocate.State, net dl2.Net) *growth {
 	g := &growth{queue: newQueue(s), net: net, steps: make([][]*step, len(s.Jobs)), rank: make([]float64, len(s.Jobs))}
 	g.crowd = float64(len(s.Jobs)) / float64(len(s.Jobs)+s.Cluster.Slots())
-	left := make([]float64, len(s.Jobs))
-	for i := range s.Jobs {
-		left[i] = s.Jobs[i].Remaining
-	}
+	left := list.Map(s.Jobs, func(j allocate.JobState) float64 { return j.Remaining })
 	slices.Sort(left)
 	g.stop.features = make([]float64, dl2.Features)
 	g.stop.features[0], g.stop.features[1] = 1, g.crowd

@@ -11,6 +11,7 @@ import (
 	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // decide asks the policy, places its answer and starts, restarts or stops jobs.
@@ -46,10 +47,7 @@ type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
 func (r *replay) stand() error {
-	var jobs []*Job
-	for _, j := range r.active {
-		jobs = append(jobs, j.Job)
-	}
+	jobs := list.Map(r.active, func(j *running) *Job { return j.Job })
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
 	r.Decided(time.Since(asked))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // columns are the fields of a [Job], first, and their names in published workloads.
@@ -63,10 +64,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if err := rename(t); err != nil {
 		return nil, nil, err
 	}
-	var known []string
-	for _, c := range columns {
-		known = append(known, c[0])
-	}
+	known := list.Map(columns, func(names []string) string { return names[0] })
 	seen, clock := map[string]int{}, 0
 	err = t.Each(func(row *data.Row) error {
 		j := parseJob(row, len(jobs))

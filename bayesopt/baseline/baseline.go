@@ -16,6 +16,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // pick chooses among the open candidates, at least one, and returns a reason.
@@ -76,10 +77,7 @@ func random(p *bayesopt.Problem) (int, string, string, error) {
 // nearest returns the open candidate nearest to a point of the unit cube.
 func nearest(p *bayesopt.Problem, point []float64) int {
 	left := p.Open()
-	near := make([]float64, len(left))
-	for k, i := range left {
-		near[k] = -floats.Distance(p.Points[i], point, 2)
-	}
+	near := list.Map(left, func(i int) float64 { return -floats.Distance(p.Points[i], point, 2) })
 	return left[p.Best(left, near)]
 }
 

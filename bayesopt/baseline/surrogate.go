@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"knee/bayesopt"
+	"knee/internal/list"
 )
 
 // surrogate predicts the standardised objective; smaller is better.
@@ -122,10 +123,7 @@ func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 		return 0, 0, err
 	}
 	left := p.Open()
-	points := make([][]float64, len(left))
-	for k, i := range left {
-		points[k] = p.Points[i]
-	}
+	points := list.Map(left, func(i int) []float64 { return p.Points[i] })
 	best := slices.Min(y)
 	scores := c.score(s, points, best, p.Rand())
 	k := p.Best(left, scores)

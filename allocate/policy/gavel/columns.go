@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"knee/internal/list"
 )
 
 // raise maximises the level of the jobs not frozen, over convex combinations of
@@ -48,11 +50,7 @@ func (f *fill) raise() stage {
 
 // nothing are shares of nothing.
 func (f *fill) nothing() [][]float64 {
-	share := make([][]float64, len(f.rate))
-	for i := range share {
-		share[i] = make([]float64, len(f.GPUs))
-	}
-	return share
+	return list.Map(f.rate, func([]float64) []float64 { return make([]float64, len(f.GPUs)) })
 }
 
 // combine is the convex combination of the basis, in the units of the problem.
