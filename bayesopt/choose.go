@@ -108,10 +108,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
 	}
-	safest := 0.0
-	for _, v := range out {
-		safest = max(safest, v.works)
-	}
+	safest := slices.Max(list.Map(out, func(v verdict) float64 { return v.works }))
 	for k, v := range out {
 		out[k].score = less(v.score, failure*(safest-v.works)) - v.dear // relative to the safest candidate
 	}

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 
 	"knee/internal/gp"
+	"knee/internal/list"
 )
 
 // constantRatio is the prior variance of the unknown constant level relative to
@@ -69,14 +70,9 @@ func (h *Hyper) prior(r float64) float64 {
 
 // inverse returns √5/ℓ of the columns and then the jumps.
 func (h *Hyper) inverse() []float64 {
-	var out []float64
-	for _, l := range h.LogLength {
-		out = append(out, math.Sqrt(5)*math.Exp(-l))
-	}
-	for _, j := range h.Jumps {
-		out = append(out, math.Sqrt(5)*math.Exp(-j.LogLength))
-	}
-	return out
+	of := func(logLength float64) float64 { return math.Sqrt(5) * math.Exp(-logLength) }
+	jumps := list.Map(h.Jumps, func(j Jump) float64 { return of(j.LogLength) })
+	return append(list.Map(h.LogLength, of), jumps...)
 }
 
 // scale stores √5·x/ℓ, so that the Euclidean distance of two results is the r of

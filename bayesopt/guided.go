@@ -3,6 +3,8 @@ package bayesopt
 import (
 	"math"
 	"slices"
+
+	"knee/internal/list"
 )
 
 // Guided is the guided strategy: a cheap start, then the candidate of largest
@@ -141,14 +143,10 @@ const startTrials = 2
 // Σ cost on two of three kinds of recorded tables and nearly so on the third,
 // with rows left out at random.)
 func (p *Problem) startPick() (index int, reason string) {
-	pool, top, least := p.Open(), 0.0, math.Inf(1)
-	for _, i := range pool {
-		top = max(top, p.fits[i])
-	}
+	pool := p.Open()
+	top := slices.Max(list.Map(pool, func(i int) float64 { return p.fits[i] }))
 	pool = slices.DeleteFunc(pool, func(i int) bool { return p.fits[i] < min(probable, top) })
-	for _, i := range pool {
-		least = min(least, p.hourly[i])
-	}
+	least := slices.Min(list.Map(pool, func(i int) float64 { return p.hourly[i] }))
 	share, reason := 1, "cheapest per hour first, to anchor the scale"
 	if p.Trials > 0 {
 		share, reason = (len(p.cands)+2)/3, "far from every trial so far, within the cheapest third"

@@ -3,11 +3,12 @@ package bayesopt
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
-	"knee/data"
-
 	"github.com/dustin/go-humanize/english"
+
+	"knee/data"
 )
 
 // History is the input of a decision.
@@ -78,13 +79,8 @@ func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 // the best candidate, −1 for none, and regret its expected regret as a share of the
 // objective, NaN if not known.
 func (p *Problem) Exhausted(best int, regret float64) Suggestion {
-	n := 0
-	for _, s := range p.standing {
-		if s != barred {
-			n++
-		}
-	}
-	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", n)
+	permitted := slices.DeleteFunc(slices.Clone(p.standing), func(s standing) bool { return s == barred })
+	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", len(permitted))
 	if p.Options.Objective != Accuracy && best >= 0 && !math.IsNaN(regret) {
 		reason += "; estimated remaining regret " + shareText(regret)
 	}

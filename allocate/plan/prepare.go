@@ -12,6 +12,7 @@ import (
 	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/parallel"
 	"knee/predict"
 )
@@ -119,10 +120,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 
 // present makes deadlines relative to Now, and stops jobs whose nodes are gone.
 func (p *prepared) present() {
-	nodes := map[string]bool{}
-	for _, n := range p.Cluster.Nodes {
-		nodes[n.Name] = true
-	}
+	_, nodes := grouped.By(p.Cluster.Nodes, func(n data.Node) string { return n.Name })
 	for i := range p.Jobs {
 		job := &p.Jobs[i]
 		job.Deadline = time.Duration(job.Due(p.Now) * float64(time.Second))
@@ -130,7 +128,7 @@ func (p *prepared) present() {
 			continue
 		}
 		for _, n := range job.Current.Nodes {
-			if !nodes[n] {
+			if len(nodes[n]) == 0 {
 				p.lost[i], job.Current = n, nil
 				break
 			}

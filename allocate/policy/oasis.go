@@ -7,6 +7,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/policy/oasis"
+	"knee/internal/grouped"
 )
 
 // OASiS admits jobs online by prices and books GPU time for them (Bao et al., INFOCOM 2018,
@@ -93,13 +94,10 @@ func (o *OASiS) open(all *gangs) (now int) {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
 	}
 	o.market.GPUs = all.room
-	here := map[string]bool{}
-	for i := range all.state.Jobs {
-		here[all.state.Jobs[i].Name] = true
-	}
+	_, here := grouped.By(all.state.Jobs, func(j allocate.JobState) string { return j.Name })
 	now = int((all.state.Now - o.origin) / oasisSlot)
 	for name, b := range o.booked {
-		if !here[name] {
+		if len(here[name]) == 0 {
 			o.market.Book(b.job, b.Schedule, now, -1)
 			delete(o.booked, name)
 		}

@@ -104,11 +104,8 @@ func (r *replay) apply(j *running, p place.Placed) error {
 
 // inPlace reports whether a job only grows or shrinks; any other change is a move.
 func inPlace(j *running, c data.Config, nodes []data.NodeShare) bool {
-	from := j.config
-	if from.GPUType != c.GPUType || from.ModeOrDefault() != c.ModeOrDefault() {
-		return false
-	}
-	return within(j.nodes, nodes) || within(nodes, j.nodes)
+	return j.config.GPUType == c.GPUType && j.config.ModeOrDefault() == c.ModeOrDefault() &&
+		(within(j.nodes, nodes) || within(nodes, j.nodes))
 }
 
 // within reports whether b has everything that a has, node by node.

@@ -177,12 +177,7 @@ func (r *running) finishIn() float64 {
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
 }
 
-func (r *running) cancelAt() float64 {
-	if r.CancelAfter <= 0 {
-		return math.Inf(1)
-	}
-	return r.Submit + r.CancelAfter
-}
+func (r *running) cancelAt() float64 { return r.Submit + allocate.Unlimited(r.CancelAfter) }
 
 // stop takes its workers from a job, which writes a checkpoint first.
 func (r *running) stop() {

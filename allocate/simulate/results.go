@@ -147,10 +147,7 @@ func readRuns[T any](r io.Reader, name string, columns []string, begin func(poli
 		add(&out[at[run]], row)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // Exact writes a number with all of its digits.

@@ -9,6 +9,7 @@ import (
 
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // minPlans is the least number of plans of a search table.
@@ -52,12 +53,8 @@ func LoadJobs(path string) ([]*Table, error) {
 // planTables groups measurements into tables.
 func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
-	seen := map[string]bool{}
-	ms = slices.DeleteFunc(ms, func(m data.Measurement) bool {
-		twice := seen[m.Key()]
-		seen[m.Key()] = true
-		return twice
-	})
+	keys, repeats := grouped.By(ms, func(m data.Measurement) string { return m.Key() })
+	ms = list.Map(keys, func(key string) data.Measurement { return repeats[key][0] })
 	names, groups := grouped.By(ms, by)
 	var tables []*Table
 	for _, name := range names {
