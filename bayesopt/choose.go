@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	// screenAbove is the number of predictions, candidates × members, above
-	// which a table is screened: 10⁵ candidates then take less than a second
-	// instead of a minute.
+	// screenAbove is the number of predictions, candidates × members, above which a table
+	// is screened: 10⁵ candidates then take less than a second instead of a minute.
 	screenAbove = 30_000
 	// screenMembers is the number of likeliest members that screen a large
 	// table; screenKeep is the number of candidates kept for all members.
@@ -164,10 +163,9 @@ func (p *Problem) trialSeconds(i int, belief Predictive) float64 {
 	return quantile.Median(walls)
 }
 
-// dearness returns ln(1 + the cost of a trial relative to one more trial of the
-// best so far), the divisor of its score: among cheap trials, differences
-// hardly count. It is 0 unless trials are whole jobs, whose costs vary by
-// orders of magnitude.
+// dearness returns ln(1 + the cost of a trial relative to one more trial of the best so
+// far), the divisor of its score: among cheap trials, differences hardly count. It is 0
+// unless trials are whole jobs, whose costs vary by orders of magnitude.
 func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
 	if !p.Options.JobTime || p.bestIndex < 0 {
 		return func(int, Predictive) float64 { return 0 }

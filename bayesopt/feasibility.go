@@ -24,10 +24,9 @@ type MemoryModel func(measured []data.Measurement) func(data.Config) (p float64,
 //
 //	g(x) = w₀ + Σ_j w_j·x_j,  P(fits) = Φ(g/σ),
 //
-// a probit regression (Rasmussen and Williams 2006, section 3.4, Laplace's
-// approximation in the space of weights). Logarithmic features are in
-// doublings, so that a weight is the change of headroom, in doublings, per
-// doubling of the knob.
+// a probit regression (Rasmussen and Williams 2006, section 3.4, Laplace's approximation in
+// the space of weights). Logarithmic features are in doublings, so that a weight is the
+// change of headroom, in doublings, per doubling of the knob.
 type headroom struct {
 	width []float64 // range of each feature, in its own unit
 	mean  []float64 // posterior mean of the weights, the constant first
@@ -39,12 +38,11 @@ type headroom struct {
 // knob, or per level of an ordered one.
 type Slope struct{ Mean, SD float64 }
 
-// MemorySlopes returns the priors of the weights by column. Those of a training
-// layout are averages of published memory formulas over transformers
-// (Korthikanti et al., MLSys 2023; Rajbhandari et al., SC'20; computed by
-// TestMemorySlopes), with twice the standard deviation over models, as real
-// frameworks differ from the formulas. Those of memory columns say that more
-// memory helps.
+// MemorySlopes returns the priors of the weights by column. Those of a training layout are
+// averages of published memory formulas over transformers (Korthikanti et al., MLSys 2023;
+// Rajbhandari et al., SC'20; computed by TestMemorySlopes), with twice the standard
+// deviation over models, as real frameworks differ from the formulas. Those of memory
+// columns say that more memory helps.
 func MemorySlopes() map[string]Slope {
 	return map[string]Slope{
 		"tp":              {0.69, 0.1},
@@ -159,10 +157,9 @@ func (h *headroom) score(x []float64) float64 {
 	return floats.Dot(r, h.mean) / math.Sqrt(variance)
 }
 
-// learnBias sets bias, a correction of all scores, to the mode of its posterior
-// under a standard normal prior, from the predictions of every trial by those
-// before it. Feasibility is not always linear in the features, and the
-// classifier may repeat an error.
+// learnBias sets bias, a correction of all scores, to the mode of its posterior under a
+// standard normal prior, from the predictions of every trial by those before it.
+// Feasibility is not always linear in the features, and the classifier may repeat an error.
 func (h *headroom) learnBias(scores []float64, fits []bool) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0

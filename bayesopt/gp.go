@@ -195,8 +195,7 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)-floats.Dot(v, v))
 }
 
-// whitened is an input, scaled, and L⁻¹ times its covariance with the
-// observations.
+// whitened is an input, scaled, and L⁻¹ times its covariance with the observations.
 type whitened struct{ scaled, v []float64 }
 
 // whiten returns the posterior mean at x, and x whitened.

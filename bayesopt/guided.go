@@ -24,11 +24,10 @@ func NewGuided(o Options) (*Guided, error) {
 	return &Guided{o}, nil
 }
 
-// Next implements [Strategy]. It suggests no candidate that was measured
-// (except aborted trials) or is running, unless measurements are noisy and one
-// is to be repeated; see [Suggestion.Remeasure]. It fails with a
-// *data.InputError for an invalid history: no candidates, candidates with equal
-// features, an ok trial without a step time.
+// Next implements [Strategy]. It suggests no candidate that was measured (except aborted
+// trials) or is running, unless measurements are noisy and one is to be repeated; see
+// [Suggestion.Remeasure]. It fails with a *data.InputError for an invalid history: no
+// candidates, candidates with equal features, an ok trial without a step time.
 func (g *Guided) Next(h History) (Suggestion, error) {
 	p, err := NewProblem(g.Options, h)
 	if err != nil {
@@ -129,19 +128,17 @@ func (p *Problem) Favourite(post *Posterior) int {
 	return pick
 }
 
-// startTrials is the number of trials of the start, which ends with as many
-// times or bounds of them. With two, decisions are as good as with three, and
-// the first trials cost less.
+// startTrials is the number of trials of the start, which ends with as many times or bounds
+// of them. With two, decisions are as good as with three, and the first trials cost less.
 const startTrials = 2
 
-// startPick returns the next candidate of the start and the reason. The first
-// is the cheapest per hour: it gives a first answer and the scale at low cost.
-// The others are in the cheapest third; over the whole table they cost several
-// times as much and inform no better. All are candidates that probably fit. Of
-// these the pick has the largest distance to its nearest trial divided by the
-// square root of the price. (Of the exponents 0, ½ and 1, ½ gave the least
-// Σ cost on two of three kinds of recorded tables and nearly so on the third,
-// with rows left out at random.)
+// startPick returns the next candidate of the start and the reason. The first is the
+// cheapest per hour: it gives a first answer and the scale at low cost. The others are in
+// the cheapest third; over the whole table they cost several times as much and inform no
+// better. All are candidates that probably fit. Of these the pick has the largest distance
+// to its nearest trial divided by the square root of the price. (Of the exponents 0, ½ and
+// 1, ½ gave the least Σ cost on two of three kinds of recorded tables and nearly so on the
+// third, with rows left out at random.)
 func (p *Problem) startPick() (index int, reason string) {
 	pool := p.Open()
 	top := slices.Max(list.Map(pool, func(i int) float64 { return p.fits[i] }))

@@ -51,9 +51,8 @@ type Options struct {
 	// samples; nil means 1.
 	Efficiency func(globalBatch float64) float64
 
-	// Work is the number of samples, each worth one at the initial batch, for
-	// CostToTarget; 0 means one. Deadline is the longest time for it, in
-	// seconds; 0 means no limit.
+	// Work is the number of samples, each worth one at the initial batch, for CostToTarget;
+	// 0 means one. Deadline is the longest time for it, in seconds; 0 means no limit.
 	Work, Deadline float64
 
 	// JobTime says that StepTime of measurements is the time of the whole job,
@@ -77,9 +76,8 @@ type Options struct {
 	// while other candidates are left.
 	Trials int
 
-	// TargetRegret is the accepted loss to the best, as a fraction of the
-	// objective: the search ends when a larger improvement is improbable. 0
-	// means 0.05.
+	// TargetRegret is the accepted loss to the best, as a fraction of the objective: the
+	// search ends when a larger improvement is improbable. 0 means 0.05.
 	TargetRegret float64
 
 	// Constants of the guided strategy; nil: the learned ones.
@@ -89,8 +87,7 @@ type Options struct {
 	// are exhausted; see [Suggestion.Fired].
 	KeepGoing bool
 
-	// TrialSeconds is the expected duration of a trial before one was measured;
-	// 0 means 60.
+	// TrialSeconds is the expected duration of a trial before one was measured; 0 means 60.
 	TrialSeconds float64
 }
 
@@ -223,8 +220,7 @@ func (o Objective) estimate(p Predictive) data.Estimate {
 	return e
 }
 
-// margin is the change of the response for an objective better by the given
-// fraction.
+// margin is the change of the response for an objective better by the given fraction.
 func (o Objective) margin(fraction float64) float64 {
 	if o.Maximised() {
 		return math.Log1p(fraction)
@@ -232,8 +228,7 @@ func (o Objective) margin(fraction float64) float64 {
 	return -math.Log1p(-fraction)
 }
 
-// Value returns the objective of a measurement in its natural unit; false if it
-// has none.
+// Value returns the objective of a measurement in its natural unit; false if it has none.
 func (o Options) Value(m data.Measurement) (float64, bool) {
 	if m.Status != data.OK || !positive(m.StepTime) {
 		return 0, false
@@ -253,8 +248,7 @@ type Constants struct {
 	// objective: the value of the trial that it uses up, however short. It
 	// counts once a trial has run out of memory or time.
 	FailureCost float64
-	// UsualFits is the expected share of a space that fits in memory, before
-	// any trial.
+	// UsualFits is the expected share of a space that fits in memory, before any trial.
 	UsualFits float64
 	// LengthSD is the prior standard deviation of every ln ℓ. It is large, so
 	// that in some draws some columns hardly matter: columns of a table are
@@ -275,9 +269,9 @@ type Constants struct {
 	StopChance float64
 }
 
-// LearnedConstants returns the results of BenchmarkTails (TailFreedom),
-// BenchmarkClaims (StopChance), BenchmarkExchange (RampShare) and, before these, BenchmarkLearn, which changed
-// RecordTrust and kept the starting values of the first three.
+// LearnedConstants returns the results of BenchmarkTails (TailFreedom), BenchmarkClaims
+// (StopChance), BenchmarkExchange (RampShare) and, before these, BenchmarkLearn, which
+// changed RecordTrust and kept the starting values of the first three.
 func LearnedConstants() Constants {
 	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RampShare: 0.8, RecordTrust: 2, TailFreedom: 4, StopChance: 0.01}
 }

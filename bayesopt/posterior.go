@@ -15,16 +15,14 @@ import (
 )
 
 const (
-	// averageDraws is the number of draws from the prior: with a dozen
-	// measurements a single best set of hyperparameters is overconfident. While
-	// the effective number of draws is below enoughDraws, more follow, up to
-	// drawRounds times as many.
+	// averageDraws is the number of draws from the prior: with a dozen measurements a
+	// single best set of hyperparameters is overconfident. While the effective number of
+	// draws is below enoughDraws, more follow, up to drawRounds times as many.
 	averageDraws = 192
 	drawRounds   = 8
 	enoughDraws  = 16
-	// averageKeep bounds the draws kept for prediction; averageCutoff is the
-	// weight, relative to the largest, below which a draw cannot change a
-	// decision.
+	// averageKeep bounds the draws kept for prediction; averageCutoff is the weight,
+	// relative to the largest, below which a draw cannot change a decision.
 	averageKeep   = 64
 	averageCutoff = 2e-3
 )
@@ -233,11 +231,10 @@ func (r record) width(trust float64) float64 {
 	return math.Sqrt((trust + floats.Dot(r, r)) / (trust + float64(len(r))))
 }
 
-// newRecord computes the scores, without those of repetitions. excess, if not
-// nil, is by how much each response exceeds the lower bound that is all that is
-// known of it, 0 for a measured one. A bound above which the prediction lies is
-// no score, as it confirms too little. The weights of the draws are those at
-// that trial.
+// newRecord computes the scores, without those of repetitions. excess, if not nil, is by
+// how much each response exceeds the lower bound that is all that is known of it, 0 for a
+// measured one. A bound above which the prediction lies is no score, as it confirms too
+// little. The weights of the draws are those at that trial.
 func newRecord(draws []weighted, excess []float64) record {
 	var r record
 	logged := make([]float64, len(draws))

@@ -19,8 +19,7 @@ const (
 	barred            // outside the region for trials
 )
 
-// Problem is one decision: the history in terms of features, objective and
-// feasibility.
+// Problem is one decision: the history in terms of features, objective and feasibility.
 type Problem struct {
 	Options Options
 	History History
@@ -116,8 +115,7 @@ func (p *Problem) setPrices() {
 	}
 }
 
-// place sets the standing of every candidate. Trials aborted by the user count
-// as untried.
+// place sets the standing of every candidate. Trials aborted by the user count as untried.
 func (p *Problem) place() {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
 	for i, c := range p.cands {
@@ -211,9 +209,8 @@ func (p *Problem) succeeded() []data.Measurement {
 	return slices.DeleteFunc(slices.Clone(p.History.Measured), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
-// priority breaks ties by a hash of the seed and the candidate's key,
-// independent of its position (FNV-1a, then the finaliser of SplitMix64,
-// Steele, Lea and Flood 2014).
+// priority breaks ties by a hash of the seed and the candidate's key, independent of its
+// position (FNV-1a, then the finaliser of SplitMix64, Steele, Lea and Flood 2014).
 func (p *Problem) priority(i int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.keys[i]))

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// minRecord is the least number of scored predictions before a search
-	// stops.
+	// minRecord is the least number of scored predictions before a search stops.
 	minRecord = 4
 	// coveredSD is the standard deviation at which Accuracy stops: every
 	// candidate's step time within ±8 % (90 % interval).
@@ -121,13 +120,13 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	return s, true
 }
 
-// mostTelling returns the measured candidate whose repetition is expected to
-// improve the choice of the best most, and that improvement as a fraction of
-// the objective. A repetition changes the posterior mean of a candidate of
-// variance v by a normal amount of variance v²/(v + noise); the choice improves by the amount by which a rival passes the
-// favourite, or the favourite falls behind the second: the knowledge gradient
-// for independent candidates (Frazier, Powell and Dayanik 2008, section 4). A
-// clear winner is not repeated, and nearly equal rivals seldom.
+// mostTelling returns the measured candidate whose repetition is expected to improve the
+// choice of the best most, and that improvement as a fraction of the objective. A
+// repetition changes the posterior mean of a candidate of variance v by a normal amount of
+// variance v²/(v + noise); the choice improves by the amount by which a rival passes the
+// favourite, or the favourite falls behind the second: the knowledge gradient for
+// independent candidates (Frazier, Powell and Dayanik 2008, section 4). A clear winner is
+// not repeated, and nearly equal rivals seldom.
 func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	favourite, noise := p.Favourite(post), post.NoiseSD()
 	best, second := p.expected(post, favourite), math.Inf(1)

@@ -14,20 +14,18 @@ import (
 	"knee/data"
 )
 
-// Target asks for the best configuration of a part of the space where trials
-// may be impossible, such as the best layout on 256 workers with trials on at
-// most 32.
+// Target asks for the best configuration of a part of the space where trials may be
+// impossible, such as the best layout on 256 workers with trials on at most 32.
 type Target struct {
 	At      func(data.Config) bool // where the best is sought; nil: everywhere
 	Measure func(data.Config) bool // where trials may run; nil: everywhere
 	Model   JointModel
 }
 
-// JointModel fits a joint posterior of the step times of all configurations,
-// such as the speed model of package fit, to measurements with status ok, at
-// least one. It returns ln step time (s) of each configuration in every draw,
-// and the standard deviation about it of one run, independent of those of other
-// configurations.
+// JointModel fits a joint posterior of the step times of all configurations, such as the
+// speed model of package fit, to measurements with status ok, at least one. It returns ln
+// step time (s) of each configuration in every draw, and the standard deviation about it of
+// one run, independent of those of other configurations.
 type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 
 // outlook is the posterior of the configurations at the target.

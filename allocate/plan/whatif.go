@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // WithNodes is the problem with n more nodes like the first of a GPU type.
@@ -164,12 +165,7 @@ func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, e
 	}
 	var out []CurvePoint
 	for _, t := range pr.Cluster.GPUTypes() {
-		now := 0
-		for _, n := range pr.Cluster.Nodes {
-			if n.GPUType == t && !n.Drained {
-				now++
-			}
-		}
+		now := list.Count(pr.Cluster.Nodes, func(n data.Node) bool { return n.GPUType == t && !n.Drained })
 		var last *CurvePoint
 		for _, n := range curveSizes(now) {
 			changed, err := pr, error(nil)

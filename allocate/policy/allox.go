@@ -27,12 +27,7 @@ func allox(q *queue) {
 	q.keep()
 	waiting, all := q.waiting(submitted), newGangs(q)
 	machines := all.machines(q, waiting)
-	free := 0
-	for _, m := range machines {
-		if m.busy == 0 {
-			free++
-		}
-	}
+	free := list.Count(machines, func(m machine) bool { return m.busy == 0 })
 	part := max(free, int(math.Ceil(alloxAlpha*float64(len(waiting)))))
 	waiting = waiting[:min(len(waiting), part, mostMatched)]
 	for m, i := range matched(all, waiting, machines) {

@@ -1,9 +1,8 @@
 // Package baseline has the search methods that the guided strategy of package
 // bayesopt is compared with, and a registry by name.
 //
-// All use the candidates, features and responses of the guided strategy. Each
-// picks one of the open candidates, with ties broken by seed, until none is
-// left.
+// All use the candidates, features and responses of the guided strategy. Each picks one of
+// the open candidates, with ties broken by seed, until none is left.
 package baseline
 
 import (
@@ -112,9 +111,8 @@ func Strategies() []string {
 	return slices.Sorted(maps.Keys(methods()))
 }
 
-// NewStrategy returns the strategy called name, one of [Strategies]; empty
-// means "guided". It fails with a *data.UnknownError for another name, and for
-// invalid options.
+// NewStrategy returns the strategy called name, one of [Strategies]; empty means "guided".
+// It fails with a *data.UnknownError for another name, and for invalid options.
 func NewStrategy(name string, o bayesopt.Options) (bayesopt.Strategy, error) {
 	if name == "" || name == Guided {
 		return bayesopt.NewGuided(o)

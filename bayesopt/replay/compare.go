@@ -21,10 +21,9 @@ type Settings struct {
 	Done   func(done, total int, what string) // called after every search, one at a time; may be nil
 }
 
-// Compare searches every table with every method once per seed, and returns one
-// score per table and method, in that order. It uses all processors. It fails
-// with the error of ctx, for an unknown method, and for a table without a
-// successful row.
+// Compare searches every table with every method once per seed, and returns one score per
+// table and method, in that order. It uses all processors. It fails with the error of ctx,
+// for an unknown method, and for a table without a successful row.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Score, error) {
 	for _, m := range methods {
 		if _, err := baseline.NewStrategy(m, (&Table{}).Options(s.Goal, 0)); err != nil {

@@ -9,22 +9,19 @@ import (
 	"knee/data"
 )
 
-// A layout that runs out of memory is charged deathCharge of its step, for
-// starting the machines. oomShare is the share of such layouts in a synthetic
-// space.
+// A layout that runs out of memory is charged deathCharge of its step, for starting the
+// machines. oomShare is the share of such layouts in a synthetic space.
 const oomShare, deathCharge = 0.25, 0.1
 
-// NewLayout returns a synthetic search space: a transformer drawn from the seed
-// on some numbers of GPUs (default 64) of 8-GPU nodes, with layouts by tensor
-// and pipeline parallelism, micro-batch, recomputation and optimizer sharding
-// (at most 384 candidates per number) at one global batch. Memory per GPU
-// follows Korthikanti et al. ("Reducing activation recomputation in large
-// transformer models", MLSys 2023, sections 4 and 5) and Rajbhandari et al.
-// ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
-// large-scale language model training on GPU clusters using Megatron-LM",
-// SC'21, section 3). Both have noise of three per cent per candidate. The
-// quarter that needs the most memory runs out of it, and is charged a tenth of
-// its step.
+// NewLayout returns a synthetic search space: a transformer drawn from the seed on some
+// numbers of GPUs (default 64) of 8-GPU nodes, with layouts by tensor and pipeline
+// parallelism, micro-batch, recomputation and optimizer sharding (at most 384 candidates
+// per number) at one global batch. Memory per GPU follows Korthikanti et al. ("Reducing
+// activation recomputation in large transformer models", MLSys 2023, sections 4 and 5) and
+// Rajbhandari et al. ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
+// large-scale language model training on GPU clusters using Megatron-LM", SC'21, section
+// 3). Both have noise of three per cent per candidate. The quarter that needs the most
+// memory runs out of it, and is charged a tenth of its step.
 func NewLayout(seed int64, sizes ...int) *Table {
 	if len(sizes) == 0 {
 		sizes = []int{64}

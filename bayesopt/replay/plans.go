@@ -16,10 +16,9 @@ import (
 const minPlans = 10
 
 // LoadTables reads the search tables of a file: one as in [ReadTable]; or, from
-// measurements of training plans (columns job, workers, step_time_s, status),
-// one per job and number of GPUs with at least ten plans. There, times are step
-// times, a trial costs its time on all GPUs at US$ 1 per GPU-hour, and of
-// repeated plans the first counts.
+// measurements of training plans (columns job, workers, step_time_s, status), one per job
+// and number of GPUs with at least ten plans. There, times are step times, a trial costs
+// its time on all GPUs at US$ 1 per GPU-hour, and of repeated plans the first counts.
 func LoadTables(path string) ([]*Table, error) {
 	text, err := data.ReadFile(path)
 	if err != nil {

@@ -57,8 +57,7 @@ func (t *Table) least(of func(Outcome) float64) float64 {
 	return least
 }
 
-// Options returns the options to search the table: only prices are known
-// beforehand.
+// Options returns the options to search the table: only prices are known beforehand.
 func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	hourly, priced := map[string]float64{}, true
 	for i, c := range t.Candidates {

@@ -1,5 +1,5 @@
 // Package list has what package slices lacks: a slice of what is known of the elements of
-// another, and their sum.
+// another, their sum, and how many are of a kind.
 package list
 
 // Map returns f of every element, in order; nil if there are none.
@@ -20,4 +20,14 @@ func Sum[T any, N int | int64 | float64](in []T, of func(T) N) (sum N) {
 		sum += of(x)
 	}
 	return sum
+}
+
+// Count returns how many elements are of a kind.
+func Count[T any](in []T, is func(T) bool) (n int) {
+	for _, x := range in {
+		if is(x) {
+			n++
+		}
+	}
+	return n
 }

@@ -20,3 +20,9 @@ func TestSum(t *testing.T) {
 		t.Errorf("Sum = %d, want 3", got)
 	}
 }
+
+func TestCount(t *testing.T) {
+	if got := Count([]int{1, -2, 3}, func(x int) bool { return x > 0 }); got != 2 {
+		t.Errorf("Count = %d, want 2", got)
+	}
+}

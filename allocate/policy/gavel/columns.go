@@ -8,10 +8,9 @@ import (
 	"knee/internal/list"
 )
 
-// raise maximises the level of the jobs not frozen, over convex combinations of
-// columns that each are an allocation of all jobs, one point of the polytope that
-// the rows of single jobs leave: one row per type, use ≤ 1, and one that makes the
-// weights add up to 1.
+// raise maximises the level of the jobs not frozen, over convex combinations of columns
+// that each are an allocation of all jobs, one point of the polytope that the rows of
+// single jobs leave: one row per type, use ≤ 1, and one that makes the weights add up to 1.
 func (f *fill) raise() stage {
 	kinds := len(f.GPUs)
 	share, level := f.last, f.level

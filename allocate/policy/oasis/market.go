@@ -1,9 +1,8 @@
-// Package oasis admits jobs online by the prices of future GPU time (Bao, Peng,
-// Wu and Li, INFOCOM 2018): time is in slots, every GPU type has a price in every
-// slot that rises from Low to High as it is booked, and a submitted job takes the
-// schedule whose utility exceeds its price most, if any does. The utility of the
-// admitted jobs is at least 1/(2α) of the maximum, α = ln(High/Low), whatever
-// schedules a job can choose (theorem 4).
+// Package oasis admits jobs online by the prices of future GPU time (Bao, Peng, Wu and Li,
+// INFOCOM 2018): time is in slots, every GPU type has a price in every slot that rises from
+// Low to High as it is booked, and a submitted job takes the schedule whose utility exceeds
+// its price most, if any does. The utility of the admitted jobs is at least 1/(2α) of the
+// maximum, α = ln(High/Low), whatever schedules a job can choose (theorem 4).
 package oasis
 
 import (
@@ -22,8 +21,7 @@ type Market struct {
 type Job struct {
 	Work    float64 // > 0
 	Options []Option
-	// Utility is the value of completion after so many slots; it must not rise with
-	// slots.
+	// Utility is the value of completion after so many slots; it must not rise with slots.
 	Utility func(slots int) float64
 }
 
