@@ -56,11 +56,10 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	}
 	out := make([][]data.NodeShare, len(rs))
 	for n, r := range rs {
-		if parts[n] == nil {
-			continue
+		if parts[n] != nil {
+			p.bookAll(parts[n], r.Resources, -1)
+			out[n], _ = p.commit(r, p.hold(parts[n]))
 		}
-		p.bookAll(parts[n], r.Resources, -1)
-		out[n], _ = p.commit(r, p.hold(parts[n]))
 	}
 	return out
 }

@@ -17,10 +17,7 @@ import (
 func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	out := &data.Plan{
 		Version: data.PlanVersion, Objective: cmp.Or(p.Objective, objective.Default), Policy: p.Policy, Seed: p.Seed,
-		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{},
-	}
-	if out.Inputs == nil {
-		out.Inputs = []data.Input{}
+		Inputs: append([]data.Input{}, p.Inputs...), Jobs: []data.PlannedJob{},
 	}
 	unit := p.value(out, best, placed)
 	placer := place.New(p.state.Cluster)

@@ -361,12 +361,8 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 
 func currentConfig(job data.Job) data.Config {
 	cur := job.Current
-	c := data.Config{
-		GPUType: cur.GPUType, Mode: cur.Mode, Placement: cur.Placement, Nodes: len(cur.Placement),
+	return data.Config{
+		GPUType: cur.GPUType, Mode: cmp.Or(cur.Mode, data.AllReduce), Placement: cur.Placement, Nodes: len(cur.Placement),
 		Workers: cur.Placement.Workers(), PS: cur.PS, LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps, Layout: cur.Layout,
 	}
-	if c.Mode == "" {
-		c.Mode = data.AllReduce
-	}
-	return c
 }

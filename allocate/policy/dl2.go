@@ -87,11 +87,8 @@ func (g *growth) choose(pick func(float64, [][]float64, []float64) int) *step {
 	if !g.idle() {
 		offered = append(offered, &g.stop)
 	}
-	var features [][]float64
-	var scores []float64
-	for _, st := range offered {
-		features, scores = append(features, st.features), append(scores, st.score)
-	}
+	features := list.Map(offered, func(st *step) []float64 { return st.features })
+	scores := list.Map(offered, func(st *step) float64 { return st.score })
 	if n := pick(g.state.Now, features, scores); n < len(open) {
 		return open[n]
 	}

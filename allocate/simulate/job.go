@@ -227,10 +227,9 @@ func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 	fits := place.Fits(cluster)
 	var out []allocate.Option
 	for _, t := range cluster.GPUTypes() {
-		if fits[t].Total() < workers {
-			continue
+		if fits[t].Total() >= workers {
+			out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))
 		}
-		out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))
 	}
 	return out
 }

@@ -16,14 +16,9 @@ type selection struct {
 }
 
 func (k *knapsack) empty() *selection {
-	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, len(k.limit))}
-	for d := range s.free {
-		s.free[d] = 1
-	}
-	for i := range s.choice {
-		s.choice[i] = allocate.None
-		s.value += k.jobs[i].idle
-	}
+	choice, free := slices.Repeat([]int{allocate.None}, len(k.jobs)), slices.Repeat([]float64{1}, len(k.limit))
+	s := &selection{k: k, choice: choice, free: free}
+	s.value = s.total()
 	return s
 }
 

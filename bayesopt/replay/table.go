@@ -170,9 +170,7 @@ func (t *Table) setHourly() {
 	for i := range t.Outcomes {
 		o := &t.Outcomes[i]
 		o.Hourly *= unit(t.Candidates[i])
-		if o.Cost == 0 {
-			o.Cost = o.Hourly * o.Time / 3600
-		}
+		o.Cost = cmp.Or(o.Cost, o.Hourly*o.Time/3600)
 	}
 	t.chargeFailures()
 }

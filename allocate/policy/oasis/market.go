@@ -74,10 +74,7 @@ const chunks = 60
 // found by dynamic programming over slots and chunks of work (algorithm 2). The
 // work of a slot is rounded down to chunks, so that a schedule always completes.
 func (m *Market) Offer(j *Job, now, slots int) (Schedule, bool) {
-	least := make([]float64, chunks+1) // cost of having done so much
-	for d := range least {
-		least[d] = math.Inf(1)
-	}
+	least := slices.Repeat([]float64{math.Inf(1)}, chunks+1) // cost of having done so much
 	least[0] = 0
 	picks := make([][]int8, 0, slots)
 	best, payoff := Schedule{From: now}, 0.0
@@ -148,10 +145,7 @@ func progress(j *Job, c int) int {
 // extend adds a slot: the least cost of having done d chunks by its end, and
 // the option that does.
 func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pick []int8) {
-	after, pick = append([]float64(nil), before...), make([]int8, len(before))
-	for d := range pick {
-		pick[d] = -1
-	}
+	after, pick = slices.Clone(before), slices.Repeat([]int8{-1}, len(before))
 	for c, o := range j.Options {
 		if !m.free(slot, o) {
 			continue
