@@ -166,8 +166,7 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 }
 
 // reduction returns the mean reduction of variance at the targets by one observation at x.
-func (g *GP) reduction(x whitened, targets []whitened) float64 {
-	var sum float64
+func (g *GP) reduction(x whitened, targets []whitened) (sum float64) {
 	for _, t := range targets {
 		c := g.covariance(x, t)
 		sum += c * c

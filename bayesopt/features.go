@@ -193,8 +193,7 @@ func machineColumns(cands []data.Config) []column {
 // each with a stronger effect than the previous; and two derived columns: log2 of the model
 // replicas, over which gradients are summed, and of the slots of the pipeline's schedule,
 // micro-batches + pp − 1 (Narayanan et al., SC'21, section 2.2).
-func layoutColumns(cands []data.Config) []column {
-	var cols []column
+func layoutColumns(cands []data.Config) (cols []column) {
 	for _, name := range data.LayoutNames() {
 		words := data.LayoutWords(name)
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
@@ -267,8 +266,7 @@ func oneHot(name string, cands []data.Config, level func(data.Config) string) []
 }
 
 // indicators returns a 0/1 column for each wanted level, undefined outside all levels.
-func indicators(name string, level func(data.Config) string, all, wanted []string) []column {
-	var cols []column
+func indicators(name string, level func(data.Config) string, all, wanted []string) (cols []column) {
 	for _, want := range wanted {
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
 			switch s := level(c); {

@@ -97,8 +97,7 @@ func (g *GP) scale(dst, x []float64) {
 }
 
 // distance returns the Euclidean distance of a and b.
-func distance(a, b []float64) float64 {
-	var s float64
+func distance(a, b []float64) (s float64) {
 	for j := range a {
 		d := a[j] - b[j]
 		s += d * d

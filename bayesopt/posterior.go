@@ -90,8 +90,7 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 
 // weighted returns the process conditioned on each set of responses; it is
 // already conditioned on the first.
-func (g *GP) weighted(responses []response) []weighted {
-	var out []weighted
+func (g *GP) weighted(responses []response) (out []weighted) {
 	for k, r := range responses {
 		member := g
 		if k > 0 {
@@ -235,8 +234,7 @@ func (r record) width(trust float64) float64 {
 // how much each response exceeds the lower bound that is all that is known of it, 0 for a
 // measured one. A bound above which the prediction lies is no score, as it confirms too
 // little. The weights of the draws are those at that trial.
-func newRecord(draws []weighted, excess []float64) record {
-	var r record
+func newRecord(draws []weighted, excess []float64) (r record) {
 	logged := make([]float64, len(draws))
 	for i, again := range draws[0].gp.again {
 		var below, sum, bound float64

@@ -221,8 +221,7 @@ func (p *Problem) priority(i int) uint64 {
 }
 
 // Open returns the indices of the candidates neither tried, running nor barred.
-func (p *Problem) Open() []int {
-	var out []int
+func (p *Problem) Open() (out []int) {
 	for i, s := range p.standing {
 		if s == open {
 			out = append(out, i)

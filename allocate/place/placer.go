@@ -65,8 +65,7 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 }
 
 // present is the workers of a job on their nodes, nil if they cannot stay.
-func (p *Placer) present(r Request) []part {
-	var parts []part
+func (p *Placer) present(r Request) (parts []part) {
 	sum := 0
 	for _, s := range r.Current {
 		if s.Workers == 0 {

@@ -161,8 +161,7 @@ func (p *prepared) runsAll(placed []place.Placed) bool {
 }
 
 // total is the value of what was placed, idle jobs included.
-func (p *prepared) total(placed []place.Placed) float64 {
-	var sum float64
+func (p *prepared) total(placed []place.Placed) (sum float64) {
 	for i := range placed {
 		if placed[i].Choice == allocate.None {
 			sum += p.state.Jobs[i].Idle

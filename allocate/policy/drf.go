@@ -41,8 +41,7 @@ func drf(q *queue) {
 }
 
 // dominant is the largest share of any resource in a demand.
-func (q *queue) dominant(v []float64) float64 {
-	var most float64
+func (q *queue) dominant(v []float64) (most float64) {
 	for d, used := range v {
 		if limit := q.Limit[d]; limit > 0 {
 			most = math.Max(most, used/limit)

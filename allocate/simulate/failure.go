@@ -20,8 +20,7 @@ type Failure struct {
 
 // RandomFailures draws failures of every node up to a time, with exponential times
 // between them, mtbf seconds on average; each lasts repair seconds.
-func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) []Failure {
-	var out []Failure
+func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) (out []Failure) {
 	for i, n := range c.Nodes {
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
 		for t := r.ExpFloat64() * mtbf; t < until; t += repair + r.ExpFloat64()*mtbf {

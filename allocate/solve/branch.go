@@ -89,8 +89,7 @@ func (b *brancher) rank(i int) []ranked {
 	return out
 }
 
-func (b *brancher) freeWorth(free []float64) float64 {
-	var w float64
+func (b *brancher) freeWorth(free []float64) (w float64) {
 	for d, f := range free {
 		if b.k.limit[d] > 0 {
 			w += b.price[d] * math.Max(0, f)

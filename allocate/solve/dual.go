@@ -62,8 +62,7 @@ func (k *knapsack) approach(mustRun bool) dual {
 }
 
 // spread is the sum over jobs of the best value less the worst.
-func (k *knapsack) spread(mustRun bool) float64 {
-	var all float64
+func (k *knapsack) spread(mustRun bool) (all float64) {
 	for i := range k.jobs {
 		j := &k.jobs[i]
 		top, least := j.idle, j.idle
@@ -107,8 +106,7 @@ func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) {
 }
 
 // worth is the cost of an item at the prices.
-func (k *knapsack) worth(it *item, price []float64) float64 {
-	var w float64
+func (k *knapsack) worth(it *item, price []float64) (w float64) {
 	for n, d := range k.dims[it.branch] {
 		w += price[d] * it.use[n]
 	}

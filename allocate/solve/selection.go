@@ -87,8 +87,7 @@ func (s *selection) set(i, c int) {
 }
 
 // total adds the values up again, without the rounding errors of set.
-func (s *selection) total() float64 {
-	var v float64
+func (s *selection) total() (v float64) {
 	for i, c := range s.choice {
 		v += s.k.at(i, c)
 	}

@@ -73,8 +73,7 @@ func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden
 
 // layouts returns the layouts on a number of GPUs with whole numbers of replicas
 // and micro-batches.
-func (m transformer) layouts(gpus int) []data.Config {
-	var all []data.Config
+func (m transformer) layouts(gpus int) (all []data.Config) {
 	degrees := []int{1, 2, 4, 8}
 	for _, tp := range degrees {
 		for _, pp := range degrees {

@@ -151,8 +151,7 @@ func (l *Learner) Completed() {
 }
 
 // Options implements [simulate.Learner].
-func (l *Learner) Options(current *data.Config) []allocate.Option {
-	var out []allocate.Option
+func (l *Learner) Options(current *data.Config) (out []allocate.Option) {
 	for _, t := range l.types {
 		if l.agents[t] == nil {
 			continue

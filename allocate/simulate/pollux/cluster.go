@@ -146,8 +146,7 @@ func (h *slots) shares(nodes []int) (out []data.NodeShare) {
 
 // worstFit takes n GPUs from the nodes with most free ones, the first of equals; nil: not
 // enough.
-func worstFit(free []int, n int) []int {
-	var out []int
+func worstFit(free []int, n int) (out []int) {
 	for n > 0 {
 		best := slices.Index(free, slices.Max(free))
 		take := min(free[best], n)
