@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/list"
+	"knee/internal/parallel"
+	"knee/internal/quantile"
 )
 
 const (
-	// screenAbove is the number of predictions, candidates × members, above
-	// which a table is screened: 10⁵ candidates then take less than a second
-	// instead of a minute.
+	// screenAbove is the number of predictions, candidates × members, above which a table
+	// is screened: 10⁵ candidates then take less than a second instead of a minute.
 	screenAbove = 30_000
 	// screenMembers is the number of likeliest members that screen a large
 	// table; screenKeep is the number of candidates kept for all members.
@@ -101,14 +103,11 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return v
 	}
 	out := make([]verdict, len(of))
-	each(len(of), parallelBatch, func(k int) { out[k] = judge(of[k]) })
+	parallel.Do(len(of), parallelBatch, func(k int) { out[k] = judge(of[k]) })
 	if p.Options.Objective == Accuracy || math.IsInf(best, 1) {
 		return out
 	}
-	safest := 0.0
-	for _, v := range out {
-		safest = max(safest, v.works)
-	}
+	safest := slices.Max(list.Map(out, func(v verdict) float64 { return v.works }))
 	for k, v := range out {
 		out[k].score = less(v.score, failure*(safest-v.works)) - v.dear // relative to the safest candidate
 	}
@@ -137,9 +136,42 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 		}
 	}
 	slices.SortFunc(verdicts, func(a, b verdict) int { return p.prefer(b, a) })
-	var kept []int
-	for _, v := range verdicts[:min(screenKeep, len(open))] {
-		kept = append(kept, v.candidate)
+	return list.Map(verdicts[:min(screenKeep, len(open))], func(v verdict) int { return v.candidate })
+}
+
+// trialSeconds returns the expected duration of a trial of candidate i: that of a
+// whole job from the posterior of its response, if not empty, else the median of
+// the trials so far, which measure for about the same time. Of a whole job it is
+// the median until a time limit is known, as no other number bounds the mean.
+func (p *Problem) trialSeconds(i int, belief Predictive) float64 {
+	if p.Options.JobTime && len(belief.Mean) > 0 {
+		if !math.IsInf(p.limit, 1) {
+			return belief.stopped(p.limit+p.offset[i]) * math.Exp(-p.offset[i])
+		}
+		m, _ := belief.Moments()
+		return math.Exp(m - p.offset[i])
 	}
-	return kept
+	var walls []float64
+	for _, m := range p.succeeded() {
+		if positive(m.Wall) {
+			walls = append(walls, m.Wall)
+		}
+	}
+	if len(walls) == 0 {
+		return p.Options.TrialSeconds
+	}
+	return quantile.Median(walls)
+}
+
+// dearness returns ln(1 + the cost of a trial relative to one more trial of the best so
+// far), the divisor of its score: among cheap trials, differences hardly count. It is 0
+// unless trials are whole jobs, whose costs vary by orders of magnitude.
+func (p *Problem) dearness(post *Posterior) func(i int, belief Predictive) float64 {
+	if !p.Options.JobTime || p.bestIndex < 0 {
+		return func(int, Predictive) float64 { return 0 }
+	}
+	usual := p.trialSeconds(p.bestIndex, p.belief(post, p.bestIndex)) * p.hourly[p.bestIndex]
+	return func(i int, belief Predictive) float64 {
+		return math.Log1p(p.trialSeconds(i, belief) * p.hourly[i] / usual)
+	}
 }

@@ -1,14 +1,13 @@
 // Package bayesopt decides which configuration to measure next.
 //
-// A measurement costs money, costs differ by orders of magnitude between
-// configurations, some run out of memory, and a study has eight to forty of
-// them. The search space is a finite table of candidates. The guided strategy
-// ([Guided]) models the logarithm of the step time with a Gaussian process;
-// known quantities (samples per step, statistical efficiency, price) are added
-// to the prediction. It measures the cheapest candidate first, then a few
-// distant ones within the cheapest third, and then maximises the logarithm of
-// the expected improvement until no candidate is likely to be noticeably
-// better. Package sampler offers it to goptuna; baseline has its rivals.
+// A measurement costs money, costs differ by orders of magnitude between configurations,
+// some run out of memory, and a study has eight to forty of them. The search space is a
+// finite table of candidates. The guided strategy ([Guided]) models the logarithm of the
+// step time with a Gaussian process; known quantities (samples per step, statistical
+// efficiency, price) are added to the prediction. It measures the cheapest candidate first,
+// then a few distant ones within the cheapest third, and then maximises the logarithm of
+// the expected improvement until no candidate is likely to be noticeably better. Package
+// sampler offers it to goptuna; baseline has its rivals.
 //
 // Every strategy is a pure function of its options and the [History]: the same
 // seed and history give the same suggestion, also after a restart. Random draws

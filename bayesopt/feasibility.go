@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/list"
+	"knee/internal/parallel"
 )
 
 // MemoryModel fits a physical model of memory, such as that of package fit, to
@@ -22,10 +24,9 @@ type MemoryModel func(measured []data.Measurement) func(data.Config) (p float64,
 //
 //	g(x) = w₀ + Σ_j w_j·x_j,  P(fits) = Φ(g/σ),
 //
-// a probit regression (Rasmussen and Williams 2006, section 3.4, Laplace's
-// approximation in the space of weights). Logarithmic features are in
-// doublings, so that a weight is the change of headroom, in doublings, per
-// doubling of the knob.
+// a probit regression (Rasmussen and Williams 2006, section 3.4, Laplace's approximation in
+// the space of weights). Logarithmic features are in doublings, so that a weight is the
+// change of headroom, in doublings, per doubling of the knob.
 type headroom struct {
 	width []float64 // range of each feature, in its own unit
 	mean  []float64 // posterior mean of the weights, the constant first
@@ -37,12 +38,11 @@ type headroom struct {
 // knob, or per level of an ordered one.
 type Slope struct{ Mean, SD float64 }
 
-// MemorySlopes returns the priors of the weights by column. Those of a training
-// layout are averages of published memory formulas over transformers
-// (Korthikanti et al., MLSys 2023; Rajbhandari et al., SC'20; computed by
-// TestMemorySlopes), with twice the standard deviation over models, as real
-// frameworks differ from the formulas. Those of memory columns say that more
-// memory helps.
+// MemorySlopes returns the priors of the weights by column. Those of a training layout are
+// averages of published memory formulas over transformers (Korthikanti et al., MLSys 2023;
+// Rajbhandari et al., SC'20; computed by TestMemorySlopes), with twice the standard
+// deviation over models, as real frameworks differ from the formulas. Those of memory
+// columns say that more memory helps.
 func MemorySlopes() map[string]Slope {
 	return map[string]Slope{
 		"tp":              {0.69, 0.1},
@@ -80,10 +80,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
 	}
 	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
-	rows := make([][]float64, len(points))
-	for i, x := range points {
-		rows[i] = h.row(x)
-	}
+	rows := list.Map(points, h.row)
 	copy(h.mean, prior)
 	h.cov = mat.NewSymDense(d, nil)
 	precision, chol := mat.NewSymDense(d, nil), mat.Cholesky{}
@@ -150,9 +147,6 @@ func (h *headroom) row(x []float64) []float64 {
 	return r
 }
 
-// fits returns the probability that a point fits.
-func (h *headroom) fits(x []float64) float64 { return distuv.UnitNormal.CDF(h.score(x) + h.bias) }
-
 // score is the mean headroom at a point over its standard deviation.
 func (h *headroom) score(x []float64) float64 {
 	r := h.row(x)
@@ -163,10 +157,9 @@ func (h *headroom) score(x []float64) float64 {
 	return floats.Dot(r, h.mean) / math.Sqrt(variance)
 }
 
-// learnBias sets bias, a correction of all scores, to the mode of its posterior
-// under a standard normal prior, from the predictions of every trial by those
-// before it. Feasibility is not always linear in the features, and the
-// classifier may repeat an error.
+// learnBias sets bias, a correction of all scores, to the mode of its posterior under a
+// standard normal prior, from the predictions of every trial by those before it.
+// Feasibility is not always linear in the features, and the classifier may repeat an error.
 func (h *headroom) learnBias(scores []float64, fits []bool) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
@@ -205,13 +198,13 @@ func (p *Problem) feasibility() []float64 {
 		physical = p.Options.Memory(p.History.Measured)
 	}
 	out := make([]float64, len(p.cands))
-	each(len(out), parallelBatch, func(i int) {
+	parallel.Do(len(out), parallelBatch, func(i int) {
 		chance, ok := physical(p.cands[i])
 		switch out[i] = chance; {
 		case p.looks[i] > 0 && p.standing[i] == tried:
 			out[i] = 1
 		case !ok:
-			out[i] = h.fits(p.Points[i])
+			out[i] = distuv.UnitNormal.CDF(h.score(p.Points[i]) + h.bias)
 		}
 	})
 	return out

@@ -12,8 +12,7 @@ import (
 	"knee/internal/parallel"
 )
 
-// column maps one aspect of a configuration to a number, not finite if
-// undefined.
+// column maps one aspect of a configuration to a number, not finite if undefined.
 type column struct {
 	name     string
 	value    func(data.Config) float64
@@ -22,18 +21,16 @@ type column struct {
 	constant bool
 }
 
-// encoder maps configurations to points of the unit cube, for one set of
-// candidates.
+// encoder maps configurations to points of the unit cube, for one set of candidates.
 type encoder struct {
 	columns []column // of a point
 	others  []column // constant or redundant, to detect configurations outside the space
 }
 
-// newEncoder chooses and scales the columns and returns one point per
-// candidate. A column equal to an earlier one, such as workers per node on a
-// single node, is left out, as it would double the weight of that aspect. It
-// fails with a *data.InputError that names two candidates with equal points:
-// the model cannot tell them apart.
+// newEncoder chooses and scales the columns and returns one point per candidate. A column
+// equal to an earlier one, such as workers per node on a single node, is left out, as it
+// would double the weight of that aspect. It fails with a *data.InputError that names two
+// candidates with equal points: the model cannot tell them apart.
 func newEncoder(cands []data.Config) (*encoder, [][]float64, error) {
 	e, points, columns := &encoder{}, make([][]float64, len(cands)), columnsFor(cands)
 	measured := make([][]float64, len(columns))
@@ -192,13 +189,11 @@ func machineColumns(cands []data.Config) []column {
 	}
 }
 
-// layoutColumns returns the parts of a training layout, degrees as log2 and
-// words by rank, each with a stronger effect than the previous; and two derived
-// columns: log2 of the model replicas, over which gradients are summed, and of
-// the slots of the pipeline's schedule, micro-batches + pp − 1 (Narayanan et
-// al., SC'21, section 2.2).
-func layoutColumns(cands []data.Config) []column {
-	var cols []column
+// layoutColumns returns the parts of a training layout, degrees as log2 and words by rank,
+// each with a stronger effect than the previous; and two derived columns: log2 of the model
+// replicas, over which gradients are summed, and of the slots of the pipeline's schedule,
+// micro-batches + pp − 1 (Narayanan et al., SC'21, section 2.2).
+func layoutColumns(cands []data.Config) (cols []column) {
 	for _, name := range data.LayoutNames() {
 		words := data.LayoutWords(name)
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
@@ -224,8 +219,7 @@ func number(s string) float64 {
 	return math.NaN()
 }
 
-// knob returns a further knob of a configuration as a number, NaN if it is not
-// one.
+// knob returns a further knob of a configuration as a number, NaN if it is not one.
 func knob(c data.Config, name string) float64 { return number(c.Extra[name]) }
 
 // neighbours returns the mean over workers of the number of workers on the same
@@ -271,10 +265,8 @@ func oneHot(name string, cands []data.Config, level func(data.Config) string) []
 	return indicators(name, level, levels, levels)
 }
 
-// indicators returns a 0/1 column for each wanted level, undefined outside all
-// levels.
-func indicators(name string, level func(data.Config) string, all, wanted []string) []column {
-	var cols []column
+// indicators returns a 0/1 column for each wanted level, undefined outside all levels.
+func indicators(name string, level func(data.Config) string, all, wanted []string) (cols []column) {
 	for _, want := range wanted {
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
 			switch s := level(c); {
@@ -298,11 +290,10 @@ func levelsOf(cands []data.Config, level func(data.Config) string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// gpuColumns describes the GPU type by log2 of speed, memory and memory
-// bandwidth, so that measurements on one type inform about similar ones. A type
-// unknown to [data.FindGPU] gets the mean of the known ones and a 0/1 column;
-// a known type with the numbers of another gets that column too. With fewer
-// than two distinct known types, every type is a category.
+// gpuColumns describes the GPU type by log2 of speed, memory and memory bandwidth, so that
+// measurements on one type inform about similar ones. A type unknown to [data.FindGPU] gets
+// the mean of the known ones and a 0/1 column; a known type with the numbers of another
+// gets that column too. With fewer than two distinct known types, every type is a category.
 func gpuColumns(cands []data.Config) []column {
 	typeOf := func(c data.Config) string { return c.GPUType }
 	types, numbers := levelsOf(cands, typeOf), map[string][3]float64{}

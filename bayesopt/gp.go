@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 
 	"knee/internal/gp"
+	"knee/internal/list"
 )
 
 // constantRatio is the prior variance of the unknown constant level relative to
@@ -69,14 +70,9 @@ func (h *Hyper) prior(r float64) float64 {
 
 // inverse returns √5/ℓ of the columns and then the jumps.
 func (h *Hyper) inverse() []float64 {
-	var out []float64
-	for _, l := range h.LogLength {
-		out = append(out, math.Sqrt(5)*math.Exp(-l))
-	}
-	for _, j := range h.Jumps {
-		out = append(out, math.Sqrt(5)*math.Exp(-j.LogLength))
-	}
-	return out
+	of := func(logLength float64) float64 { return math.Sqrt(5) * math.Exp(-logLength) }
+	jumps := list.Map(h.Jumps, func(j Jump) float64 { return of(j.LogLength) })
+	return append(list.Map(h.LogLength, of), jumps...)
 }
 
 // scale stores √5·x/ℓ, so that the Euclidean distance of two results is the r of
@@ -101,8 +97,7 @@ func (g *GP) scale(dst, x []float64) {
 }
 
 // distance returns the Euclidean distance of a and b.
-func distance(a, b []float64) float64 {
-	var s float64
+func distance(a, b []float64) (s float64) {
 	for j := range a {
 		d := a[j] - b[j]
 		s += d * d
@@ -199,8 +194,7 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)-floats.Dot(v, v))
 }
 
-// whitened is an input, scaled, and L⁻¹ times its covariance with the
-// observations.
+// whitened is an input, scaled, and L⁻¹ times its covariance with the observations.
 type whitened struct{ scaled, v []float64 }
 
 // whiten returns the posterior mean at x, and x whitened.

@@ -94,10 +94,9 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	return g, err
 }
 
-// at returns the hyperparameters theta standard deviations from the prior
-// means, of every ln ℓ and then of ln ν. The typical
-// distance of two points, and with it the length scale, grows with √d (Hvarfner,
-// Hellsten and Nardi 2024, section 4.1).
+// at returns the hyperparameters theta standard deviations from the prior means, of every
+// ln ℓ and then of ln ν. The typical distance of two points, and with it the length scale,
+// grows with √d (Hvarfner, Hellsten and Nardi 2024, section 4.1).
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
 	h := Hyper{LogLength: make([]float64, d), LogNugget: -4}
@@ -119,9 +118,8 @@ func normals(n int, rng *rand.Rand) []float64 {
 	return out
 }
 
-// NewRand returns the random source of one decision. It depends on the seed and
-// the number of trials only, so that a resumed study continues as if
-// uninterrupted.
+// NewRand returns the random source of one decision. It depends on the seed and the number
+// of trials only, so that a resumed study continues as if uninterrupted.
 func NewRand(seed int64, trials int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15*uint64(trials+1)))
 }

@@ -51,9 +51,8 @@ type Options struct {
 	// samples; nil means 1.
 	Efficiency func(globalBatch float64) float64
 
-	// Work is the number of samples, each worth one at the initial batch, for
-	// CostToTarget; 0 means one. Deadline is the longest time for it, in
-	// seconds; 0 means no limit.
+	// Work is the number of samples, each worth one at the initial batch, for CostToTarget;
+	// 0 means one. Deadline is the longest time for it, in seconds; 0 means no limit.
 	Work, Deadline float64
 
 	// JobTime says that StepTime of measurements is the time of the whole job,
@@ -77,9 +76,8 @@ type Options struct {
 	// while other candidates are left.
 	Trials int
 
-	// TargetRegret is the accepted loss to the best, as a fraction of the
-	// objective: the search ends when a larger improvement is improbable. 0
-	// means 0.05.
+	// TargetRegret is the accepted loss to the best, as a fraction of the objective: the
+	// search ends when a larger improvement is improbable. 0 means 0.05.
 	TargetRegret float64
 
 	// Constants of the guided strategy; nil: the learned ones.
@@ -89,8 +87,7 @@ type Options struct {
 	// are exhausted; see [Suggestion.Fired].
 	KeepGoing bool
 
-	// TrialSeconds is the expected duration of a trial before one was measured;
-	// 0 means 60.
+	// TrialSeconds is the expected duration of a trial before one was measured; 0 means 60.
 	TrialSeconds float64
 }
 
@@ -123,3 +120,162 @@ func (o Options) Validate() (Options, error) {
 	o.TargetRegret, o.Work, o.TrialSeconds = cmp.Or(o.TargetRegret, 0.05), cmp.Or(o.Work, 1), cmp.Or(o.TrialSeconds, 60)
 	return o, nil
 }
+
+// offsets returns, for every candidate, the response minus ln step time. The
+// response is ln of the objective, negated if maximised, so that smaller is
+// better; the difference is known exactly:
+//
+//	step_time       0
+//	throughput     −ln S            S samples per step
+//	goodput        −ln(S·e)         e statistical efficiency
+//	cost_to_target  ln(p·W/3600) − ln(S·e)   p US$/h, W samples of work
+//
+// If no candidate has a batch, the unit of work is a step. Under JobTime a
+// "step" is the whole job, and S, e and W are 1.
+func (o Options) offsets(cands []data.Config) ([]float64, error) {
+	batchKnown := slices.ContainsFunc(cands, func(c data.Config) bool { return c.LocalBatch > 0 })
+	out := make([]float64, len(cands))
+	for i, c := range cands {
+		v, err := o.offset(c, batchKnown)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
+	if o.Objective == StepTime || o.Objective == Accuracy {
+		return 0, nil
+	}
+	var err error
+	logOf := func(v float64, column, want string) float64 {
+		if err == nil && !positive(v) {
+			err = &data.InputError{Source: data.Source{Column: column}, Found: fmt.Sprintf("%.6g for candidate %s", v, c), Want: want}
+		}
+		return math.Log(v)
+	}
+	samples := 0.0 // ln of the samples of a step
+	if batchKnown && !o.JobTime {
+		samples = logOf(c.SamplesPerStep(), "local_batch", "samples per step > 0, for every candidate or for none")
+	}
+	if o.Objective != Throughput && o.Efficiency != nil && !o.JobTime {
+		samples += logOf(o.Efficiency(c.GlobalBatch()), "efficiency", "a statistical efficiency > 0")
+	}
+	if o.Objective != CostToTarget {
+		return -samples, err
+	}
+	return logOf(o.Price(c), "price_per_hour", "US$ per hour > 0 for every candidate") + math.Log(o.Work/3600) - samples, err
+}
+
+// latest returns, for every candidate, ln of the step time with which Work ends
+// exactly at the deadline, +Inf without one.
+func (o Options) latest(cands []data.Config) ([]float64, error) {
+	if o.Deadline == 0 {
+		return slices.Repeat([]float64{math.Inf(1)}, len(cands)), nil
+	}
+	steps := o
+	steps.Objective = Goodput
+	out, err := steps.offsets(cands)
+	for i := range out {
+		out[i] = math.Log(o.Deadline) - (out[i] + math.Log(o.Work))
+	}
+	return out, err
+}
+
+func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
+
+// natural converts a response to the objective: seconds, samples/s or US$.
+func (o Objective) natural(response float64) float64 {
+	if o.Maximised() {
+		return math.Exp(-response)
+	}
+	return math.Exp(response)
+}
+
+// Unit returns the unit of the objective.
+func (o Objective) Unit() string {
+	switch o {
+	case Goodput:
+		return "samples/s at initial-batch worth"
+	case StepTime, Accuracy:
+		return "s"
+	case CostToTarget:
+		return "US$"
+	}
+	return "samples/s"
+}
+
+// estimate returns the objective with its 90 % interval; Mean is e^(mean of the
+// response), the median of a log-normal.
+func (o Objective) estimate(p Predictive) data.Estimate {
+	m, _ := p.Moments()
+	lo, hi := p.Quantile(0.05), p.Quantile(0.95)
+	if o.Maximised() {
+		lo, hi = hi, lo
+	}
+	e := data.Estimate{Mean: o.natural(m), Lo: o.natural(lo), Hi: o.natural(hi)}
+	e.Lo, e.Hi = min(e.Lo, e.Mean), max(e.Hi, e.Mean)
+	return e
+}
+
+// margin is the change of the response for an objective better by the given fraction.
+func (o Objective) margin(fraction float64) float64 {
+	if o.Maximised() {
+		return math.Log1p(fraction)
+	}
+	return -math.Log1p(-fraction)
+}
+
+// Value returns the objective of a measurement in its natural unit; false if it has none.
+func (o Options) Value(m data.Measurement) (float64, bool) {
+	if m.Status != data.OK || !positive(m.StepTime) {
+		return 0, false
+	}
+	offset, err := o.offset(m.Config, m.LocalBatch > 0)
+	if err != nil {
+		return 0, false
+	}
+	return o.Objective.natural(math.Log(m.StepTime) + offset), true
+}
+
+// Constants are the numbers of the guided strategy without a theoretical value.
+// The programs that learn them score them on the kind of table left out;
+// docs/benchmarks-search.md has the scores.
+type Constants struct {
+	// FailureCost is the cost of running out of memory, as a fraction of the
+	// objective: the value of the trial that it uses up, however short. It
+	// counts once a trial has run out of memory or time.
+	FailureCost float64
+	// UsualFits is the expected share of a space that fits in memory, before any trial.
+	UsualFits float64
+	// LengthSD is the prior standard deviation of every ln ℓ. It is large, so
+	// that in some draws some columns hardly matter: columns of a table are
+	// redundant, and which of them determine the time differs between tables.
+	LengthSD float64
+	// RampShare is the share of draws in which knobs have a [Ramp], for times of
+	// steps: less than 1, as with a ramp no knob matters on one worker.
+	RampShare float64
+	// RecordTrust is the weight, in trials, of the assumption that predicted
+	// standard deviations are correct.
+	RecordTrust float64
+	// TailFreedom is the degrees of freedom of Student's t distribution of
+	// prediction errors, more than 2.
+	TailFreedom float64
+	// StopChance is the probability of something better by the target below
+	// which a search ends: the largest at which nine of ten searches that end by
+	// it are right on every kind of table.
+	StopChance float64
+}
+
+// LearnedConstants returns the results of BenchmarkTails (TailFreedom), BenchmarkClaims
+// (StopChance), BenchmarkExchange (RampShare) and, before these, BenchmarkLearn, which
+// changed RecordTrust and kept the starting values of the first three.
+func LearnedConstants() Constants {
+	return Constants{FailureCost: 0.02, UsualFits: 0.95, LengthSD: 1.3, RampShare: 0.8, RecordTrust: 2, TailFreedom: 4, StopChance: 0.01}
+}
+
+// softness is the standard deviation, in doublings, of the memory headroom that
+// features do not explain, from TestMemorySlopes.
+const softness = 0.5

@@ -9,19 +9,20 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/internal/list"
+	"knee/internal/parallel"
 )
 
 const (
-	// averageDraws is the number of draws from the prior: with a dozen
-	// measurements a single best set of hyperparameters is overconfident. While
-	// the effective number of draws is below enoughDraws, more follow, up to
-	// drawRounds times as many.
+	// averageDraws is the number of draws from the prior: with a dozen measurements a
+	// single best set of hyperparameters is overconfident. While the effective number of
+	// draws is below enoughDraws, more follow, up to drawRounds times as many.
 	averageDraws = 192
 	drawRounds   = 8
 	enoughDraws  = 16
-	// averageKeep bounds the draws kept for prediction; averageCutoff is the
-	// weight, relative to the largest, below which a draw cannot change a
-	// decision.
+	// averageKeep bounds the draws kept for prediction; averageCutoff is the weight,
+	// relative to the largest, below which a draw cannot change a decision.
 	averageKeep   = 64
 	averageCutoff = 2e-3
 )
@@ -71,7 +72,7 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 		for k := range drawn {
 			drawn[k] = p.draw(d, rng)
 		}
-		each(averageDraws, 1, func(k int) {
+		parallel.Do(averageDraws, 1, func(k int) {
 			// skip draws whose matrix cannot be factorised
 			if g, err := condition(x, responses[0].y, extra, level, drawn[k]); err == nil {
 				round[k] = g.weighted(responses)
@@ -89,8 +90,7 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 
 // weighted returns the process conditioned on each set of responses; it is
 // already conditioned on the first.
-func (g *GP) weighted(responses []response) []weighted {
-	var out []weighted
+func (g *GP) weighted(responses []response) (out []weighted) {
 	for k, r := range responses {
 		member := g
 		if k > 0 {
@@ -209,11 +209,7 @@ func (p *Posterior) Predict(x []float64) Predictive {
 // NoiseSD returns the standard deviation of one observation about the response,
 // averaged over members.
 func (p *Posterior) NoiseSD() float64 {
-	var v float64
-	for _, m := range p.members {
-		v += m.share * m.gp.NoiseVariance()
-	}
-	return math.Sqrt(v)
+	return math.Sqrt(list.Sum(p.members, func(m weighted) float64 { return m.share * m.gp.NoiseVariance() }))
 }
 
 // record holds the standard normal scores of every trial after the first
@@ -234,13 +230,11 @@ func (r record) width(trust float64) float64 {
 	return math.Sqrt((trust + floats.Dot(r, r)) / (trust + float64(len(r))))
 }
 
-// newRecord computes the scores, without those of repetitions. excess, if not
-// nil, is by how much each response exceeds the lower bound that is all that is
-// known of it, 0 for a measured one. A bound above which the prediction lies is
-// no score, as it confirms too little. The weights of the draws are those at
-// that trial.
-func newRecord(draws []weighted, excess []float64) record {
-	var r record
+// newRecord computes the scores, without those of repetitions. excess, if not nil, is by
+// how much each response exceeds the lower bound that is all that is known of it, 0 for a
+// measured one. A bound above which the prediction lies is no score, as it confirms too
+// little. The weights of the draws are those at that trial.
+func newRecord(draws []weighted, excess []float64) (r record) {
 	logged := make([]float64, len(draws))
 	for i, again := range draws[0].gp.again {
 		var below, sum, bound float64

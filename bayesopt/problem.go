@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"knee/data"
-	"knee/internal/parallel"
 )
 
 // standing says whether a candidate may be tried.
@@ -20,8 +19,7 @@ const (
 	barred            // outside the region for trials
 )
 
-// Problem is one decision: the history in terms of features, objective and
-// feasibility.
+// Problem is one decision: the history in terms of features, objective and feasibility.
 type Problem struct {
 	Options Options
 	History History
@@ -106,22 +104,18 @@ func NewProblem(o Options, h History) (*Problem, error) {
 // setPrices fills hourly. Prices are used only if every candidate has one:
 // dollars and worker counts are not comparable.
 func (p *Problem) setPrices() {
-	p.hourly, p.priced = make([]float64, len(p.cands)), p.Options.Price != nil
-	prices := make([]float64, len(p.cands))
-	for i, c := range p.cands {
-		p.hourly[i] = float64(c.Workers + c.PS)
+	of := p.Options.Price
+	p.priced = of != nil && !slices.ContainsFunc(p.cands, func(c data.Config) bool { return !positive(of(c)) })
+	for _, c := range p.cands {
 		if p.priced {
-			prices[i] = p.Options.Price(c)
-			p.priced = positive(prices[i])
+			p.hourly = append(p.hourly, of(c))
+		} else {
+			p.hourly = append(p.hourly, float64(c.Workers+c.PS))
 		}
-	}
-	if p.priced {
-		p.hourly = prices
 	}
 }
 
-// place sets the standing of every candidate. Trials aborted by the user count
-// as untried.
+// place sets the standing of every candidate. Trials aborted by the user count as untried.
 func (p *Problem) place() {
 	p.standing, p.looks = make([]standing, len(p.cands)), make([]int, len(p.cands))
 	for i, c := range p.cands {
@@ -215,9 +209,8 @@ func (p *Problem) succeeded() []data.Measurement {
 	return slices.DeleteFunc(slices.Clone(p.History.Measured), func(m data.Measurement) bool { return m.Status != data.OK })
 }
 
-// priority breaks ties by a hash of the seed and the candidate's key,
-// independent of its position (FNV-1a, then the finaliser of SplitMix64,
-// Steele, Lea and Flood 2014).
+// priority breaks ties by a hash of the seed and the candidate's key, independent of its
+// position (FNV-1a, then the finaliser of SplitMix64, Steele, Lea and Flood 2014).
 func (p *Problem) priority(i int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(p.keys[i]))
@@ -228,8 +221,7 @@ func (p *Problem) priority(i int) uint64 {
 }
 
 // Open returns the indices of the candidates neither tried, running nor barred.
-func (p *Problem) Open() []int {
-	var out []int
+func (p *Problem) Open() (out []int) {
 	for i, s := range p.standing {
 		if s == open {
 			out = append(out, i)
@@ -266,16 +258,6 @@ func (p *Problem) Objectives() (x [][]float64, y []float64) {
 		y[k] = min(y[k], worst)
 	}
 	return x, y
-}
-
-// each calls do for 0 to n−1 on all processors, batch numbers at a time.
-func each(n, batch int, do func(i int)) {
-	_ = parallel.Each(n, batch, func() func(int) error {
-		return func(i int) error {
-			do(i)
-			return nil
-		}
-	})
 }
 
 // Best returns the position of the candidate with the highest score; ties are

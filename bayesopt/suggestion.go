@@ -5,9 +5,10 @@ import (
 	"math"
 	"strings"
 
-	"knee/data"
-
 	"github.com/dustin/go-humanize/english"
+
+	"knee/data"
+	"knee/internal/list"
 )
 
 // History is the input of a decision.
@@ -53,8 +54,7 @@ type Strategy interface {
 	Next(h History) (Suggestion, error)
 }
 
-// Suggest returns candidate i as a suggestion, without a prediction if post is
-// nil.
+// Suggest returns candidate i as a suggestion, without a prediction if post is nil.
 func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 	s := Suggestion{Index: i, Config: p.cands[i], PFeasible: p.fits[i], Best: p.bestIndex}
 	var belief Predictive
@@ -78,12 +78,7 @@ func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 // the best candidate, −1 for none, and regret its expected regret as a share of the
 // objective, NaN if not known.
 func (p *Problem) Exhausted(best int, regret float64) Suggestion {
-	n := 0
-	for _, s := range p.standing {
-		if s != barred {
-			n++
-		}
-	}
+	n := list.Count(p.standing, func(s standing) bool { return s != barred })
 	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", n)
 	if p.Options.Objective != Accuracy && best >= 0 && !math.IsNaN(regret) {
 		reason += "; estimated remaining regret " + shareText(regret)

@@ -9,12 +9,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/parallel"
 )
 
-// MeanForm fits a parametric form of the step time, such as a speed family of
-// package fit, to measurements with status ok. It returns ln step time (s); nil
-// if there are too few measurements. It is called concurrently. The Gaussian process
-// models its residuals.
+// MeanForm fits a parametric form of the step time, such as a speed family of package fit,
+// to measurements with status ok. It returns ln step time (s); nil if there are too few
+// measurements. It is called concurrently. The Gaussian process models its residuals.
 type MeanForm func(measured []data.Measurement) (logStepTime func(data.Config) (value float64, ok bool), err error)
 
 // priorMean is one prior mean of ln step time.
@@ -80,7 +80,7 @@ func foresee(form MeanForm, trials []data.Measurement) []float64 {
 		ends = append(ends, n)
 	}
 	ends = append(ends, len(trials))
-	each(len(ends)-1, 1, func(i int) {
+	parallel.Do(len(ends)-1, 1, func(i int) {
 		before, err := form(trials[:ends[i]])
 		for k := ends[i]; k < ends[i+1] && err == nil && before != nil; k++ {
 			all[k], _ = before(trials[k].Config)
@@ -149,10 +149,9 @@ func (p *Problem) residuals() (x [][]float64, responses []response, noise, exces
 	return x, responses, noise, excess
 }
 
-// learn fits the model to the measurements, and then also to the running trials
-// at their predicted results: the kriging believer (Ginsbourger, Le Riche and
-// Carraro 2010, section 4.2). It returns nil if there are no usable
-// measurements.
+// learn fits the model to the measurements, and then also to the running trials at their
+// predicted results: the kriging believer (Ginsbourger, Le Riche and Carraro 2010, section
+// 4.2). It returns nil if there are no usable measurements.
 func (p *Problem) learn() (*Posterior, error) {
 	if len(p.observations) == 0 {
 		return nil, nil
@@ -197,11 +196,10 @@ func (p *Problem) learn() (*Posterior, error) {
 // before the first fit.
 const censoredExcess = 0.5
 
-// impute sets the times of trials that met their time limit to their
-// expectation given that bound and all other observations: the mean of a
-// truncated normal distribution (one step of the expectation-maximisation of
-// Schmee and Hahn, "A simple method for regression analysis with censored
-// data", 1979).
+// impute sets the times of trials that met their time limit to their expectation given that
+// bound and all other observations: the mean of a truncated normal distribution (one step
+// of the expectation-maximisation of Schmee and Hahn, "A simple method for regression
+// analysis with censored data", 1979).
 func (p *Problem) impute(post *Posterior) {
 	expected := make([]float64, len(p.observations))
 	for _, m := range post.members {

@@ -14,20 +14,18 @@ import (
 	"knee/data"
 )
 
-// Target asks for the best configuration of a part of the space where trials
-// may be impossible, such as the best layout on 256 workers with trials on at
-// most 32.
+// Target asks for the best configuration of a part of the space where trials may be
+// impossible, such as the best layout on 256 workers with trials on at most 32.
 type Target struct {
 	At      func(data.Config) bool // where the best is sought; nil: everywhere
 	Measure func(data.Config) bool // where trials may run; nil: everywhere
 	Model   JointModel
 }
 
-// JointModel fits a joint posterior of the step times of all configurations,
-// such as the speed model of package fit, to measurements with status ok, at
-// least one. It returns ln step time (s) of each configuration in every draw,
-// and the standard deviation about it of one run, independent of those of other
-// configurations.
+// JointModel fits a joint posterior of the step times of all configurations, such as the
+// speed model of package fit, to measurements with status ok, at least one. It returns ln
+// step time (s) of each configuration in every draw, and the standard deviation about it of
+// one run, independent of those of other configurations.
 type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 
 // outlook is the posterior of the configurations at the target.
@@ -67,10 +65,7 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 	if err != nil {
 		return Suggestion{}, err
 	}
-	o, err := p.outlook(ln, sd)
-	if err != nil {
-		return Suggestion{}, err
-	}
+	o := p.outlook(ln, sd)
 	pick, most, least := -1, math.Inf(-1), 0.0
 	for _, i := range open {
 		g, known := p.fits[i]*o.gain(i, ln[i], sd[i]), stat.StdDev(ln[i], nil)
@@ -111,12 +106,12 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 // outlook computes the posterior at the target. The response includes −ln
 // P(fits): expected speed is multiplied by that probability. But another is better
 // where it fits and is faster.
-func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
+func (p *Problem) outlook(ln [][]float64, sd []float64) *outlook {
 	o, rng := &outlook{}, p.Rand()
 	var failed []int
 	for i, c := range p.cands {
 		switch {
-		case p.wanted(c) && p.failed(i):
+		case p.wanted(c) && p.standing[i] == tried && p.looks[i] == 0: // it is no answer
 			failed = append(failed, i)
 		case p.wanted(c):
 			o.wanted = append(o.wanted, i)
@@ -157,16 +152,13 @@ func (p *Problem) outlook(ln [][]float64, sd []float64) (*outlook, error) {
 		}
 	}
 	o.contenders = slices.Sorted(maps.Keys(leading))
-	return o, nil
+	return o
 }
 
 // wanted reports whether a configuration is at the target.
 func (p *Problem) wanted(c data.Config) bool {
 	return p.Options.Target.At == nil || p.Options.Target.At(c)
 }
-
-// failed reports whether a candidate was tried without success: it is no answer.
-func (p *Problem) failed(i int) bool { return p.standing[i] == tried && p.looks[i] == 0 }
 
 // checkTarget fails if no candidate is at the target, or none may be measured.
 func (p *Problem) checkTarget() error {

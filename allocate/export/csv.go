@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 func planCSV(p data.Plan) ([]File, error) {
@@ -60,11 +61,8 @@ func figure(v float64) string {
 
 // placement writes node=workers+ps pairs.
 func placement(shares []data.NodeShare, between string) string {
-	var out []string
-	for _, s := range shares {
-		out = append(out, fmt.Sprintf("%s=%d+%d", s.Node, s.Workers, s.PS))
-	}
-	return strings.Join(out, between)
+	pair := func(s data.NodeShare) string { return fmt.Sprintf("%s=%d+%d", s.Node, s.Workers, s.PS) }
+	return strings.Join(list.Map(shares, pair), between)
 }
 
 func planJSON(p data.Plan) ([]File, error) {

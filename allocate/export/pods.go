@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"knee/internal/list"
 )
 
 // pods are equal pods of a job, of one container each, as the templates of manifests
@@ -100,10 +102,8 @@ func (t task) Threads() string { return strconv.Itoa(max(1, int(t.Resources.Work
 // PerNode is the workers on every node, 0 if nodes differ.
 func (t task) PerNode() int {
 	counts := t.Config().Placement
-	for _, n := range counts {
-		if n != counts[0] {
-			return 0
-		}
+	if slices.ContainsFunc(counts, func(n int) bool { return n != counts[0] }) {
+		return 0
 	}
 	return append(counts, 0)[0]
 }
@@ -179,12 +179,7 @@ func (t task) torchrun() bool {
 		strings.HasPrefix(path.Base(c[0]), "python") && c[1] == "-m" && (c[2] == "torch.distributed.run" || c[2] == "torch.distributed.launch")
 }
 
-func literals(command []string) (out []string) {
-	for _, a := range command {
-		out = append(out, literal(a))
-	}
-	return out
-}
+func literals(command []string) []string { return list.Map(command, literal) }
 
 // literal escapes text for the kubelet, which expands $(NAME) as a variable and $$
 // as one dollar sign.

@@ -131,8 +131,7 @@ func (t task) rendered() ([]string, error) {
 }
 
 // Environment is the owner's variables, then those of the training contract.
-func (t task) Environment() [][2]string {
-	var out [][2]string
+func (t task) Environment() (out [][2]string) {
 	told := launch.Contract(t.Config(), t.InitialBatch)
 	told["KNEE_JOB"] = t.Name
 	for _, env := range []map[string]string{t.Template.Env, told} {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"hash/fnv"
+	"regexp"
 	"strings"
 	"sync"
 	"text/template"
@@ -11,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"go.yaml.in/yaml/v3"
 
+	"knee/internal/list"
 	"knee/internal/manifest"
 )
 
@@ -51,11 +54,10 @@ func script(name, template string, values any) (File, error) {
 
 // variables writes environment variables of a container, escaped for the kubelet.
 func variables(of [][2]string) string {
-	var out []string
-	for _, kv := range of {
-		out = append(out, fmt.Sprintf("{name: %s, value: %s}", manifest.Quote(kv[0]), manifest.Quote(literal(kv[1]))))
-	}
-	return "[" + strings.Join(out, ", ") + "]"
+	all := list.Map(of, func(kv [2]string) string {
+		return fmt.Sprintf("{name: %s, value: %s}", manifest.Quote(kv[0]), manifest.Quote(literal(kv[1])))
+	})
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // yamlFile is a file of manifests from a template, with the user's pod template merged
@@ -78,4 +80,57 @@ func yamlFile(name, template string, values any, pod map[string]any) (File, erro
 		}
 	}
 	return File{Name: name, Mode: 0o644, Data: out.Bytes()}, e.Close()
+}
+
+var (
+	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	word     = regexp.MustCompile(`^[A-Za-z0-9_.,:+@/=-]+$`)
+	notLabel = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// maxLabel leaves room in the 63 characters of a DNS-1123 label for the suffix of the
+// Kubeflow operators, "-worker-" and an index.
+const maxLabel = 50
+
+// label turns a job name into a DNS-1123 label. A name that is cut, or has no valid
+// character, gets a checksum, so that different names stay different.
+func label(name string) string {
+	s := strings.Trim(notLabel.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	switch {
+	case s == "":
+		return "job-" + checksum(name)
+	case s[0] >= '0' && s[0] <= '9':
+		s = "job-" + s
+	}
+	if len(s) > maxLabel {
+		s = strings.TrimRight(s[:maxLabel-9], "-") + "-" + checksum(name)
+	}
+	return s
+}
+
+func checksum(s string) string {
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// shell quotes a word for a POSIX shell, unless it has no special characters.
+func shell(s string) string {
+	if word.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func shellWords(words []string) string { return strings.Join(list.Map(words, shell), " ") }
+
+// comment makes text safe after a "#": one printable line.
+func comment(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, s)
 }

@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/internal/list"
 	"knee/predict"
 )
 
@@ -24,11 +25,7 @@ func (o Objective) Report(sum float64, subjects []Subject) float64 {
 	if o.report == nil {
 		return sum
 	}
-	var w float64
-	for _, s := range subjects {
-		w += s.Weight()
-	}
-	return o.report(sum, w)
+	return o.report(sum, list.Sum(subjects, Subject.Weight))
 }
 
 // Subject is a job as an objective uses it.

@@ -48,8 +48,7 @@ func (p *placing) valueOf(i int) float64 {
 // ejections lists choices of other jobs, not larger on the same GPU type, that lose less
 // than a gain, cheapest first; the loss in another shape is not known yet. Jobs that stay
 // are left out.
-func (p *placing) ejections(i int, gain float64) []ejection {
-	var out []ejection
+func (p *placing) ejections(i int, gain float64) (out []ejection) {
 	least := 1e-9 * (1 + math.Abs(gain))
 	for b := range p.out {
 		now := &p.out[b]

@@ -56,20 +56,16 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	}
 	out := make([][]data.NodeShare, len(rs))
 	for n, r := range rs {
-		if parts[n] == nil {
-			continue
-		}
-		p.bookAll(parts[n], r.Resources, -1)
-		if shares, ok := p.commit(r, p.hold(parts[n])); ok {
-			out[n] = shares
+		if parts[n] != nil {
+			p.bookAll(parts[n], r.Resources, -1)
+			out[n], _ = p.commit(r, p.hold(parts[n]))
 		}
 	}
 	return out
 }
 
 // present is the workers of a job on their nodes, nil if they cannot stay.
-func (p *Placer) present(r Request) []part {
-	var parts []part
+func (p *Placer) present(r Request) (parts []part) {
 	sum := 0
 	for _, s := range r.Current {
 		if s.Workers == 0 {

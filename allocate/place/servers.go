@@ -3,6 +3,9 @@ package place
 import (
 	"cmp"
 	"slices"
+
+	"knee/data"
+	"knee/internal/list"
 )
 
 // servers places the parameter servers of a job: where they run, if their number is
@@ -43,11 +46,7 @@ func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 // serversStay leaves the servers where they are, false if one cannot stay or their number
 // changes.
 func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
-	sum := 0
-	for _, s := range r.Current {
-		sum += s.PS
-	}
-	if sum != r.Config.PS {
+	if list.Sum(r.Current, func(s data.NodeShare) int { return s.PS }) != r.Config.PS {
 		return parts, false
 	}
 	all := slices.Clone(parts)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -49,19 +48,11 @@ func (pr *Problem) AddModels(jobs []data.Job, jobsFile string) {
 			with = append(with, i)
 		}
 	}
-	paths, users := grouped.By(with, func(i int) string {
-		if filepath.IsAbs(jobs[i].Model) {
-			return jobs[i].Model
-		}
-		return filepath.Join(filepath.Dir(jobsFile), jobs[i].Model)
-	})
+	paths, users := grouped.By(with, func(i int) string { return data.Source{File: jobsFile}.Beside(jobs[i].Model) })
 	models, inputs, errs := make([]*fit.Model, len(paths)), make([]data.Input, len(paths)), make([]error, len(paths))
-	_ = parallel.Each(len(paths), 1, func() func(int) error {
-		return func(n int) error {
-			if models[n], errs[n] = fit.ReadModel(paths[n]); errs[n] == nil {
-				inputs[n], errs[n] = inputOf(paths[n])
-			}
-			return nil
+	parallel.Do(len(paths), 1, func(n int) {
+		if models[n], errs[n] = fit.ReadModel(paths[n]); errs[n] == nil {
+			inputs[n], errs[n] = inputOf(paths[n])
 		}
 	})
 	for n, path := range paths {

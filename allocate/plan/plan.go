@@ -17,12 +17,9 @@ import (
 func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	out := &data.Plan{
 		Version: data.PlanVersion, Objective: cmp.Or(p.Objective, objective.Default), Policy: p.Policy, Seed: p.Seed,
-		Inputs: slices.Clone(p.Inputs), Jobs: []data.PlannedJob{},
+		Inputs: append([]data.Input{}, p.Inputs...), Jobs: []data.PlannedJob{},
 	}
-	if out.Inputs == nil {
-		out.Inputs = []data.Input{}
-	}
-	p.value(out, best, placed)
+	unit := p.value(out, best, placed)
 	placer := place.New(p.state.Cluster)
 	out.Utilization.GPUsTotal = p.Cluster.Slots()
 	tally := p.state.Tally()
@@ -34,7 +31,6 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		}
 	}
 	left := left{placer.Free(), tally}
-	unit := p.unit(placed)
 	for i := range best.Worth {
 		w := &best.Worth[i]
 		w.Value, w.Cost, w.Surplus = w.Value*unit, w.Cost*unit, w.Surplus*unit
@@ -72,9 +68,15 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	return out
 }
 
-// value sets the value of a plan and the upper bound of all plans.
-func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Placed) {
-	subjects := p.free()
+// value sets the value of a plan and the upper bound of all plans. unit is the derivative
+// of the value by the sum over jobs that is maximised.
+func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Placed) (unit float64) {
+	var subjects []objective.Subject // those that are planned
+	for i := range p.subjects {
+		if _, fixed := p.occupants[i]; !fixed {
+			subjects = append(subjects, p.subjects[i])
+		}
+	}
 	report := func(sum float64) float64 { return finite(p.objective.Report(sum, subjects)) }
 	total := p.total(placed)
 	atLeast := func(bound float64) float64 { // without the rounding of sums in another order
@@ -89,16 +91,8 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 		bound = out.RunningBound
 	}
 	out.Gap = math.Max(0, (bound-out.Value)/math.Max(math.Abs(bound), 1e-12))
-}
-
-// free returns the subjects of the objective that are planned.
-func (p *prepared) free() (all []objective.Subject) {
-	for i := range p.subjects {
-		if _, fixed := p.occupants[i]; !fixed {
-			all = append(all, p.subjects[i])
-		}
-	}
-	return all
+	h := 1e-6 * (1 + math.Abs(total))
+	return (p.objective.Report(total+h, subjects) - p.objective.Report(total, subjects)) / h
 }
 
 // left is what a plan leaves.
@@ -189,13 +183,6 @@ func finite(x float64) float64 {
 		return math.Copysign(math.MaxFloat64, x)
 	}
 	return x
-}
-
-// unit is the derivative of the plan's value by the sum over jobs that is maximised.
-func (p *prepared) unit(placed []place.Placed) float64 {
-	total, subjects := p.total(placed), p.free()
-	h := 1e-6 * (1 + math.Abs(total))
-	return (p.objective.Report(total+h, subjects) - p.objective.Report(total, subjects)) / h
 }
 
 // prices are the shadow prices of GPU types; with Problem.Resolve also the change of

@@ -12,6 +12,7 @@ import (
 	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
+	"knee/internal/grouped"
 	"knee/internal/parallel"
 	"knee/predict"
 )
@@ -119,10 +120,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 
 // present makes deadlines relative to Now, and stops jobs whose nodes are gone.
 func (p *prepared) present() {
-	nodes := map[string]bool{}
-	for _, n := range p.Cluster.Nodes {
-		nodes[n.Name] = true
-	}
+	_, nodes := grouped.By(p.Cluster.Nodes, func(n data.Node) string { return n.Name })
 	for i := range p.Jobs {
 		job := &p.Jobs[i]
 		job.Deadline = time.Duration(job.Due(p.Now) * float64(time.Second))
@@ -130,7 +128,7 @@ func (p *prepared) present() {
 			continue
 		}
 		for _, n := range job.Current.Nodes {
-			if !nodes[n] {
+			if len(nodes[n]) == 0 {
 				p.lost[i], job.Current = n, nil
 				break
 			}
@@ -173,11 +171,8 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	}
 	share := max(1, cmp.Or(p.FairSlots, free.Slots())/max(1, n-len(p.occupants)))
 	errs := make([]error, n)
-	_ = parallel.Each(n, 16, func() func(int) error {
-		return func(i int) error {
-			errs[i] = ofJob(p.Jobs[i], p.addJob(i, asked[i], kept[i], standing[i], share))
-			return nil
-		}
+	parallel.Do(n, 16, func(i int) {
+		errs[i] = ofJob(p.Jobs[i], p.addJob(i, asked[i], kept[i], standing[i], share))
 	})
 	for _, x := range p.tables.list { // the options are copies
 		x.release()
@@ -313,4 +308,61 @@ func ofJob(job data.Job, err error) error {
 		return inputError(job, input.Column, input.Found, input.Want)
 	}
 	return err
+}
+
+// aim returns how to add remaining time and cost to an answer for a job: by its
+// predictor, or not at all where answers carry them already. Seconds left become the
+// samples that the job's present allocation, or its smallest if it has none, processes in
+// that time.
+func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.Answer) error, error) {
+	m, ok := p.oracles[i].(modelled)
+	if !ok {
+		return func(*predict.Answer) error { return nil }, nil
+	}
+	full := *m.Predictor
+	if full.Goal == (predict.Goal{}) {
+		var err error
+		if full.Goal, err = goalOf(p.Jobs[i], smallest, o); err != nil {
+			return nil, err
+		}
+	}
+	return full.Finisher()
+}
+
+func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, error) {
+	r := job.Remaining
+	switch {
+	case r.HasTarget:
+		return predict.Goal{TargetLoss: r.TargetLoss, HasTarget: true}, nil
+	case r.Steps > 0:
+		return predict.Goal{Steps: r.Steps}, nil
+	case r.Epochs > 0:
+		if r.Dataset <= 0 || math.IsInf(r.Dataset, 0) {
+			return predict.Goal{}, inputError(job, "remaining.dataset", fmt.Sprint(r.Dataset), "the samples of one epoch, > 0, beside epochs")
+		}
+		return predict.Goal{Samples: r.Epochs * r.Dataset}, nil
+	case r.Seconds > 0:
+		now := smallest
+		if job.Current != nil {
+			var err error
+			if c := currentConfig(job); c.LocalBatch > 0 {
+				now, err = o.At(c)
+			} else {
+				now, err = answer(job, o, c)
+			}
+			if err != nil {
+				return predict.Goal{}, fmt.Errorf("remaining.seconds of job %q: speed of its present allocation: %w", job.Name, err)
+			}
+		}
+		return predict.Goal{Samples: r.Seconds * now.Goodput.Mean}, nil
+	}
+	return predict.Goal{}, nil
+}
+
+func currentConfig(job data.Job) data.Config {
+	cur := job.Current
+	return data.Config{
+		GPUType: cur.GPUType, Mode: cmp.Or(cur.Mode, data.AllReduce), Placement: cur.Placement, Nodes: len(cur.Placement),
+		Workers: cur.Placement.Workers(), PS: cur.PS, LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps, Layout: cur.Layout,
+	}
 }

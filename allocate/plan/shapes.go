@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -51,10 +52,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
 		in.of(c.GPUType, job.Resources.Worker).Holds(c.Placement)
 	ok = ok && (job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0)
-	if c.Mode.UsesPS() {
-		ok = ok && c.PS >= max(1, job.PS.Min)
-	}
-	return c, ok
+	return c, ok && (!c.Mode.UsesPS() || c.PS >= max(1, job.PS.Min))
 }
 
 // shapes lists the configurations to predict, without batch, by GPU type, mode, workers, ps.
@@ -93,10 +91,9 @@ func modes(job data.Job, o oracle, gpuType string) []data.Mode {
 	if len(known) == 0 {
 		known = []data.Mode{data.AllReduce}
 	}
-	if len(job.Modes) == 0 {
-		return known
-	}
-	return slices.DeleteFunc(slices.Clone(known), func(m data.Mode) bool { return !slices.Contains(job.Modes, m) })
+	return slices.DeleteFunc(slices.Clone(known), func(m data.Mode) bool {
+		return len(job.Modes) > 0 && !slices.Contains(job.Modes, m)
+	})
 }
 
 // workerCounts are the numbers of workers to predict: every one up to two full nodes (at
@@ -150,19 +147,13 @@ func serverCounts(job data.Job, m data.Mode, w int) []int {
 	if !m.UsesPS() {
 		return []int{0}
 	}
-	lo, hi := max(1, job.PS.Min), w
-	if job.PS.Max > 0 {
-		hi = job.PS.Max
-	}
-	hi = max(hi, lo)
+	lo := max(1, job.PS.Min)
+	hi := max(lo, cmp.Or(max(0, job.PS.Max), w))
 	var out []int
 	for i := range maxServers {
-		n := lo + (hi-lo)*i/(maxServers-1)
-		if len(out) == 0 || n > out[len(out)-1] {
-			out = append(out, n)
-		}
+		out = append(out, lo+(hi-lo)*i/(maxServers-1))
 	}
-	return out
+	return slices.Compact(out)
 }
 
 // SizeSets lists the sets of sizes that a problem can be restricted to. The running size

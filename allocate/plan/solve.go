@@ -11,6 +11,7 @@ import (
 	"knee/allocate/place"
 	"knee/allocate/solve"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Solve makes a plan with a policy; nil is [solve.MarginalGain].
@@ -160,8 +161,7 @@ func (p *prepared) runsAll(placed []place.Placed) bool {
 }
 
 // total is the value of what was placed, idle jobs included.
-func (p *prepared) total(placed []place.Placed) float64 {
-	var sum float64
+func (p *prepared) total(placed []place.Placed) (sum float64) {
 	for i := range placed {
 		if placed[i].Choice == allocate.None {
 			sum += p.state.Jobs[i].Idle
@@ -175,13 +175,9 @@ func (p *prepared) total(placed []place.Placed) float64 {
 // incumbent is the running jobs on their nodes and others that fit; nil if nothing runs
 // or it exceeds a limit.
 func (p *prepared) incumbent() []place.Placed {
-	some := false
-	a := allocate.Assignment{Choice: make([]int, len(p.state.Jobs))}
-	for i := range p.state.Jobs {
-		a.Choice[i] = p.state.Jobs[i].Current
-		some = some || a.Choice[i] != allocate.None
-	}
-	if !some || a.Check(p.state) != nil {
+	a := allocate.Assignment{Choice: list.Map(p.state.Jobs, func(j allocate.JobState) int { return j.Current })}
+	runs := func(c int) bool { return c != allocate.None }
+	if !slices.ContainsFunc(a.Choice, runs) || a.Check(p.state) != nil {
 		return nil
 	}
 	return place.Incumbent(p.state, a, p.standing, p.respeed)

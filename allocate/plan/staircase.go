@@ -92,8 +92,7 @@ func edges(options []allocate.Option, gpuType string, workers int) (least int, d
 
 // steps are the edges of the upper concave envelope from the first option to the last;
 // once no option that was not given pays, there is one step, to the best of them.
-func steps(options []*allocate.Option, given bool) []Step {
-	var out []Step
+func steps(options []*allocate.Option, given bool) (out []Step) {
 	for from := 0; from+1 < len(options); {
 		to, gain := allocate.None, math.Inf(-1)
 		for n := from + 1; n < len(options); n++ {

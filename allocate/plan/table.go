@@ -12,6 +12,7 @@ import (
 	"knee/allocate/place"
 	"knee/data"
 	"knee/fit"
+	"knee/internal/list"
 	"knee/internal/parallel"
 	"knee/predict"
 )
@@ -108,10 +109,7 @@ const mostPredictions = 20_000
 
 // fill predicts the shapes of all tables on all processors.
 func (t *tables) fill() {
-	all := 0
-	for _, x := range t.list {
-		all += len(x.shapes)
-	}
+	all := list.Sum(t.list, func(x *table) int { return len(x.shapes) })
 	type cell struct {
 		of *table
 		n  int
@@ -124,12 +122,9 @@ func (t *tables) fill() {
 			}
 		}
 	}
-	_ = parallel.Each(len(cells), 8, func() func(int) error {
-		return func(i int) error {
-			x, n := cells[i].of, cells[i].n
-			x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
-			return nil
-		}
+	parallel.Do(len(cells), 8, func(i int) {
+		x, n := cells[i].of, cells[i].n
+		x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
 	})
 }
 

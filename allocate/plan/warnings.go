@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"knee/allocate"
 	"knee/allocate/place"
 	"knee/data"
 	"knee/internal/grouped"
-
-	"github.com/dustin/go-humanize"
+	"knee/internal/list"
 )
 
 // wide is the width of a 90 % interval relative to its mean above which a speed is worth
@@ -60,10 +62,7 @@ func (w warnings) grouped() []string {
 			out = append(out, fmt.Sprintf("job %q: %s", of[0].job, of[0].text))
 			continue
 		}
-		var names []string
-		for _, x := range of[:min(len(of), 3)] {
-			names = append(names, x.job)
-		}
+		names := list.Map(of[:min(len(of), 3)], func(x warning) string { return x.job })
 		if len(of) > 3 {
 			names = append(names, "…")
 		}
@@ -99,10 +98,7 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	a, g := at.Option.Answer, at.Option.Answer.Goodput
 	switch {
 	case a.Extrapolated:
-		why := a.Why
-		if why == "" {
-			why = "outside the measured range"
-		}
+		why := cmp.Or(a.Why, "outside the measured range")
 		ws.add(job.Name, extrapolated, fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))

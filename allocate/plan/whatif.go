@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"knee/data"
-
 	"github.com/dustin/go-humanize/english"
+
+	"knee/data"
+	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // WithNodes is the problem with n more nodes like the first of a GPU type.
@@ -22,14 +24,11 @@ func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 	if n < 1 || n > maxMoreNodes {
 		return pr, fmt.Errorf("%d more nodes, want 1 to %d", n, maxMoreNodes)
 	}
-	taken := map[string]bool{}
-	for _, x := range pr.Cluster.Nodes {
-		taken[x.Name] = true
-	}
+	_, taken := grouped.By(pr.Cluster.Nodes, func(x data.Node) string { return x.Name })
 	var more []data.Node
 	for i := 1; len(more) < n; i++ {
 		x := pr.Cluster.Nodes[at]
-		if x.Name, x.Drained = fmt.Sprintf("%s-new-%d", gpuType, i), false; !taken[x.Name] {
+		if x.Name, x.Drained = fmt.Sprintf("%s-new-%d", gpuType, i), false; len(taken[x.Name]) == 0 {
 			more = append(more, x)
 		}
 	}
@@ -166,12 +165,7 @@ func Curve(pr Problem, solve func(Problem) (*data.Plan, error)) ([]CurvePoint, e
 	}
 	var out []CurvePoint
 	for _, t := range pr.Cluster.GPUTypes() {
-		now := 0
-		for _, n := range pr.Cluster.Nodes {
-			if n.GPUType == t && !n.Drained {
-				now++
-			}
-		}
+		now := list.Count(pr.Cluster.Nodes, func(n data.Node) bool { return n.GPUType == t && !n.Drained })
 		var last *CurvePoint
 		for _, n := range curveSizes(now) {
 			changed, err := pr, error(nil)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"knee/internal/hungarian"
+	"knee/internal/list"
 )
 
 // alloxAlpha is that of Gavel's evaluation of AlloX; mostMatched bounds the cubic matching.
@@ -26,12 +27,7 @@ func allox(q *queue) {
 	q.keep()
 	waiting, all := q.waiting(submitted), newGangs(q)
 	machines := all.machines(q, waiting)
-	free := 0
-	for _, m := range machines {
-		if m.busy == 0 {
-			free++
-		}
-	}
+	free := list.Count(machines, func(m machine) bool { return m.busy == 0 })
 	part := max(free, int(math.Ceil(alloxAlpha*float64(len(waiting)))))
 	waiting = waiting[:min(len(waiting), part, mostMatched)]
 	for m, i := range matched(all, waiting, machines) {
@@ -54,11 +50,7 @@ func (g *gangs) machines(q *queue, waiting []int) []machine {
 	if len(waiting) == 0 {
 		return nil
 	}
-	var gpus float64
-	for _, i := range waiting {
-		gpus += size(&g.state.Jobs[i])
-	}
-	mean := gpus / float64(len(waiting))
+	mean := list.Sum(waiting, func(i int) float64 { return size(&g.state.Jobs[i]) }) / float64(len(waiting))
 	left := slices.Clone(g.room)
 	var out []machine
 	for i, c := range q.choice {

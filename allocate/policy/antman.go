@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // antman runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020, section
 // 4). The others are served by submission, with the gang they asked for. Opportunistic jobs
 // get idle GPUs until another job needs them. If none is idle they share the GPUs of the job
@@ -24,11 +26,6 @@ func antman(q *queue) {
 	serve(false, false, true)
 	serve(true, true, false)
 	serve(true, false, false)
-	var guests []int
-	for _, i := range q.waiting(submitted) {
-		if s.Jobs[i].Opportunistic {
-			guests = append(guests, i)
-		}
-	}
+	guests := slices.DeleteFunc(q.waiting(submitted), func(i int) bool { return !s.Jobs[i].Opportunistic })
 	q.pack(guests, func(_, host float64) float64 { return host })
 }

@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/policy/dl2"
+	"knee/internal/list"
 )
 
 // DL2 is a learned policy (Peng et al., IEEE TPDS 2021): a network scores the growth of a
@@ -63,10 +64,7 @@ type step struct {
 func newGrowth(s allocate.State, net dl2.Net) *growth {
 	g := &growth{queue: newQueue(s), net: net, steps: make([][]*step, len(s.Jobs)), rank: make([]float64, len(s.Jobs))}
 	g.crowd = float64(len(s.Jobs)) / float64(len(s.Jobs)+s.Cluster.Slots())
-	left := make([]float64, len(s.Jobs))
-	for i := range s.Jobs {
-		left[i] = s.Jobs[i].Remaining
-	}
+	left := list.Map(s.Jobs, func(j allocate.JobState) float64 { return j.Remaining })
 	slices.Sort(left)
 	g.stop.features = make([]float64, dl2.Features)
 	g.stop.features[0], g.stop.features[1] = 1, g.crowd
@@ -89,11 +87,8 @@ func (g *growth) choose(pick func(float64, [][]float64, []float64) int) *step {
 	if !g.idle() {
 		offered = append(offered, &g.stop)
 	}
-	var features [][]float64
-	var scores []float64
-	for _, st := range offered {
-		features, scores = append(features, st.features), append(scores, st.score)
-	}
+	features := list.Map(offered, func(st *step) []float64 { return st.features })
+	scores := list.Map(offered, func(st *step) float64 { return st.score })
 	if n := pick(g.state.Now, features, scores); n < len(open) {
 		return open[n]
 	}
@@ -160,5 +155,3 @@ func (g *growth) describe(i, to int) []float64 {
 
 // minutes is a time from 0, for none, over .5 for an hour, to about 1 for days.
 func minutes(seconds float64) float64 { return math.Log1p(max(seconds, 0)/60) / 8 }
-
-func keeps(j *allocate.JobState, n int) bool { return n == j.Current || j.Options[n].Keeps }

@@ -30,23 +30,18 @@ func drf(q *queue) {
 			return
 		}
 		i := waiting[next][0]
-		switch served := q.serve(i); {
-		case !served && len(s.Jobs[i].Options) == 0: // it can never run
-			waiting[next] = waiting[next][1:]
-			continue
-		case !served:
-			waiting[next] = nil
-			continue
-		}
 		waiting[next] = waiting[next][1:]
-		use := q.use(i)
-		q.Capacity.Add(held[next], q.Branch(use.GPUType, ""), use, 1) // a quota is no resource
+		if q.serve(i) {
+			use := q.use(i)
+			q.Capacity.Add(held[next], q.Branch(use.GPUType, ""), use, 1) // a quota is no resource
+		} else if len(s.Jobs[i].Options) > 0 { // else it can never run
+			waiting[next] = nil
+		}
 	}
 }
 
 // dominant is the largest share of any resource in a demand.
-func (q *queue) dominant(v []float64) float64 {
-	var most float64
+func (q *queue) dominant(v []float64) (most float64) {
 	for d, used := range v {
 		if limit := q.Limit[d]; limit > 0 {
 			most = math.Max(most, used/limit)

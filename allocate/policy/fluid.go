@@ -87,8 +87,7 @@ func units(s allocate.State) map[string]float64 {
 
 // concaveHull turns the sizes and speeds of the options of a job, by rising size, into
 // the segments of their concave hull from the origin.
-func concaveHull(at []segment) []segment {
-	var out []segment
+func concaveHull(at []segment) (out []segment) {
 	var gpus, speed float64 // where out ends
 	for _, s := range at {
 		if s.speed <= speed {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"knee/allocate"
+	"knee/internal/list"
 )
 
 // GandivaFair shares GPU time by tickets and lets users trade it (Chaudhary et al., EuroSys
@@ -118,10 +119,7 @@ func (g *GandivaFair) book(all *gangs) (out []*user) {
 
 // entitle divides the GPUs of every type by tickets, up to the demand of each user.
 func entitle(users []*user, room []float64) {
-	total, tickets := floats.Sum(room), 0.0
-	for _, u := range users {
-		tickets += u.tickets
-	}
+	total, tickets := floats.Sum(room), list.Sum(users, func(u *user) float64 { return u.tickets })
 	order := slices.Clone(users)
 	// Users of the smallest demand per ticket are satisfied first.
 	slices.SortStableFunc(order, func(a, b *user) int { return cmp.Compare(a.demand/a.tickets, b.demand/b.tickets) })

@@ -56,8 +56,7 @@ func (g *gangs) problem() *gavel.Problem {
 }
 
 // left is the remaining work of job i, in units of speed × seconds.
-func (g *gangs) left(i int) float64 {
-	var fastest float64
+func (g *gangs) left(i int) (fastest float64) {
 	for k := range g.types {
 		fastest = math.Max(fastest, g.speed(i, k))
 	}

@@ -43,16 +43,13 @@ func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
 // left is the time left on the smallest option, in seconds, a minute at least, so that a job
 // about to end does not outweigh all others.
 func left(j *allocate.JobState) float64 {
-	if j.Remaining <= 0 {
-		return unknownWork
-	}
-	return math.Max(j.Remaining, shortest)
+	return math.Max(cmp.Or(math.Max(0, j.Remaining), unknownWork), shortest)
 }
 
 // kept is the share of progress left after the restart that option n costs, over the time it
 // would be used.
 func (k Knee) kept(j *allocate.JobState, n int) float64 {
-	if j.Current < 0 || n == j.Current || j.Options[n].Keeps {
+	if j.Current < 0 || keeps(j, n) {
 		return 1
 	}
 	h := cmp.Or(k.Horizon, 300)

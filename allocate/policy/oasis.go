@@ -7,6 +7,8 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/policy/oasis"
+	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // OASiS admits jobs online by prices and books GPU time for them (Bao et al., INFOCOM 2018,
@@ -93,13 +95,10 @@ func (o *OASiS) open(all *gangs) (now int) {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
 	}
 	o.market.GPUs = all.room
-	here := map[string]bool{}
-	for i := range all.state.Jobs {
-		here[all.state.Jobs[i].Name] = true
-	}
+	_, here := grouped.By(all.state.Jobs, func(j allocate.JobState) string { return j.Name })
 	now = int((all.state.Now - o.origin) / oasisSlot)
 	for name, b := range o.booked {
-		if !here[name] {
+		if len(here[name]) == 0 {
 			o.market.Book(b.job, b.Schedule, now, -1)
 			delete(o.booked, name)
 		}
@@ -132,10 +131,8 @@ func (o *OASiS) admit(all *gangs, i, now int) *booking {
 func (o *OASiS) reprice(j *oasis.Job) {
 	const eta = 1
 	m := o.market
-	var gpus float64 // slots of one GPU that the work takes at most
-	for _, x := range j.Options {
-		gpus = math.Max(gpus, x.GPUs*math.Ceil(j.Work/x.Speed))
-	}
+	slots := list.Map(j.Options, func(x oasis.Option) float64 { return x.GPUs * math.Ceil(j.Work/x.Speed) })
+	gpus := slices.Max(slots) // slots of one GPU that the work takes at most
 	m.High = math.Max(m.High, j.Utility(1))
 	if low := j.Utility(oasisHorizon) / gpus / (4 * eta); m.Low == 0 || low < m.Low {
 		m.Low = low

@@ -6,6 +6,7 @@ import (
 
 	"knee/allocate"
 	"knee/allocate/solve"
+	"knee/internal/list"
 )
 
 // optimus gives one worker after the other to the job whose predicted remaining time falls
@@ -18,10 +19,7 @@ import (
 // time and stops at a size that gains nothing; it lowers the priority of young jobs.
 func optimus(s allocate.State) (allocate.Assignment, error) {
 	const first = 1e9 // seconds; starting a job beats any growth of another
-	base := make([]float64, len(s.Jobs))
-	for i := range s.Jobs {
-		base[i] = smallest(&s.Jobs[i])
-	}
+	base := list.Map(s.Jobs, func(j allocate.JobState) float64 { return smallest(&j) })
 	return solve.Greedy(s, func(i, n int) float64 {
 		if g := s.Jobs[i].Options[n].Answer.Goodput.Mean; base[i] > 0 && g > 0 {
 			return first + cmp.Or(math.Max(0, s.Jobs[i].Remaining), unknownWork)*(1-base[i]/g)

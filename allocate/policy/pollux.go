@@ -33,11 +33,8 @@ func pollux(s allocate.State) (allocate.Assignment, error) {
 
 // agedRestart is the published discount of a change of allocation.
 func agedRestart(s allocate.State, j *allocate.JobState, n int) float64 {
-	if j.Current < 0 || n == j.Current || j.Options[n].Keeps {
-		return 1
-	}
 	age, delta := s.Now-j.Submitted, j.History.Restart
-	if age+delta <= 0 {
+	if j.Current < 0 || keeps(j, n) || age+delta <= 0 {
 		return 1
 	}
 	return math.Max(age-float64(j.History.Restarts)*delta, 0) / (age + delta)

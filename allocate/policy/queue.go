@@ -75,10 +75,8 @@ func (q *queue) try(i, n int) bool {
 // fits reports whether a job could change to option n.
 func (q *queue) fits(i, n int) bool {
 	was := q.choice[i]
-	ok := q.try(i, n)
-	if ok {
-		q.set(i, was)
-	}
+	ok := q.set(i, n)
+	q.set(i, was)
 	return ok
 }
 
@@ -231,3 +229,6 @@ func weightOf(j *allocate.JobState) float64 {
 	}
 	return 1
 }
+
+// keeps reports whether an option restarts nothing.
+func keeps(j *allocate.JobState, n int) bool { return n == j.Current || j.Options[n].Keeps }

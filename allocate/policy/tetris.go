@@ -3,6 +3,8 @@ package policy
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // tetris packs (Grandl et al., SIGCOMM 2014, sections 3.2 and 3.3): of the jobs that fit, the
@@ -44,11 +46,6 @@ func (q *queue) pickTetris(waiting []int) int {
 	if meanWork > 0 {
 		weight = meanAlign / meanWork
 	}
-	best := 0
-	for n := range waiting {
-		if align[n]-weight*work[n] > align[best]-weight*work[best] {
-			best = n
-		}
-	}
-	return best
+	floats.AddScaled(align, -weight, work)
+	return floats.MaxIdx(align)
 }

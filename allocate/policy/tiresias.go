@@ -55,8 +55,7 @@ func queueOf(attained float64) int {
 }
 
 // services are the predicted GPU-seconds of the jobs, past ones included, sorted.
-func services(s allocate.State) []float64 {
-	var out []float64
+func services(s allocate.State) (out []float64) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		if t := remaining(j); !math.IsInf(t, 1) {

@@ -11,6 +11,7 @@ import (
 	"knee/allocate/objective"
 	"knee/allocate/place"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // decide asks the policy, places its answer and starts, restarts or stops jobs.
@@ -46,10 +47,7 @@ type Stand func(now float64, jobs []*Job) ([]place.Placed, error)
 
 // stand is decide with a [Stand].
 func (r *replay) stand() error {
-	var jobs []*Job
-	for _, j := range r.active {
-		jobs = append(jobs, j.Job)
-	}
+	jobs := list.Map(r.active, func(j *running) *Job { return j.Job })
 	asked := time.Now()
 	placed, err := r.Stand(r.now, jobs)
 	r.Decided(time.Since(asked))
@@ -106,11 +104,8 @@ func (r *replay) apply(j *running, p place.Placed) error {
 
 // inPlace reports whether a job only grows or shrinks; any other change is a move.
 func inPlace(j *running, c data.Config, nodes []data.NodeShare) bool {
-	from := j.config
-	if from.GPUType != c.GPUType || from.ModeOrDefault() != c.ModeOrDefault() {
-		return false
-	}
-	return within(j.nodes, nodes) || within(nodes, j.nodes)
+	return j.config.GPUType == c.GPUType && j.config.ModeOrDefault() == c.ModeOrDefault() &&
+		(within(j.nodes, nodes) || within(nodes, j.nodes))
 }
 
 // within reports whether b has everything that a has, node by node.

@@ -9,6 +9,7 @@ import (
 
 	"knee/allocate/place"
 	"knee/data"
+	"knee/internal/grouped"
 )
 
 // Failure is an outage of a node. Jobs on it lose the progress since their checkpoint.
@@ -19,8 +20,7 @@ type Failure struct {
 
 // RandomFailures draws failures of every node up to a time, with exponential times
 // between them, mtbf seconds on average; each lasts repair seconds.
-func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) []Failure {
-	var out []Failure
+func RandomFailures(c *data.Cluster, mtbf, repair, until float64, seed int64) (out []Failure) {
 	for i, n := range c.Nodes {
 		r := rand.New(rand.NewPCG(uint64(seed), uint64(i)))
 		for t := r.ExpFloat64() * mtbf; t < until; t += repair + r.ExpFloat64()*mtbf {
@@ -39,12 +39,9 @@ type outage struct {
 
 // plan sorts the ends of all failures by time.
 func (r *replay) plan() error {
-	known := map[string]bool{}
-	for _, n := range r.Cluster.Nodes {
-		known[n.Name] = true
-	}
+	_, known := grouped.By(r.Cluster.Nodes, func(n data.Node) string { return n.Name })
 	for _, f := range r.Failures {
-		if !known[f.Node] || !(f.From >= 0) || !(f.To > f.From) || math.IsInf(f.To, 0) {
+		if len(known[f.Node]) == 0 || !(f.From >= 0) || !(f.To > f.From) || math.IsInf(f.To, 0) {
 			return fmt.Errorf("simulate: failure of node %q from %g to %g s, want a node of the cluster and a time that ends", f.Node, f.From, f.To)
 		}
 		r.outages = append(r.outages, outage{f.From, f.Node, true}, outage{f.To, f.Node, false})

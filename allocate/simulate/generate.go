@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"knee/internal/list"
 )
 
 // Weight is one possible value and how often it is drawn, relative to the others.
@@ -125,11 +127,7 @@ func (g Generator) duration(r *rand.Rand) float64 {
 }
 
 func draw(r *rand.Rand, weights []Weight) string {
-	var total float64
-	for _, w := range weights {
-		total += w.Weight
-	}
-	x := r.Float64() * total
+	x := r.Float64() * list.Sum(weights, func(w Weight) float64 { return w.Weight })
 	for _, w := range weights {
 		if x -= w.Weight; x < 0 {
 			return w.Value

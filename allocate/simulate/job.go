@@ -177,12 +177,7 @@ func (r *running) finishIn() float64 {
 	return r.delay + math.Max(0, r.Work-r.done)/r.speed
 }
 
-func (r *running) cancelAt() float64 {
-	if r.CancelAfter <= 0 {
-		return math.Inf(1)
-	}
-	return r.Submit + r.CancelAfter
-}
+func (r *running) cancelAt() float64 { return r.Submit + allocate.Unlimited(r.CancelAfter) }
 
 // stop takes its workers from a job, which writes a checkpoint first.
 func (r *running) stop() {
@@ -232,10 +227,9 @@ func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 	fits := place.Fits(cluster)
 	var out []allocate.Option
 	for _, t := range cluster.GPUTypes() {
-		if fits[t].Total() < workers {
-			continue
+		if fits[t].Total() >= workers {
+			out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))
 		}
-		out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))
 	}
 	return out
 }
@@ -249,4 +243,29 @@ func Known(c data.Config, speed float64) allocate.Option {
 // OptionOf is the option of an answer. It uses no resource but GPUs.
 func OptionOf(a predict.Answer) allocate.Option {
 	return allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, data.Resources{})}
+}
+
+// survival counts ended jobs by the share of their declared work that they did.
+type survival struct {
+	count [survivalBins + 1]float64 // the last bin completed
+}
+
+const survivalBins = 256
+
+func (s *survival) add(share float64) {
+	s.count[int(survivalBins*math.Max(0, math.Min(1, share)))]++
+}
+
+// factor is the share of its remaining declared work that a job is expected to do, having
+// done a share: the mean of the jobs that came as far, and of one that completes.
+func (s *survival) factor(done float64) float64 {
+	if done >= 1 {
+		return 1
+	}
+	jobs, sum := 1.0, 1.0
+	for b := int(survivalBins*done) + 1; b < len(s.count); b++ {
+		jobs += s.count[b]
+		sum += s.count[b] * float64(b) / survivalBins
+	}
+	return math.Min(1, (sum/jobs-done)/(1-done))
 }

@@ -287,11 +287,10 @@ func (r *replay) refresh() error {
 		return nil
 	}
 	for _, j := range r.active {
-		if j.nodes == nil {
-			continue
-		}
-		if err := r.speed(j); err != nil {
-			return err
+		if j.nodes != nil {
+			if err := r.speed(j); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

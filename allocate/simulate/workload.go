@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // columns are the fields of a [Job], first, and their names in published workloads.
@@ -63,10 +65,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if err := rename(t); err != nil {
 		return nil, nil, err
 	}
-	var known []string
-	for _, c := range columns {
-		known = append(known, c[0])
-	}
+	known := list.Map(columns, func(names []string) string { return names[0] })
 	seen, clock := map[string]int{}, 0
 	err = t.Each(func(row *data.Row) error {
 		j := parseJob(row, len(jobs))
@@ -122,12 +121,9 @@ func rename(t *data.Table) error {
 
 func parseJob(row *data.Row, n int) Job {
 	work := data.NonNegative("a number")
-	j := Job{Source: row.Source(), Name: row.Text("job"), Application: row.Text("application"), Tenant: row.Text("tenant"),
+	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)), Application: row.Text("application"), Tenant: row.Text("tenant"),
 		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
 		Workers: int(row.Number("workers", 0, workerCount()))}
-	if j.Name == "" {
-		j.Name = strconv.Itoa(n)
-	}
 	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
 		j.Work, j.Seconds = row.Number("duration_s", 0, work), true
 	}

@@ -21,7 +21,7 @@ const branchJobs = 400
 func (s *selection) branch(d dual, mustRun bool) bool {
 	b := &brancher{k: s.k, price: d.price, mustRun: mustRun, best: s.total(), work: branchWork}
 	switch {
-	case d.bound <= b.best+b.eps():
+	case d.bound <= b.best+rounding(b.best):
 		return true
 	case len(s.k.jobs) > branchJobs:
 		return false
@@ -54,8 +54,6 @@ type ranked struct {
 	choice  int
 	reduced float64
 }
-
-func (b *brancher) eps() float64 { return 1e-12 * (1 + math.Abs(b.best)) }
 
 // prepare orders the choices of every job by reduced value, and the jobs by the difference of
 // their two best, largest first: the search decides last where a wrong decision costs least.
@@ -91,8 +89,7 @@ func (b *brancher) rank(i int) []ranked {
 	return out
 }
 
-func (b *brancher) freeWorth(free []float64) float64 {
-	var w float64
+func (b *brancher) freeWorth(free []float64) (w float64) {
 	for d, f := range free {
 		if b.k.limit[d] > 0 {
 			w += b.price[d] * math.Max(0, f)
@@ -106,7 +103,7 @@ func (b *brancher) walk(p int) {
 		return
 	}
 	if p == len(b.order) {
-		if b.value > b.best+b.eps() {
+		if b.value > b.best+rounding(b.best) {
 			b.best, b.found = b.value, b.cur.clone()
 		}
 		return
@@ -116,7 +113,7 @@ func (b *brancher) walk(p int) {
 	for _, r := range b.ranked[i] {
 		// The price of what the choice takes is in its reduced value, so free is that
 		// before the choice.
-		if b.value+free+r.reduced+b.rest[p+1] <= b.best+b.eps() {
+		if b.value+free+r.reduced+b.rest[p+1] <= b.best+rounding(b.best) {
 			return
 		}
 		if !b.cur.fits(i, r.choice) {

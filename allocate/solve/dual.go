@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -34,10 +35,7 @@ func (k *knapsack) approach(mustRun bool) dual {
 	for _, dims := range k.dims {
 		price[dims[0]] = share
 	}
-	step, sign := make([]float64, len(k.limit)), make([]float64, len(k.limit))
-	for d := range step {
-		step[d] = first
-	}
+	step, sign := slices.Repeat([]float64{first}, len(k.limit)), make([]float64, len(k.limit))
 	for range rounds {
 		k.try(&best, price, grad, mustRun)
 		moved := false
@@ -54,10 +52,7 @@ func (k *knapsack) approach(mustRun bool) dual {
 				continue
 			}
 			moved = true
-			if price[d] == 0 {
-				price[d] = math.Abs(best.bound) / 100
-			}
-			price[d] *= math.Exp(-math.Copysign(step[d], g))
+			price[d] = cmp.Or(price[d], math.Abs(best.bound)/100) * math.Exp(-math.Copysign(step[d], g))
 		}
 		if !moved {
 			break
@@ -67,8 +62,7 @@ func (k *knapsack) approach(mustRun bool) dual {
 }
 
 // spread is the sum over jobs of the best value less the worst.
-func (k *knapsack) spread(mustRun bool) float64 {
-	var all float64
+func (k *knapsack) spread(mustRun bool) (all float64) {
 	for i := range k.jobs {
 		j := &k.jobs[i]
 		top, least := j.idle, j.idle
@@ -112,8 +106,7 @@ func (k *knapsack) try(best *dual, price, grad []float64, mustRun bool) {
 }
 
 // worth is the cost of an item at the prices.
-func (k *knapsack) worth(it *item, price []float64) float64 {
-	var w float64
+func (k *knapsack) worth(it *item, price []float64) (w float64) {
 	for n, d := range k.dims[it.branch] {
 		w += price[d] * it.use[n]
 	}

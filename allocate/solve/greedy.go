@@ -49,8 +49,7 @@ func (k *knapsack) admit(r rank, picky bool) *selection {
 }
 
 // minimums are, for each GPU type, the item of fewest workers: where a job may start.
-func (j *kjob) minimums() []int {
-	var starts []int
+func (j *kjob) minimums() (starts []int) {
 	for n, it := range j.items {
 		at := slices.IndexFunc(starts, func(c int) bool { return j.items[c].branch == it.branch })
 		if at < 0 {

@@ -16,14 +16,9 @@ type selection struct {
 }
 
 func (k *knapsack) empty() *selection {
-	s := &selection{k: k, choice: make([]int, len(k.jobs)), free: make([]float64, len(k.limit))}
-	for d := range s.free {
-		s.free[d] = 1
-	}
-	for i := range s.choice {
-		s.choice[i] = allocate.None
-		s.value += k.jobs[i].idle
-	}
+	choice, free := slices.Repeat([]int{allocate.None}, len(k.jobs)), slices.Repeat([]float64{1}, len(k.limit))
+	s := &selection{k: k, choice: choice, free: free}
+	s.value = s.total()
 	return s
 }
 
@@ -92,8 +87,7 @@ func (s *selection) set(i, c int) {
 }
 
 // total adds the values up again, without the rounding errors of set.
-func (s *selection) total() float64 {
-	var v float64
+func (s *selection) total() (v float64) {
 	for i, c := range s.choice {
 		v += s.k.at(i, c)
 	}
@@ -129,5 +123,5 @@ func slope(gain, share float64) float64 {
 	return gain / share
 }
 
-// threshold is the smallest gain that is no rounding error.
-func (s *selection) threshold() float64 { return 1e-12 * (1 + math.Abs(s.value)) }
+// rounding is the largest error that a sum of values may have.
+func rounding(sum float64) float64 { return 1e-12 * (1 + math.Abs(sum)) }

@@ -176,7 +176,7 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 			return
 		}
 		s.value = s.total()
-		if best == nil || s.value > best.value+best.threshold() {
+		if best == nil || s.value > best.value+rounding(best.value) {
 			best = s
 		}
 	}

@@ -1,9 +1,8 @@
 // Package baseline has the search methods that the guided strategy of package
 // bayesopt is compared with, and a registry by name.
 //
-// All use the candidates, features and responses of the guided strategy. Each
-// picks one of the open candidates, with ties broken by seed, until none is
-// left.
+// All use the candidates, features and responses of the guided strategy. Each picks one of
+// the open candidates, with ties broken by seed, until none is left.
 package baseline
 
 import (
@@ -16,6 +15,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // pick chooses among the open candidates, at least one, and returns a reason.
@@ -76,10 +76,7 @@ func random(p *bayesopt.Problem) (int, string, string, error) {
 // nearest returns the open candidate nearest to a point of the unit cube.
 func nearest(p *bayesopt.Problem, point []float64) int {
 	left := p.Open()
-	near := make([]float64, len(left))
-	for k, i := range left {
-		near[k] = -floats.Distance(p.Points[i], point, 2)
-	}
+	near := list.Map(left, func(i int) float64 { return -floats.Distance(p.Points[i], point, 2) })
 	return left[p.Best(left, near)]
 }
 
@@ -114,9 +111,8 @@ func Strategies() []string {
 	return slices.Sorted(maps.Keys(methods()))
 }
 
-// NewStrategy returns the strategy called name, one of [Strategies]; empty
-// means "guided". It fails with a *data.UnknownError for another name, and for
-// invalid options.
+// NewStrategy returns the strategy called name, one of [Strategies]; empty means "guided".
+// It fails with a *data.UnknownError for another name, and for invalid options.
 func NewStrategy(name string, o bayesopt.Options) (bayesopt.Strategy, error) {
 	if name == "" || name == Guided {
 		return bayesopt.NewGuided(o)

@@ -16,10 +16,9 @@ const (
 	columnShare = 5.0 / 6
 )
 
-// forest is a random forest of regression trees on bootstrap samples (Breiman
-// 2001). The variance of a prediction is that of the trees' means plus the mean
-// of the variances within their leaves (Hutter et al., "Algorithm runtime
-// prediction", 2014, section 4.3.2).
+// forest is a random forest of regression trees on bootstrap samples (Breiman 2001). The
+// variance of a prediction is that of the trees' means plus the mean of the variances
+// within their leaves (Hutter et al., "Algorithm runtime prediction", 2014, section 4.3.2).
 type forest struct{ trees []*node }
 
 // node is a split, or a leaf where left is nil.

@@ -11,10 +11,9 @@ import (
 	"knee/bayesopt"
 )
 
-// fromGoptuna picks the open candidate nearest to the proposal of a goptuna
-// sampler, whose parameters are the features. The samplers have state, so every
-// decision replays the whole history: a proposal of the past is replaced by the
-// candidate that was measured.
+// fromGoptuna picks the open candidate nearest to the proposal of a goptuna sampler, whose
+// parameters are the features. The samplers have state, so every decision replays the whole
+// history: a proposal of the past is replaced by the candidate that was measured.
 func fromGoptuna(name string, samplers func(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler)) pick {
 	return func(p *bayesopt.Problem) (int, string, string, error) {
 		independent, relative := samplers(p)

@@ -8,22 +8,21 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"knee/bayesopt"
+	"knee/internal/list"
 )
 
 // surrogate predicts the standardised objective; smaller is better.
 type surrogate interface {
 	// Predict returns mean and variance at a point of the unit cube.
 	Predict(x []float64) (mean, variance float64)
-	// Sample draws one function from the posterior and returns its values at
-	// the points.
+	// Sample draws one function from the posterior and returns its values at the points.
 	Sample(points [][]float64, rng *rand.Rand) []float64
 }
 
 // fitter fits a surrogate to points and standardised objectives.
 type fitter func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error)
 
-// surrogates returns the models of the objective, with point estimates of their
-// parameters.
+// surrogates returns the models of the objective, with point estimates of their parameters.
 func surrogates() map[string]fitter {
 	return map[string]fitter{
 		"gp": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
@@ -89,10 +88,9 @@ func thompson(s surrogate, points [][]float64, best float64, rng *rand.Rand) []f
 	return out
 }
 
-// pair is standard Bayesian optimisation (Snoek, Larochelle and Adams 2012): a
-// surrogate of the objective, not its logarithm, and an acquisition function.
-// The forest with expected improvement is the idea of SMAC (Hutter, Hoos and
-// Leyton-Brown 2011).
+// pair is standard Bayesian optimisation (Snoek, Larochelle and Adams 2012): a surrogate of
+// the objective, not its logarithm, and an acquisition function. The forest with expected
+// improvement is the idea of SMAC (Hutter, Hoos and Leyton-Brown 2011).
 type pair struct {
 	fit   fitter
 	score acquisition
@@ -122,10 +120,7 @@ func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 		return 0, 0, err
 	}
 	left := p.Open()
-	points := make([][]float64, len(left))
-	for k, i := range left {
-		points[k] = p.Points[i]
-	}
+	points := list.Map(left, func(i int) []float64 { return p.Points[i] })
 	best := slices.Min(y)
 	scores := c.score(s, points, best, p.Rand())
 	k := p.Best(left, scores)

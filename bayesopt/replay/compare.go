@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"knee/bayesopt/baseline"
 	"knee/data"
 	"knee/internal/grouped"
 	"knee/internal/parallel"
@@ -20,13 +21,12 @@ type Settings struct {
 	Done   func(done, total int, what string) // called after every search, one at a time; may be nil
 }
 
-// Compare searches every table with every method once per seed, and returns one
-// score per table and method, in that order. It uses all processors. It fails
-// with the error of ctx, for an unknown method, and for a table without a
-// successful row.
+// Compare searches every table with every method once per seed, and returns one score per
+// table and method, in that order. It uses all processors. It fails with the error of ctx,
+// for an unknown method, and for a table without a successful row.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Score, error) {
 	for _, m := range methods {
-		if _, err := (&Table{}).NewMethod(m, s.Goal, 0); err != nil {
+		if _, err := baseline.NewStrategy(m, (&Table{}).Options(s.Goal, 0)); err != nil {
 			return nil, err
 		}
 	}
@@ -49,7 +49,7 @@ func Compare(ctx context.Context, tables []*Table, methods []string, s Settings)
 	search := func(job int) error {
 		score, seed := &scores[job/s.Seeds], int64(job%s.Seeds)
 		t, what := tables[job/s.Seeds/len(methods)], score.Table+", "+score.Method
-		method, err := t.NewMethod(score.Method, s.Goal, seed)
+		method, err := baseline.NewStrategy(score.Method, t.Options(s.Goal, seed))
 		if err == nil {
 			score.Traces[seed], err = t.Search(method, s.Goal, s.Budget, seed)
 		}

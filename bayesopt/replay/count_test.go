@@ -40,7 +40,7 @@ func TestEveryEvaluationCounts(t *testing.T) {
 	}
 	const budget = 12
 	for _, name := range baseline.Strategies() {
-		s, err := table.NewMethod(name, Goal{}, 3)
+		s, err := baseline.NewStrategy(name, table.Options(Goal{}, 3))
 		if err != nil {
 			t.Fatal(err)
 		}

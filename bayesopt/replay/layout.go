@@ -9,29 +9,27 @@ import (
 	"knee/data"
 )
 
-// A layout that runs out of memory is charged deathCharge of its step, for
-// starting the machines. oomShare is the share of such layouts in a synthetic
-// space.
+// A layout that runs out of memory is charged deathCharge of its step, for starting the
+// machines. oomShare is the share of such layouts in a synthetic space.
 const oomShare, deathCharge = 0.25, 0.1
 
-// NewLayout returns a synthetic search space: a transformer drawn from the seed
-// on some numbers of GPUs (default 64) of 8-GPU nodes, with layouts by tensor
-// and pipeline parallelism, micro-batch, recomputation and optimizer sharding
-// (at most 384 candidates per number) at one global batch. Memory per GPU
-// follows Korthikanti et al. ("Reducing activation recomputation in large
-// transformer models", MLSys 2023, sections 4 and 5) and Rajbhandari et al.
-// ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
-// large-scale language model training on GPU clusters using Megatron-LM",
-// SC'21, section 3). Both have noise of three per cent per candidate. The
-// quarter that needs the most memory runs out of it, and is charged a tenth of
-// its step.
+// NewLayout returns a synthetic search space: a transformer drawn from the seed on some
+// numbers of GPUs (default 64) of 8-GPU nodes, with layouts by tensor and pipeline
+// parallelism, micro-batch, recomputation and optimizer sharding (at most 384 candidates
+// per number) at one global batch. Memory per GPU follows Korthikanti et al. ("Reducing
+// activation recomputation in large transformer models", MLSys 2023, sections 4 and 5) and
+// Rajbhandari et al. ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
+// large-scale language model training on GPU clusters using Megatron-LM", SC'21, section
+// 3). Both have noise of three per cent per candidate. The quarter that needs the most
+// memory runs out of it, and is charged a tenth of its step.
 func NewLayout(seed int64, sizes ...int) *Table {
 	if len(sizes) == 0 {
 		sizes = []int{64}
 	}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6c61796f7574))
 	m := newTransformer(rng)
-	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout", Architecture: m.architecture()}
+	t := &Table{Name: fmt.Sprintf("layout-%d", seed), Kind: "layout", Architecture: data.Architecture{
+		Parameters: m.parameters(), Layers: int(m.layers), Hidden: int(m.hidden), SeqLen: int(m.length)}}
 	var need []float64
 	for _, gpus := range sizes {
 		for _, c := range m.layouts(gpus) {
@@ -71,16 +69,11 @@ func newTransformer(rng *rand.Rand) transformer {
 		intra: pick(32e9, 150e9, 300e9, 450e9), inter: pick(3e9, 12e9, 25e9, 50e9), half: math.Exp(math.Log(1e6) + rng.NormFloat64())}
 }
 
-func (m transformer) architecture() data.Architecture {
-	return data.Architecture{Parameters: m.parameters(), Layers: int(m.layers), Hidden: int(m.hidden), SeqLen: int(m.length)}
-}
-
 func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden + 51200*m.hidden }
 
 // layouts returns the layouts on a number of GPUs with whole numbers of replicas
 // and micro-batches.
-func (m transformer) layouts(gpus int) []data.Config {
-	var all []data.Config
+func (m transformer) layouts(gpus int) (all []data.Config) {
 	degrees := []int{1, 2, 4, 8}
 	for _, tp := range degrees {
 		for _, pp := range degrees {

@@ -3,30 +3,24 @@ package replay
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // minPlans is the least number of plans of a search table.
 const minPlans = 10
 
 // LoadTables reads the search tables of a file: one as in [ReadTable]; or, from
-// measurements of training plans (columns job, workers, step_time_s, status),
-// one per job and number of GPUs with at least ten plans. There, times are step
-// times, a trial costs its time on all GPUs at US$ 1 per GPU-hour, and of
-// repeated plans the first counts.
+// measurements of training plans (columns job, workers, step_time_s, status), one per job
+// and number of GPUs with at least ten plans. There, times are step times, a trial costs
+// its time on all GPUs at US$ 1 per GPU-hour, and of repeated plans the first counts.
 func LoadTables(path string) ([]*Table, error) {
-	f, err := data.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := data.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +52,8 @@ func LoadJobs(path string) ([]*Table, error) {
 // planTables groups measurements into tables.
 func planTables(ms []data.Measurement, path string, by func(data.Measurement) string) ([]*Table, error) {
 	kind := strings.TrimSuffix(filepath.Base(path), ".csv")
-	seen := map[string]bool{}
-	ms = slices.DeleteFunc(ms, func(m data.Measurement) bool {
-		twice := seen[m.Key()]
-		seen[m.Key()] = true
-		return twice
-	})
+	keys, repeats := grouped.By(ms, func(m data.Measurement) string { return m.Key() })
+	ms = list.Map(keys, func(key string) data.Measurement { return repeats[key][0] })
 	names, groups := grouped.By(ms, by)
 	var tables []*Table
 	for _, name := range names {

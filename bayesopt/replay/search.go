@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"knee/bayesopt"
-	"knee/bayesopt/baseline"
 	"knee/data"
 )
 
@@ -58,8 +57,7 @@ func (t *Table) least(of func(Outcome) float64) float64 {
 	return least
 }
 
-// Options returns the options to search the table: only prices are known
-// beforehand.
+// Options returns the options to search the table: only prices are known beforehand.
 func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	hourly, priced := map[string]float64{}, true
 	for i, c := range t.Candidates {
@@ -78,12 +76,6 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		}
 	}
 	return o
-}
-
-// NewMethod returns the strategy called name, one of [baseline.Strategies],
-// for one search of the table.
-func (t *Table) NewMethod(name string, g Goal, seed int64) (bayesopt.Strategy, error) {
-	return baseline.NewStrategy(name, t.Options(g, seed))
 }
 
 // Search searches the table with a strategy for budget evaluations, after which

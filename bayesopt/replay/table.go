@@ -1,7 +1,6 @@
-// Package replay runs search methods on recorded tables: complete measurements
-// of a search space, revealed row by row as a method asks. It reports the
-// evaluations and cost that a method needs, and the quality of its stopping
-// rule.
+// Package replay runs search methods on recorded tables: complete measurements of a search
+// space, revealed row by row as a method asks. It reports the evaluations and cost that a
+// method needs, and the quality of its stopping rule.
 package replay
 
 import (
@@ -27,11 +26,9 @@ type Table struct {
 
 	// Architecture is the size of the model of training plans, zero if unknown.
 	Architecture data.Architecture
-	// Forms are parametric forms of step times for tables of training plans;
-	// may be nil.
+	// Forms are parametric forms of step times for tables of training plans; may be nil.
 	Forms []bayesopt.MeanForm
-	// Memory predicts feasibility from peaks of the trials; nil for tables
-	// without peaks.
+	// Memory predicts feasibility from peaks of the trials; nil for tables without peaks.
 	Memory bayesopt.MemoryModel
 	steps  func(*bayesopt.Options) // sets options for a table of step times; nil for whole jobs
 }
@@ -52,18 +49,16 @@ type Outcome struct {
 // ReadTable reads a table of parameters, time_s, cost_usd and status; name is
 // the file name in errors.
 //
-// The columns workers (or machines, or nodes if neither is present), ps, mode,
-// gpu_type, placement, local_batch, global_batch and accum_steps are those of
-// measurements.csv; other parameters are knobs. The unit of price_per_hour (a
-// worker, a machine, the configuration) is inferred from cost_usd. A text
-// column determined by vcpus and ram_gib, such as the name of a machine type,
-// is not a knob.
+// The columns workers (or machines, or nodes if neither is present), ps, mode, gpu_type,
+// placement, local_batch, global_batch and accum_steps are those of measurements.csv; other
+// parameters are knobs. The unit of price_per_hour (a worker, a machine, the configuration)
+// is inferred from cost_usd. A text column determined by vcpus and ram_gib, such as the
+// name of a machine type, is not a knob.
 //
 // An infeasible row with a time was stopped by then: it counts as a timeout,
 // whose time is a lower bound.
 //
-// Errors name file, line and column. Two rows with equal parameters are an
-// error.
+// Errors name file, line and column. Two rows with equal parameters are an error.
 func ReadTable(r io.Reader, name string) (*Table, error) {
 	rows, err := data.NewTable(r, name)
 	if err != nil {
@@ -152,10 +147,9 @@ func readRow(r *data.Row, parameters []string) (data.Config, Outcome) {
 	return c, o
 }
 
-// setHourly converts the price of a row to the whole configuration. Tables do
-// not state the unit of a price; of the usual ones, the one that best explains
-// cost_usd from price and time is used, workers plus parameter servers if there
-// is no cost.
+// setHourly converts the price of a row to the whole configuration. Tables do not state the
+// unit of a price; of the usual ones, the one that best explains cost_usd from price and
+// time is used, workers plus parameter servers if there is no cost.
 func (t *Table) setHourly() {
 	units := []func(data.Config) float64{
 		func(c data.Config) float64 { return float64(c.Workers + c.PS) },
@@ -176,9 +170,7 @@ func (t *Table) setHourly() {
 	for i := range t.Outcomes {
 		o := &t.Outcomes[i]
 		o.Hourly *= unit(t.Candidates[i])
-		if o.Cost == 0 {
-			o.Cost = o.Hourly * o.Time / 3600
-		}
+		o.Cost = cmp.Or(o.Cost, o.Hourly*o.Time/3600)
 	}
 	t.chargeFailures()
 }

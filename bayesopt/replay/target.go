@@ -7,6 +7,7 @@ import (
 	"knee/bayesopt"
 	"knee/bayesopt/baseline"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Reach asks for the fastest configuration on At workers of a table with
@@ -18,15 +19,13 @@ type Reach struct {
 
 // Reaches reports whether the table has enough to choose from and to measure.
 func (t *Table) Reaches(r Reach) bool {
-	wanted, near := 0, 0
+	wanted := 0
 	for i, c := range t.Candidates {
 		if c.Workers == r.At && t.Outcomes[i].Status == data.OK {
 			wanted++
 		}
-		if c.Workers <= r.Measure {
-			near++
-		}
 	}
+	near := list.Count(t.Candidates, func(c data.Config) bool { return c.Workers <= r.Measure })
 	return wanted >= minPlans && near > r.Budget
 }
 
@@ -89,8 +88,7 @@ func (t *Table) replicated(of data.Config, at int) (pick data.Config) {
 	return pick
 }
 
-// share returns the throughput of a configuration as a share of the best at a
-// size.
+// share returns the throughput of a configuration as a share of the best at a size.
 func (t *Table) share(choice data.Config, at int) float64 {
 	got, best := 0.0, 0.0
 	for i, c := range t.Candidates {

@@ -14,16 +14,15 @@ import (
 	"knee/bayesopt"
 )
 
-// Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters,
-// averaged over its hyperparameters, and the logarithm of the expected
-// improvement. It supports every distribution of goptuna v0.9.0 and both
-// directions. Make one with [NewSampler], and define the search space with
-// goptuna.StudyOptionDefineSearchSpace: otherwise goptuna infers one, and
-// panics on categorical parameters.
+// Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters, averaged
+// over its hyperparameters, and the logarithm of the expected improvement. It supports
+// every distribution of goptuna v0.9.0 and both directions. Make one with [NewSampler], and
+// define the search space with goptuna.StudyOptionDefineSearchSpace: otherwise goptuna
+// infers one, and panics on categorical parameters.
 //
-// Finite spaces of up to 4096 points are searched exhaustively, without repeats
-// until all were tried. Running trials of other goroutines are taken into
-// account, those of other processes are not. Sampling does not fail, as goptuna would leave the trial running: on
+// Finite spaces of up to 4096 points are searched exhaustively, without repeats until all
+// were tried. Running trials of other goroutines are taken into account, those of other
+// processes are not. Sampling does not fail, as goptuna would leave the trial running: on
 // an error it proposes the next point of a quasi-random sequence.
 //
 // A Sampler is safe for concurrent use.
@@ -43,15 +42,14 @@ func NewSampler(seed int64) *Sampler {
 
 // SampleRelative implements goptuna.RelativeSampler. The values are internal
 // representations. For an unknown distribution the error is
-// goptuna.ErrUnsupportedSearchSpace, which goptuna handles; otherwise it is
-// nil.
+// goptuna.ErrUnsupportedSearchSpace, which goptuna handles; otherwise it is nil.
 func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial, dists map[string]interface{}) (map[string]float64, error) {
 	if len(dists) == 0 {
 		return nil, nil
 	}
 	axes, err := newAxes(dists)
 	if err != nil {
-		return nil, goptuna.ErrUnsupportedSearchSpace
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,9 +70,8 @@ type trials struct {
 	best       []float64 // point of the least y in the unit cube, nil without one
 }
 
-// look collects the trials of the study. Parameters of running trials come from
-// this sampler's proposals, as the maps in the study belong to other
-// goroutines.
+// look collects the trials of the study. Parameters of running trials come from this
+// sampler's proposals, as the maps in the study belong to other goroutines.
 func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, error) {
 	all, err := study.GetTrials()
 	if err != nil && !errors.Is(err, goptuna.ErrTrialsPartiallyDeleted) {
@@ -151,8 +148,7 @@ func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []
 // about a thousand evaluations per trial.
 const failurePenalty, members = .5, 16
 
-// fit standardises y and fits the model, with running trials at their
-// predictions.
+// fit standardises y and fits the model, with running trials at their predictions.
 func (past *trials) fit(seed int64) (*bayesopt.Posterior, error) {
 	var known []float64
 	for _, v := range past.y {

@@ -1,7 +1,6 @@
 package sampler
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -21,8 +20,8 @@ type axis struct {
 	category  bool // unordered
 }
 
-// newAxes converts the distributions, sorted by name. It fails for an unknown
-// one.
+// newAxes converts the distributions, sorted by name. For an unknown one it fails
+// as goptuna handles it.
 func newAxes(dists map[string]interface{}) ([]axis, error) {
 	var axes []axis
 	for _, name := range slices.Sorted(maps.Keys(dists)) {
@@ -42,7 +41,7 @@ func newAxes(dists map[string]interface{}) ([]axis, error) {
 		case goptuna.CategoricalDistribution:
 			a.high, step, a.category = float64(len(d.Choices)-1), 1, true
 		default:
-			return nil, fmt.Errorf("parameter %s: distribution %T is unknown", name, d)
+			return nil, goptuna.ErrUnsupportedSearchSpace
 		}
 		if step > 0 {
 			a.levels = int(math.Floor((a.high-a.low)/step+1e-9)) + 1

@@ -17,10 +17,9 @@ import (
 // Tracker represents a search as a goptuna study, with one parameter per knob
 // and one trial per suggestion, for use with goptuna's samplers and storages.
 //
-// Every knob is an ordinal, the index of its value in ascending order, with a
-// discrete uniform distribution of step 1. goptuna's samplers never draw the
-// upper bound of its integer distributions, and draw categorical ones from the
-// process-wide random source.
+// Every knob is an ordinal, the index of its value in ascending order, with a discrete
+// uniform distribution of step 1. goptuna's samplers never draw the upper bound of its
+// integer distributions, and draw categorical ones from the process-wide random source.
 //
 // A Tracker is not safe for concurrent use; evaluations may run concurrently.
 type Tracker struct {

@@ -36,3 +36,13 @@ func Each(n, batch int, worker func() func(i int) error) error {
 	}
 	return nil
 }
+
+// Do is [Each] for work that cannot fail and needs nothing of its own in a goroutine.
+func Do(n, batch int, f func(i int)) {
+	_ = Each(n, batch, func() func(int) error {
+		return func(i int) error {
+			f(i)
+			return nil
+		}
+	})
+}

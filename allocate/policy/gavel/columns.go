@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"knee/internal/list"
 )
 
-// raise maximises the level of the jobs not frozen, over convex combinations of
-// columns that each are an allocation of all jobs, one point of the polytope that
-// the rows of single jobs leave: one row per type, use ≤ 1, and one that makes the
-// weights add up to 1.
+// raise maximises the level of the jobs not frozen, over convex combinations of columns
+// that each are an allocation of all jobs, one point of the polytope that the rows of
+// single jobs leave: one row per type, use ≤ 1, and one that makes the weights add up to 1.
 func (f *fill) raise() stage {
 	kinds := len(f.GPUs)
 	share, level := f.last, f.level
@@ -48,11 +49,7 @@ func (f *fill) raise() stage {
 
 // nothing are shares of nothing.
 func (f *fill) nothing() [][]float64 {
-	share := make([][]float64, len(f.rate))
-	for i := range share {
-		share[i] = make([]float64, len(f.GPUs))
-	}
-	return share
+	return list.Map(f.rate, func([]float64) []float64 { return make([]float64, len(f.GPUs)) })
 }
 
 // combine is the convex combination of the basis, in the units of the problem.

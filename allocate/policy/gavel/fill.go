@@ -103,8 +103,7 @@ type point struct {
 // are time-shared.
 type hull []point
 
-// hull is the lower convex hull of a job's types at prices, from nothing up to
-// the fastest.
+// hull is the lower convex hull of a job's types at prices, from nothing up to the fastest.
 func (f *fill) hull(i int, prices []float64) hull {
 	points := make([]point, 1, 1+len(prices))
 	points[0].kind = -1

@@ -3,6 +3,8 @@ package gavel
 import (
 	"math"
 	"slices"
+
+	"knee/internal/list"
 )
 
 // Pair is two jobs of equal size that can run on the same GPUs at once.
@@ -85,10 +87,7 @@ func (f *fill) columns() []*column {
 
 // shares reads the shares of a solution.
 func (f *fill) shares(m *simplex, a *Allocation) {
-	a.Share, a.Packed = f.nothing(), make([][]float64, len(f.Pairs))
-	for x := range a.Packed {
-		a.Packed[x] = make([]float64, len(f.GPUs))
-	}
+	a.Share, a.Packed = f.nothing(), list.Map(f.Pairs, func(Pair) []float64 { return make([]float64, len(f.GPUs)) })
 	for r, c := range m.basis {
 		switch w := m.weight[r]; {
 		case !c.time: // a slack variable or a level

@@ -26,11 +26,10 @@ func (p *Problem) speed(i, k int) float64 {
 	return p.Speed[i][k]
 }
 
-// MaxMin maximises the least speed relative to need[i] > 0; then, with the jobs
-// fixed that cannot be faster unless another is slower, the least speed of the
-// others (water filling, section 4.3), until all are fixed. With the work left as
-// the need, in units of Speed × time, it minimises the makespan, which is 1/Level
-// (section 4.2).
+// MaxMin maximises the least speed relative to need[i] > 0; then, with the jobs fixed that
+// cannot be faster unless another is slower, the least speed of the others (water filling,
+// section 4.3), until all are fixed. With the work left as the need, in units of Speed ×
+// time, it minimises the makespan, which is 1/Level (section 4.2).
 func (p *Problem) MaxMin(need []float64) Allocation {
 	if len(p.Pairs) > 0 {
 		return p.packed(need, true)
@@ -48,11 +47,10 @@ func (p *Problem) MaxMin(need []float64) Allocation {
 	return out
 }
 
-// FinishTime minimises the largest finish-time fairness, (age + left/speed) ÷
-// (isolated + left/own), where own is the speed of an equal share of the
-// cluster and isolated the time the job would have taken so far with it
-// (section 4.2; Themis, Mahajan et al., NSDI 2020). Level is the largest
-// fairness, Bound a lower bound of it.
+// FinishTime minimises the largest finish-time fairness, (age + left/speed) ÷ (isolated +
+// left/own), where own is the speed of an equal share of the cluster and isolated the time
+// the job would have taken so far with it (section 4.2; Themis, Mahajan et al., NSDI 2020).
+// Level is the largest fairness, Bound a lower bound of it.
 func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
 	n := len(p.Size)
 	ideal := make([]float64, n)

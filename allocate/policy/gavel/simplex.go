@@ -16,9 +16,8 @@ type column struct {
 	who, kind int         // which
 }
 
-// simplex maximises the gain of columns ≥ 0 within the limits of the rows, by the
-// revised simplex method. Columns, of which slack variables are some, may be made
-// when needed.
+// simplex maximises the gain of columns ≥ 0 within the limits of the rows, by the revised
+// simplex method. Columns, of which slack variables are some, may be made when needed.
 type simplex struct {
 	inverse [][]float64 // of the basis, rows × rows
 	basis   []*column   // by row
@@ -88,8 +87,7 @@ func (s *simplex) of(c *column) float64 {
 // byRatio: the row that is used up first leaves the basis.
 const byRatio = -1
 
-// enter replaces the column at row out of the basis, and reports whether that was
-// possible.
+// enter replaces the column at row out of the basis, and reports whether that was possible.
 func (s *simplex) enter(c *column, out int) bool {
 	d := make([]float64, len(s.basis))
 	for r, row := range s.inverse {

@@ -1,9 +1,8 @@
-// Package oasis admits jobs online by the prices of future GPU time (Bao, Peng,
-// Wu and Li, INFOCOM 2018): time is in slots, every GPU type has a price in every
-// slot that rises from Low to High as it is booked, and a submitted job takes the
-// schedule whose utility exceeds its price most, if any does. The utility of the
-// admitted jobs is at least 1/(2α) of the maximum, α = ln(High/Low), whatever
-// schedules a job can choose (theorem 4).
+// Package oasis admits jobs online by the prices of future GPU time (Bao, Peng, Wu and Li,
+// INFOCOM 2018): time is in slots, every GPU type has a price in every slot that rises from
+// Low to High as it is booked, and a submitted job takes the schedule whose utility exceeds
+// its price most, if any does. The utility of the admitted jobs is at least 1/(2α) of the
+// maximum, α = ln(High/Low), whatever schedules a job can choose (theorem 4).
 package oasis
 
 import (
@@ -22,8 +21,7 @@ type Market struct {
 type Job struct {
 	Work    float64 // > 0
 	Options []Option
-	// Utility is the value of completion after so many slots; it must not rise with
-	// slots.
+	// Utility is the value of completion after so many slots; it must not rise with slots.
 	Utility func(slots int) float64
 }
 
@@ -76,10 +74,7 @@ const chunks = 60
 // found by dynamic programming over slots and chunks of work (algorithm 2). The
 // work of a slot is rounded down to chunks, so that a schedule always completes.
 func (m *Market) Offer(j *Job, now, slots int) (Schedule, bool) {
-	least := make([]float64, chunks+1) // cost of having done so much
-	for d := range least {
-		least[d] = math.Inf(1)
-	}
+	least := slices.Repeat([]float64{math.Inf(1)}, chunks+1) // cost of having done so much
 	least[0] = 0
 	picks := make([][]int8, 0, slots)
 	best, payoff := Schedule{From: now}, 0.0
@@ -150,10 +145,7 @@ func progress(j *Job, c int) int {
 // extend adds a slot: the least cost of having done d chunks by its end, and
 // the option that does.
 func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pick []int8) {
-	after, pick = append([]float64(nil), before...), make([]int8, len(before))
-	for d := range pick {
-		pick[d] = -1
-	}
+	after, pick = slices.Clone(before), slices.Repeat([]int8{-1}, len(before))
 	for c, o := range j.Options {
 		if !m.free(slot, o) {
 			continue

@@ -20,6 +20,7 @@ import (
 	"knee/allocate/simulate/pollux"
 	"knee/allocate/simulate/tiresias"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Semantics are the rules a workload is replayed by.
@@ -206,10 +207,7 @@ func (s *Settings) replay(c Case, name string, progress func(done, of int) error
 			return Row{}, err
 		}
 		row.Outcomes, row.Summary, row.Wall = r.Jobs, r.Summary, time.Since(start).Seconds()
-		last := 0.
-		for _, o := range r.Jobs {
-			last = max(last, o.End)
-		}
+		last := slices.Max(list.Map(r.Jobs, func(o simulate.Outcome) float64 { return o.End }))
 		ended = len(set.Failures) == 0 || last <= until
 		until = 2 * last
 	}

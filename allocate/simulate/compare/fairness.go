@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate/place"
 	"knee/allocate/simulate"
+	"knee/internal/list"
 	"knee/internal/quantile"
 )
 
@@ -51,10 +52,7 @@ func (s *Settings) fairness(c Case, row *Row) error {
 	if err != nil {
 		return err
 	}
-	asked := make([]float64, len(c.Jobs))
-	for i := range asked {
-		asked[i] = max(1, float64(c.Jobs[i].Workers))
-	}
+	asked := list.Map(c.Jobs, func(j simulate.Job) float64 { return max(1, float64(j.Workers)) })
 	slowdown, err := overAlone(row.Outcomes, asked, alone)
 	if err != nil {
 		return err

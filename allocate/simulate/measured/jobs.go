@@ -1,6 +1,7 @@
 package measured
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -69,9 +70,7 @@ func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, 
 	l := &Learner{app: app, types: c.GPUTypes(), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
 	if fixed {
-		if w.Batch == 0 {
-			w.Batch = app.Initial
-		}
+		w.Batch = cmp.Or(w.Batch, app.Initial)
 		if gang && w.Workers < 1 || w.Batch < app.Initial || w.Batch > app.Max {
 			return nil, w.Bad("batch_size", fmt.Sprintf("%d workers and batch %g", w.Workers, w.Batch),
 				fmt.Sprintf("at least one worker and a total batch from %g to %g: the job is rigid, or the policy takes jobs as they were asked for", app.Initial, app.Max))
@@ -152,8 +151,7 @@ func (l *Learner) Completed() {
 }
 
 // Options implements [simulate.Learner].
-func (l *Learner) Options(current *data.Config) []allocate.Option {
-	var out []allocate.Option
+func (l *Learner) Options(current *data.Config) (out []allocate.Option) {
 	for _, t := range l.types {
 		if l.agents[t] == nil {
 			continue

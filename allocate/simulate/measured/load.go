@@ -1,6 +1,7 @@
 package measured
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,10 +35,7 @@ type Profiles struct {
 // training run at least. Warnings name applications with only one of the two.
 func Load(dir string) (*Profiles, error) {
 	p := &Profiles{Apps: map[string]*App{}}
-	if err := p.loadSpeeds(filepath.Join(dir, "allreduce")); err != nil {
-		return nil, err
-	}
-	if err := p.loadRuns(filepath.Join(dir, "training")); err != nil {
+	if err := cmp.Or(p.loadSpeeds(filepath.Join(dir, "allreduce")), p.loadRuns(filepath.Join(dir, "training"))); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Apps)) {

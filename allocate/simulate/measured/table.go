@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // maxShape is the most nodes on which placements are measured one by one; beyond, only
@@ -129,12 +130,7 @@ func (t *Table) Times(p data.Placement, batch float64) (step, sync float64, err 
 			return r.step, r.sync, nil
 		}
 	}
-	nodes := 0
-	for _, w := range p {
-		if w > 0 {
-			nodes++
-		}
-	}
+	nodes := list.Count(p, func(workers int) bool { return workers > 0 })
 	r, ok := t.interpolate(nodes, p.Workers(), batch)
 	if !ok || !(r.step > 0) || r.sync < 0 || r.sync > r.step {
 		return 0, 0, fmt.Errorf("no step time of %s on %s as %s at local batch %g can be had from the measured tables", t.app, t.gpuType, p, batch)

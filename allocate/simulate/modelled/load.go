@@ -1,6 +1,7 @@
 package modelled
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -50,10 +51,7 @@ func Load(dir string, seed int64) (*Models, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := model.Job()
-		if name == "" {
-			name = strings.TrimSuffix(filepath.Base(file), ".json")
-		}
+		name := cmp.Or(model.Job(), strings.TrimSuffix(filepath.Base(file), ".json"))
 		if _, twice := m.apps[name]; twice {
 			return nil, &data.InputError{Source: data.Source{File: file}, Found: fmt.Sprintf("a second model of job %q", name), Want: "one model of each job in " + dir}
 		}

@@ -1,6 +1,7 @@
 package pollux
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -52,9 +53,7 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	if w.Workers < 1 {
 		return nil, w.Bad("num_replicas", fmt.Sprint(w.Workers), "at least one worker")
 	}
-	if w.Batch == 0 {
-		w.Batch = app.Initial
-	}
+	w.Batch = cmp.Or(w.Batch, app.Initial)
 	if w.Batch < app.Initial || w.Batch > app.Max {
 		return nil, w.Bad("batch_size", fmt.Sprint(w.Batch), fmt.Sprintf("a total batch from %g to %g, as recorded for %s", app.Initial, app.Max, app.Name))
 	}

@@ -20,6 +20,7 @@ import (
 	"knee/allocate/policy"
 	"knee/allocate/policy/dl2"
 	"knee/allocate/simulate"
+	"knee/internal/list"
 	"knee/internal/parallel"
 )
 
@@ -134,11 +135,8 @@ func softmax(scores []float64) []float64 {
 }
 
 // toCome is the job-seconds from a time on.
-func (r *replay) toCome(at float64) (sum float64) {
-	for _, o := range r.outcomes {
-		sum += max(0, o.End-max(at, o.Submit))
-	}
-	return sum
+func (r *replay) toCome(at float64) float64 {
+	return list.Sum(r.outcomes, func(o simulate.Outcome) float64 { return max(0, o.End-max(at, o.Submit)) })
 }
 
 // gradient is that of the expected credit and of the entropy.
