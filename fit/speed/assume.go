@@ -160,13 +160,16 @@ func (g *group) others() ([]member, error) {
 	case few && g.family == form.CollectiveFamily:
 		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
 	}
+	if g.family == form.ServerFamily {
+		variants = append(variants, variant{shared: form.OfServers, odds: limitOdds})
+	}
 	if n := len(g.numbersOfWorkers()); g.family == form.CollectiveFamily && n >= 3 { // with two, it looks like communication
 		variants = append(variants, variant{serial: true, odds: g.prior.Shared}, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
 		if n > 3 { // with three, it looks like less overlap
 			variants = append(variants, variant{shared: form.InTurn, odds: g.prior.Shared})
 		}
 	}
-	if g.oneBatch() {
+	if g.oneBatch() || few && g.family == form.CollectiveFamily {
 		for _, v := range launched {
 			v.odds *= g.launchesAbove(g.scale.Time)
 			variants = append(variants, v)
@@ -198,8 +201,8 @@ func (g *group) others() ([]member, error) {
 
 // ofLargest returns assumptions on the largest size, on which predictions of
 // larger ones rely, with their odds: it is as the others; or on a slower tier of
-// the network; or its row that the others predict worst is a gross error (Box and
-// Tiao, "A Bayesian approach to some outlier problems", 1968).
+// the network; or one of its rows that the others mispredict is a gross error (Box
+// and Tiao, "A Bayesian approach to some outlier problems", 1968).
 func (g *group) ofLargest() (all []assumption, odds []float64) {
 	all, odds = []assumption{{}}, []float64{1}
 	sizes := g.numbersOfWorkers()
@@ -211,16 +214,12 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 	if err != nil || len(g.rows) < 3 || g.family == form.ServerFamily { // many workers may saturate servers
 		return all, odds
 	}
-	worst := -1
 	for i := range misses {
-		if g.pts[i].Workers == sizes[len(sizes)-1] && g.rows[i].inflated == 0 && (worst < 0 || math.Abs(misses[i]) > math.Abs(misses[worst])) {
-			worst = i
+		if r := &g.rows[i]; g.pts[i].Workers == sizes[len(sizes)-1] && r.inflated == 0 && !r.agrees(math.Abs(misses[i])) {
+			all, odds = append(all, assumption{Disturbed: 1 + i}), append(odds, g.prior.Disturbed)
 		}
 	}
-	if worst < 0 || g.rows[worst].agrees(math.Abs(misses[worst])) {
-		return all, odds
-	}
-	return append(all, assumption{Disturbed: 1 + worst}), append(odds, g.prior.Disturbed)
+	return all, odds
 }
 
 // oneBatch reports whether all rows have the same local batch.

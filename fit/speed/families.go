@@ -21,6 +21,7 @@ type FamilyScore struct {
 	Chosen      bool    // the family the model uses
 	LeaveOneOut float64 // percent; each measurement predicted from the others, with the form linearised
 	Forward     float64 // percent; the larger half of the worker counts predicted from the smaller
+	Missed      float64 // share of these larger measurements outside their 90 % intervals
 	Parameters  []form.Param
 	Warnings    []string
 }
@@ -86,15 +87,18 @@ func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Set
 	if m, err = Fit(ctx, small, with); err != nil {
 		return err
 	}
-	var sum float64
+	s.Forward = 0
+	n := float64(len(large))
 	for _, r := range large {
-		t, err := m.StepTime(r.Config)
+		p, err := m.Predict(r.Config)
 		if err != nil {
 			return err
 		}
-		sum += math.Abs(t/r.StepTime - 1)
+		s.Forward += 100 * math.Abs(p.StepTime.Mean/r.StepTime-1) / n
+		if r.StepTime < p.StepTime.Lo || r.StepTime > p.StepTime.Hi {
+			s.Missed += 1 / n
+		}
 	}
-	s.Forward = 100 * sum / float64(len(large))
 	return nil
 }
 
@@ -120,9 +124,9 @@ func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
 	return small, large
 }
 
-// Doubts returns a message for every GPU type and mode where another family
-// predicts larger measurements from smaller ones far better than the family in
-// use.
+// Doubts returns a message for every GPU type and mode where the family in use
+// predicts larger measurements from smaller ones with intervals that most of them
+// miss, and another family far better.
 func Doubts(scores []FamilyScore) []string {
 	var doubts []string
 	for _, s := range scores {
@@ -137,8 +141,8 @@ func Doubts(scores []FamilyScore) []string {
 		}
 		// at most half the error, which must exceed that of published models
 		// (plainNoise)
-		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise {
-			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%; measure a larger size before you rely on predictions beyond it",
+		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise && s.Missed > 1./2 {
+			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%, and intervals miss most of them; measure a larger size before you rely on predictions beyond it",
 				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward))
 		}
 	}

@@ -82,8 +82,8 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 		{"usl", data.AllReduce, form.Published("usl", data.AllReduce, 1, .02, .001, .05, .001), .01},
 		{"amdahl", data.AllReduce, form.Published("amdahl", data.AllReduce, 1, .02, .001, .05), .01},
 		{"collective", data.AllReduce, &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3, Inter: .05, Tree: 1, Overlap: 2}, .02},
-		{"ps", data.PSSync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02}, .04},
-		{"ps", data.PSAsync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Async: true}, .04},
+		{"ps", data.PSSync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Overlap: 1}, .04},
+		{"ps", data.PSAsync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Overlap: 1, Async: true}, .04},
 	}
 	for _, tt := range tests {
 		t.Run(tt.family+"/"+string(tt.mode), func(t *testing.T) {

@@ -62,3 +62,26 @@ func TestOneBatchLeavesLaunchesOpen(t *testing.T) {
 		}
 	}
 }
+
+// Three batches that take the same time may be bound by launches for long, or only until
+// computing takes as long: both are possible at eight times the largest.
+func TestFlatBatchesLeaveGrowthOpen(t *testing.T) {
+	var ms []data.Measurement
+	for i, batch := range []float64{8, 16, 32} {
+		c := data.Config{Job: "j", GPUType: "a100", Workers: 1, Nodes: 1, LocalBatch: batch}
+		ms = append(ms, data.Measurement{Config: c, StepTime: .109 * (1 + .005*math.Sin(float64(3*i))), Status: data.OK})
+	}
+	m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ms[0].Config
+	c.LocalBatch = 256
+	p, err := m.Predict(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flat, grown := .109, .4; p.StepTime.Lo > flat*1.02 || p.StepTime.Hi < grown {
+		t.Errorf("%v s, want %g and %g inside", p.StepTime, flat, grown)
+	}
+}

@@ -128,3 +128,36 @@ func TestLargestOfManyMayBeDisturbed(t *testing.T) {
 		t.Errorf("warnings %q", words)
 	}
 }
+
+// Of two batches at the largest size either may be the disturbed one: what is known of
+// the other stays possible, wherever the disturbed row is in the table.
+func TestEitherOfTheLargestMayBeDisturbed(t *testing.T) {
+	for _, disturbed := range []float64{64, 128} {
+		var ms []data.Measurement
+		for _, k := range []int{1, 4, 8, 16} {
+			for _, batch := range []float64{64, 128} {
+				m := data.Measurement{Status: data.OK, StepTime: .0125 + .0005*batch, Config: data.Config{Job: "j", GPUType: "a100", Workers: k, Nodes: (k + 7) / 8, LocalBatch: batch}}
+				if k == 16 && batch == disturbed {
+					m.StepTime *= 2.1
+				}
+				m.StepTime *= 1 + .01*math.Sin(float64(7*len(ms)))
+				ms = append(ms, m)
+			}
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{16, 32} {
+			for _, batch := range []float64{64, 128} {
+				p, err := m.Predict(data.Config{GPUType: "a100", Workers: k, Nodes: k / 8, LocalBatch: batch})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if truth := .0125 + .0005*batch; p.StepTime.Lo > truth*1.05 {
+					t.Errorf("batch %g disturbed, %d workers, batch %g: %v s, without %.3g", disturbed, k, batch, p.StepTime, truth)
+				}
+			}
+		}
+	}
+}

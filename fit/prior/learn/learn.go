@@ -185,21 +185,20 @@ func words(by map[string]float64) (text string) {
 	return text
 }
 
-// leastMove returns the smallest move whose mean gain over sources, except one,
-// is within a standard error of the best: the one-standard-error rule (Breiman
-// et al., Classification and Regression Trees, 1984, section 3.4.3). It is 0 if
-// sources disagree or there is only one.
-func (g gains) leastMove(without string) float64 {
-	var sources []string
-	for s := range g[steps[0]] {
-		if s != without {
-			sources = append(sources, s)
-		}
-	}
+// sources returns the sources of a number's gains, except some.
+func (g gains) sources(without []string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(g[steps[0]])), func(s string) bool { return slices.Contains(without, s) })
+}
+
+// leastMove returns the smallest move whose mean gain over sources, except some, is
+// within a standard error of the best: the one-standard-error rule (Breiman et al.,
+// Classification and Regression Trees, 1984, section 3.4.3). It is 0 if sources
+// disagree or there is only one.
+func (g gains) leastMove(without ...string) float64 {
+	sources := g.sources(without)
 	if len(sources) < 2 {
 		return 0
 	}
-	slices.Sort(sources)
 	over := func(by, than float64) (m, se float64) {
 		var d []float64
 		for _, s := range sources {
@@ -219,17 +218,30 @@ func (g gains) leastMove(without string) float64 {
 	return best
 }
 
+// checkedMove returns the least move, or 0 unless sources gain from the least moves of
+// the others by more than a standard error.
+func (g gains) checkedMove(without ...string) float64 {
+	var gain []float64
+	for _, s := range g.sources(without) {
+		gain = append(gain, g[g.leastMove(append([]string{s}, without...)...)][s])
+	}
+	if m, se := meanError(gain); !(m > se) {
+		return 0
+	}
+	return g.leastMove(without...)
+}
+
 // meanError returns the mean of values and its standard error.
 func meanError(v []float64) (m, se float64) {
 	m, sd := stat.MeanStdDev(v, nil)
 	return m, stat.StdErr(sd, float64(len(v)))
 }
 
-// learn applies the least moves and describes them.
-func learn(from *prior.Speed, all []gains, without string) (to *prior.Speed, moves []string) {
+// learn applies the checked moves and describes them.
+func learn(from *prior.Speed, all []gains, without ...string) (to *prior.Speed, moves []string) {
 	to = from
 	for i, n := range numbers() {
-		if by := all[i].leastMove(without); by != 0 {
+		if by := all[i].checkedMove(without...); by != 0 {
 			to = n.moved(to, by)
 			moves = append(moves, fmt.Sprintf("%s × %.2f", n.name, math.Exp(by)))
 		}

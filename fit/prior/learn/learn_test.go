@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -80,6 +81,29 @@ func TestLeastMove(t *testing.T) {
 	}
 }
 
+// A move that sources would not gain from, had it been chosen by the others, is not made.
+func TestCheckedMove(t *testing.T) {
+	agreed := gains{
+		-1: {"a": -.2, "b": -.2, "c": -.2}, -.5: {"a": -.1, "b": -.1, "c": -.1},
+		.5: {"a": .1, "b": .1, "c": .1}, 1: {"a": .2, "b": .2, "c": .2},
+	}
+	swung := maps.Clone(agreed)
+	swung[.5] = map[string]float64{"a": -.1, "b": .2, "c": .3} // the least move of all
+	swung[1] = map[string]float64{"a": .3, "b": .3, "c": -.1}  // that of a and b
+	for _, tt := range []struct {
+		name           string
+		gains          gains
+		least, checked float64
+	}{
+		{"sources agree", agreed, 1, 1},
+		{"each source swings it", swung, .5, 0}, // a and c lose .1 by what the others choose
+	} {
+		if least, checked := tt.gains.leastMove(), tt.gains.checkedMove(); least != tt.least || checked != tt.checked {
+			t.Errorf("%s: least move %g, checked %g; want %g and %g", tt.name, least, checked, tt.least, tt.checked)
+		}
+	}
+}
+
 // Rows that are likelier under another noise change it.
 func TestGains(t *testing.T) {
 	var splits []split
@@ -110,7 +134,7 @@ func TestGains(t *testing.T) {
 			}
 		}
 	}
-	learned, moves := learn(start(), all, "")
+	learned, moves := learn(start(), all)
 	if learned.Kernel.Noise >= start().Kernel.Noise {
 		t.Errorf("learned %v, want less noise", moves)
 	}

@@ -6,7 +6,8 @@
 //
 // It starts from round physical values (start.go) and moves each scale of the
 // prior separately, as far as the sources agree that held-out rows get
-// likelier. This is repeated without each source. If the held-out sources' rows
+// likelier, and only if sources gain from what was learned without them. This is
+// repeated without each source. If the held-out sources' rows
 // get likelier by more than a standard error, the prior learned from all is
 // written, else the starting values.
 //
@@ -104,7 +105,7 @@ func learnAll(w io.Writer, from *prior.Speed, jobs []*job, splits []split, verbo
 			fmt.Fprintf(w, "learned without %s: %s\n", s.source(), strings.Join(moves, ", "))
 		}
 	}
-	p, moves := learn(from, found, "")
+	p, moves := learn(from, found)
 	gain, se, by := betterBy(from, without, examples)
 	verdict := fmt.Sprintf("rows of sources left out of the learning are likelier than under the starting values by %.3f ± %.3f of the logarithm", gain, se)
 	fmt.Fprintf(w, "learned from all: %s\n%s:%s\n", strings.Join(moves, ", "), verdict, words(by))

@@ -45,7 +45,7 @@ func (t *ParameterServer) changes() map[string]func(factor float64) Fitted {
 	return map[string]func(float64) Fitted{
 		"compute":  changing(t, func(t *ParameterServer, f float64) { t.Compute, t.Fixed = t.Compute*f, t.Fixed*f }),
 		"transfer": changing(t, func(t *ParameterServer, f float64) { t.Transfer *= f }),
-		"overlap":  changing(t, func(t *ParameterServer, _ float64) { t.Overlapped = true }),
+		"overlap":  changing(t, func(t *ParameterServer, _ float64) { t.Overlap = mostOverlap }),
 	}
 }
 

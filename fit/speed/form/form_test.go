@@ -119,3 +119,27 @@ func TestContextParallelism(t *testing.T) {
 		t.Errorf("gradients %g, optimizer %g; want %g and %g", context.Exposed, context.Optimizer, replicas.Exposed, replicas.Optimizer)
 	}
 }
+
+// Hybrid sharding of one node is full sharding; of several it gathers inside the nodes
+// for each micro-batch, and sums an eighth of the gradients over the nodes once.
+func TestHybridSharding(t *testing.T) {
+	s := Scale{Batch: 1, Global: 64, Time: 1, Step: 1, Unit: 1}
+	f := Families()[LayoutFamily].New(data.AllReduce, nil, s, false)
+	c := f.Bind(make([]float64, len(f.Names()))).(*layoutCurve)
+	c.x[layOverlap], c.x[layInter], c.x[layPower] = -100, math.Log(50), 0 // no overlap; far slower links between nodes
+	at := func(nodes int, sharding string) LayoutParts {
+		p := NewPoint(data.Config{Workers: 8 * nodes, Nodes: nodes, LocalBatch: 1, AccumSteps: 3, Layout: data.Layout{Sharding: sharding}}, s)
+		parts, _ := c.parts(&p)
+		return parts
+	}
+	if hybrid, full := at(1, "hybrid"), at(1, "zero3"); hybrid != full {
+		t.Errorf("on one node %+v, want %+v", hybrid, full)
+	}
+	inside := at(1, "zero3").Exposed
+	if got, want := at(4, "hybrid").Exposed, inside+ring(4)/8*50; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("on four nodes %g, want %g", got, want)
+	}
+	if hybrid, one := at(4, "hybrid").Optimizer, at(1, "zero3").Optimizer; hybrid != one {
+		t.Errorf("the optimizer takes %g, want that of a node's shards, %g", hybrid, one)
+	}
+}

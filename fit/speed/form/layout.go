@@ -36,7 +36,9 @@ import (
 //	step = pipe ⊕ G + optimizer/(t·p·(d·c if sharded)) + constant
 //
 // where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
-// whole pipe under full sharding. If experts are divided over e ranks, a token
+// whole pipe under full sharding. Hybrid sharding gathers among the s replicas of a
+// node, and sums its shards over the others once per step: 3/2·m·gradient·R(s) +
+// gradient·R(d/s)/s between nodes. If experts are divided over e ranks, a token
 // goes to two of them and back (Lepikhin et al., "GShard", 2021),
 // b·tensor·R(e)·D/(t·c) more, and each rank holds 1/e of the share f of
 // parameters in experts: R(d·c) in G is (1−f)·R(d·c) + f·R(d·c/e)/e. A known size
@@ -190,17 +192,21 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}
 	bubble := math.Exp(x[layBubble]) * (stages - 1)
 	pipe := (m + bubble) * (micro + comm)
-	var grad float64
-	if copies > 1 {
-		grad = math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(copies) + o.InExperts*ring(math.Max(copies/p.EP, 1))/p.EP) / (p.TP * stages)
-		if copies*p.TP > p.Widest {
-			grad *= between * math.Exp(x[layShare]*math.Log(p.TP))
-		}
+	summed := func(among float64) float64 { // gradients of a stage, among so many copies inside a node
+		return math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(among) + o.InExperts*ring(math.Max(among/p.EP, 1))/p.EP) / (p.TP * stages)
+	}
+	toOthers := between * math.Exp(x[layShare]*math.Log(p.TP))
+	shards, grad, last := copies, summed(copies), micro+comm
+	if copies*p.TP > p.Widest {
+		grad *= toOthers
 	}
 	overlap := overlapAt(x[layOverlap])
-	last := micro + comm
-	if p.Sharding == "zero3" || p.Sharding == "hybrid" {
+	switch p.Sharding {
+	case "zero3":
 		grad, last = grad*1.5*m, pipe
+	case "hybrid":
+		shards = math.Max(math.Min(copies, math.Floor(p.Widest/p.TP)), 1)
+		grad, last = summed(shards)*1.5*m+summed(copies/shards)/shards*toOthers, pipe
 	}
 	exposed := 0.
 	if grad > 0 {
@@ -208,7 +214,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}
 	optimizer := math.Exp(x[layOptimizer]+o.Gradient) / (p.TP * stages)
 	if p.Sharding != "" {
-		optimizer /= copies
+		optimizer /= shards
 	} else {
 		optimizer *= 1 - o.InExperts*(1-1/p.EP)
 	}

@@ -34,14 +34,16 @@ type Point struct {
 	LnStep               float64 // effect of the network's size on all of a step
 }
 
-// Sharing says which workers share their input; empty if it never takes longest.
+// Sharing says which workers share their input, or the time of parameter servers; empty
+// if neither takes longest.
 type Sharing string
 
 // Values of Sharing.
 const (
-	ByNode Sharing = "node"
-	ByAll  Sharing = "all"
-	InTurn Sharing = "turn" // by all, one after another, which no computing overlaps
+	ByNode    Sharing = "node"
+	ByAll     Sharing = "all"
+	InTurn    Sharing = "turn"    // by all, one after another, which no computing overlaps
+	OfServers Sharing = "servers" // exchanges overlap with computing until servers are saturated
 )
 
 // overlap is γ of reading the input and the rest of a step.

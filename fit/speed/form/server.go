@@ -8,15 +8,16 @@ import (
 
 // ParameterServer is knee's form for parameter-server training.
 //
-//	C = Fixed + Compute·(M/RefGlobal)/k + (Update + Transfer·k^WorkersPower)·p^−ServersPower
-//	    + PerWorker·k + PerServer·p
+//	C = (Fixed + Compute·(M/RefGlobal)/k) ⊕ Transfer·k^WorkersPower·p^−ServersPower
+//	    + Update·p^−ServersPower + PerWorker·k + PerServer·p
 //
-// with k workers, p servers and M samples per step. In ps-sync C is the step
+// with k workers, p servers, M samples per step, and x ⊕ y = (x^γ + y^γ)^(1/γ), of
+// which the larger counts if the exchange overlaps with computation (γ = Overlap). In ps-sync C is the step
 // time. In ps-async it is every worker's own cycle with its own samples
 // (without the k under Compute), and the job makes k updates per cycle: T =
 // C/k.
 //
-// Optimus (EuroSys'18, section 3.2) has the same terms with both powers 1, and
+// Optimus (EuroSys'18, section 3.2) has the same terms with both powers and γ 1, and
 // servers that update parameters for each worker, not once per step; measured
 // transfers grow more slowly.
 type ParameterServer struct {
@@ -29,8 +30,8 @@ type ParameterServer struct {
 	ServersPower float64
 	PerWorker    float64 // s per worker
 	PerServer    float64 // s per server
+	Overlap      float64 // γ: 1 = exchange after computation, 10 = fully overlapped
 	Async        bool
-	Overlapped   bool // the exchange overlaps perfectly with computation
 	fixedGlobal  bool // an unknown batch has the global batch RefGlobal
 }
 
@@ -42,11 +43,7 @@ func (t *ParameterServer) StepTime(c data.Config) float64 {
 // LogTimes implements [Curve].
 func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
 	work, transfer, update := t.terms(p)
-	cycle := t.Fixed + work + transfer
-	if t.Overlapped {
-		cycle = math.Max(t.Fixed+work, transfer)
-	}
-	step = math.Log(cycle + update + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+	step = math.Log(t.exchanged(t.Fixed+work, transfer) + update + t.PerWorker*p.Workers + t.PerServer*p.Servers)
 	if t.Async {
 		step -= p.LnWorkers
 	}
@@ -65,6 +62,11 @@ func (t *ParameterServer) terms(p *Point) (work, transfer, update float64) {
 		t.Update * math.Exp(-t.ServersPower*p.LnServers)
 }
 
+// exchanged returns the seconds until a worker has computed and exchanged.
+func (t *ParameterServer) exchanged(work, transfer float64) float64 {
+	return math.Exp(logSumExp(t.Overlap*math.Log(work), t.Overlap*math.Log(transfer)) / t.Overlap)
+}
+
 // Params implements [Fitted].
 func (t *ParameterServer) Params() []Param {
 	return []Param{
@@ -76,6 +78,7 @@ func (t *ParameterServer) Params() []Param {
 		param("per_worker", "s/worker", t.PerWorker),
 		param("per_server", "s/ps", t.PerServer),
 		param("update", "s", t.Update),
+		param("overlap", "", t.Overlap),
 	}
 }
 
@@ -100,8 +103,16 @@ func (f *serverForm) Bind(x []float64) Curve {
 		Fixed: t * math.Exp(x[0]), Compute: t * math.Exp(x[1]), RefGlobal: f.s.Global,
 		Transfer: t * math.Exp(x[2]), WorkersPower: x[3], ServersPower: x[4],
 		PerWorker: t * math.Exp(x[5]), PerServer: t * math.Exp(x[6]), Update: t * math.Exp(x[7]),
-		Async: f.async, fixedGlobal: f.s.Fixed,
+		Overlap: f.overlap(), Async: f.async, fixedGlobal: f.s.Fixed,
 	}
+}
+
+// overlap is γ of computing and the exchange.
+func (f *serverForm) overlap() float64 {
+	if f.s.Shared == OfServers {
+		return f.s.Shared.overlap()
+	}
+	return 1
 }
 
 func (f *serverForm) Starts() []map[string]float64 {
@@ -113,11 +124,12 @@ func (f *serverForm) Gradient(x []float64) func(p *Point, step, compute []float6
 	t := f.Bind(x).(*ParameterServer)
 	return func(p *Point, step, compute []float64) {
 		work, transfer, update := t.terms(p)
-		cycle := t.Fixed + work + transfer + update + t.PerWorker*p.Workers + t.PerServer*p.Servers
-		step[0], step[1], step[2] = t.Fixed/cycle, work/cycle, transfer/cycle
-		step[3], step[4] = step[2]*p.LnWorkers, -(transfer+update)/cycle*p.LnServers
-		step[7] = update / cycle
-		step[5], step[6] = t.PerWorker*p.Workers/cycle, t.PerServer*p.Servers/cycle
+		both := t.exchanged(t.Fixed+work, transfer)
+		cycle := both + update + t.PerWorker*p.Workers + t.PerServer*p.Servers
+		ofWork, ofTransfer := math.Pow((t.Fixed+work)/both, t.Overlap), math.Pow(transfer/both, t.Overlap)
 		compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)
+		step[0], step[1], step[2] = both*ofWork*compute[0]/cycle, both*ofWork*compute[1]/cycle, both*ofTransfer/cycle
+		step[3], step[4] = step[2]*p.LnWorkers, -(both*ofTransfer+update)/cycle*p.LnServers
+		step[5], step[6], step[7] = t.PerWorker*p.Workers/cycle, t.PerServer*p.Servers/cycle, update/cycle
 	}
 }
