@@ -121,7 +121,8 @@ func rename(t *data.Table) error {
 
 func parseJob(row *data.Row, n int) Job {
 	work := data.NonNegative("a number")
-	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)), Application: row.Text("application"), Tenant: row.Text("tenant"),
+	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)),
+		Application: row.Text("application"), Tenant: row.Text("tenant"),
 		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
 		Workers: int(row.Number("workers", 0, workerCount()))}
 	if j.Work = row.Number("samples", 0, work); j.Work == 0 {

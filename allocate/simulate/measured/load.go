@@ -33,7 +33,8 @@ type Profiles struct {
 // training run at least. Warnings name applications with only one of the two.
 func Load(dir string) (*Profiles, error) {
 	p := &Profiles{Apps: map[string]*App{}}
-	if err := cmp.Or(p.loadSpeeds(filepath.Join(dir, "allreduce")), p.loadRuns(filepath.Join(dir, "training"))); err != nil {
+	speeds, training := filepath.Join(dir, "allreduce"), filepath.Join(dir, "training")
+	if err := cmp.Or(p.loadSpeeds(speeds), p.loadRuns(training)); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Apps)) {

@@ -222,8 +222,9 @@ func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]
 	gpus := place.Fits(c)
 	var out []allocate.Option
 	for _, x := range a.only {
-		if x.Workers > gpus[x.GPUType].Total() || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
-			len(x.Placement) > len(gpus[x.GPUType].Packed(x.Workers)) || layout != nil && x.Layout.String() != layout.String() {
+		fit, most := gpus[x.GPUType], job.Workers.Max
+		if x.Workers > fit.Total() || x.Workers < job.Workers.Min || most > 0 && x.Workers > most ||
+			len(x.Placement) > len(fit.Packed(x.Workers)) || layout != nil && x.Layout.String() != layout.String() {
 			continue
 		}
 		answer, err := a.predict.At(x)
