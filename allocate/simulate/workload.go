@@ -137,21 +137,11 @@ func parseJob(row *data.Row, n int) Job {
 
 // LoadServiceTimes reads the column duration of a CSV file: whole GPU-seconds that jobs need.
 func LoadServiceTimes(path string) (out []int64, err error) {
-	err = EachRow(path, []string{"duration"}, func(row *data.Row) error {
+	err = data.LoadRows(path, []string{"duration"}, func(row *data.Row) error {
 		out = append(out, int64(row.Required("duration", data.Bounds{What: "GPU-seconds", Min: 1, Max: 1e15, Want: "GPU-seconds ≥ 1"})))
 		return nil
 	})
 	return out, err
-}
-
-// EachRow is [data.EachRow] on the file at path.
-func EachRow(path string, columns []string, do func(*data.Row) error) error {
-	f, err := data.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return data.EachRow(f, path, columns, do)
 }
 
 // parsePlan reads the layout a job asks for, in the words of the workloads of Rubick
