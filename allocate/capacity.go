@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -201,9 +202,4 @@ func (c *Capacity) Tenant(dim int) string {
 }
 
 // Unlimited returns +Inf for 0, which in [data.Node] means no limit.
-func Unlimited(x float64) float64 {
-	if x <= 0 {
-		return math.Inf(1)
-	}
-	return x
-}
+func Unlimited(x float64) float64 { return cmp.Or(max(0, x), math.Inf(1)) }
