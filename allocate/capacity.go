@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -21,7 +22,6 @@ type Capacity struct {
 	Branches []Branch  // those of the GPU types of the cluster come first
 
 	state   *State
-	limited bool     // some tenant has a quota
 	names   []string // of the dimensions
 	tenants []string // of the dimensions, empty if not a quota
 }
@@ -49,9 +49,6 @@ func (u *Use) amounts() [5]float64 {
 // Capacity adds up the nodes that are not drained.
 func (s *State) Capacity() *Capacity {
 	c := &Capacity{state: s}
-	for _, t := range s.Tenants {
-		c.limited = c.limited || len(t.Quota) > 0
-	}
 	type sums struct{ gpus, cpus, mem float64 }
 	all, types, by := sums{}, s.Cluster.GPUTypes(), map[string]*sums{}
 	for _, t := range types {
@@ -99,12 +96,9 @@ func (c *Capacity) add(gpuType string, dims ...int) int {
 // Branch returns the branch of a GPU type for the jobs of a tenant, without quotas if that is
 // empty. A type that no node has is added, with a limit of zero.
 func (c *Capacity) Branch(gpuType, tenant string) int {
-	var quotas []Quota
-	first := ""
-	if c.limited && tenant != "" {
-		if quotas = c.state.Quotas(tenant, gpuType); len(quotas) > 0 {
-			first = quotas[0].Tenant
-		}
+	quotas, first := c.state.Quotas(tenant, gpuType), ""
+	if len(quotas) > 0 {
+		first = quotas[0].Tenant
 	}
 	for at := range c.Branches {
 		if b := &c.Branches[at]; b.gpuType == gpuType && b.tenant == first {
@@ -208,9 +202,4 @@ func (c *Capacity) Tenant(dim int) string {
 }
 
 // Unlimited returns +Inf for 0, which in [data.Node] means no limit.
-func Unlimited(x float64) float64 {
-	if x <= 0 {
-		return math.Inf(1)
-	}
-	return x
-}
+func Unlimited(x float64) float64 { return cmp.Or(max(0, x), math.Inf(1)) }

@@ -29,14 +29,8 @@ type Use struct {
 // servers need r.
 func UseOf(c data.Config, r data.Resources) Use {
 	w, p := float64(c.Workers), float64(c.PS)
-	return Use{
-		GPUType:  c.GPUType,
-		GPUs:     c.Workers,
-		CPUs:     w * r.Worker.CPUs,
-		Memory:   int64(c.Workers) * r.Worker.Memory,
-		PSCPUs:   p * r.PS.CPUs,
-		PSMemory: int64(c.PS) * r.PS.Memory,
-	}
+	return Use{GPUType: c.GPUType, GPUs: c.Workers, CPUs: w * r.Worker.CPUs, Memory: int64(c.Workers) * r.Worker.Memory,
+		PSCPUs: p * r.PS.CPUs, PSMemory: int64(c.PS) * r.PS.Memory}
 }
 
 // Narrowest is the index of the option of fewest GPUs, the fastest of those.

@@ -94,6 +94,14 @@ func Load[T any](path string, read func(io.Reader, string) (T, error)) (v T, err
 	return read(f, path)
 }
 
+// LoadRows is [EachRow] on the file at path.
+func LoadRows(path string, columns []string, do func(*Row) error) error {
+	_, err := Load(path, func(r io.Reader, name string) (struct{}, error) {
+		return struct{}{}, EachRow(r, name, columns, do)
+	})
+	return err
+}
+
 // LoadTable is [Load] for readers with warnings, such as [ReadCurve].
 func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
 	f, err := Open(path)

@@ -51,12 +51,7 @@ const horizon = 600.0
 func (o Outcome) kept() float64 { return horizon / (horizon + math.Max(0, o.Restart)) }
 
 // Weight is the weight of the job, 1 if not set.
-func (s Subject) Weight() float64 {
-	if s.Job.Weight > 0 {
-		return s.Job.Weight
-	}
-	return 1
-}
+func (s Subject) Weight() float64 { return cmp.Or(max(0, s.Job.Weight), 1) }
 
 // Speed is the goodput, in samples/s, that an answer is planned with. A finish time is
 // proportional to seconds per sample, so their expectation counts: a long tail of slow cases

@@ -202,18 +202,14 @@ func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.Node
 	if !ok {
 		return o, nil, false
 	}
-	c := o.Config
-	c.Placement = Sorted(data.PlacementOf(nodes))
-	c.Nodes = len(c.Placement)
 	alt := o
-	alt.Config, alt.Keeps = c, false
+	alt.Keeps, alt.Config.Placement = false, Sorted(data.PlacementOf(nodes))
+	alt.Config.Nodes = len(alt.Config.Placement)
 	if p.respeed != nil {
-		told, ok := p.respeed(i, c)
-		if !ok {
+		if alt, ok = p.respeed(i, alt.Config); !ok {
 			p.placer.Release(nodes, p.standing[i].Resources)
 			return o, nil, false
 		}
-		alt = told
 	}
 	return alt, nodes, true
 }

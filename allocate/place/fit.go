@@ -6,6 +6,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Fit is how many workers of one need each node of a GPU type holds when empty, most first.
@@ -35,12 +36,7 @@ func Fits(c *data.Cluster) map[string]Fit {
 }
 
 // Total is the workers that all nodes hold together.
-func (f Fit) Total() (n int) {
-	for _, s := range f {
-		n += s
-	}
-	return n
-}
+func (f Fit) Total() int { return list.Sum(f, func(workers int) int { return workers }) }
 
 // Widest is the most workers of one node.
 func (f Fit) Widest() int {

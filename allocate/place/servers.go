@@ -72,10 +72,8 @@ func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
 func (p *Placer) fewest(r Request, parts []part) int {
 	best := -1
 	for i, s := range parts {
-		if best >= 0 && (s.ps > parts[best].ps || s.ps == parts[best].ps && s.node > parts[best].node) {
-			continue
-		}
-		if p.nodes[s.node].room(s.workers, s.ps+1, r.Resources) {
+		fewer := best < 0 || cmp.Or(s.ps-parts[best].ps, s.node-parts[best].node) < 0
+		if fewer && p.nodes[s.node].room(s.workers, s.ps+1, r.Resources) {
 			best = i
 		}
 	}

@@ -176,13 +176,10 @@ func shift(e data.Estimate, by float64) data.Estimate {
 
 // finite replaces infinities, which JSON cannot represent.
 func finite(x float64) float64 {
-	switch {
-	case math.IsNaN(x):
+	if math.IsNaN(x) {
 		return 0
-	case math.IsInf(x, 0):
-		return math.Copysign(math.MaxFloat64, x)
 	}
-	return x
+	return max(-math.MaxFloat64, min(x, math.MaxFloat64))
 }
 
 // prices are the shadow prices of GPU types; with Problem.Resolve also the change of

@@ -362,7 +362,8 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 func currentConfig(job data.Job) data.Config {
 	cur := job.Current
 	return data.Config{
-		GPUType: cur.GPUType, Mode: cmp.Or(cur.Mode, data.AllReduce), Placement: cur.Placement, Nodes: len(cur.Placement),
-		Workers: cur.Placement.Workers(), PS: cur.PS, LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps, Layout: cur.Layout,
+		GPUType: cur.GPUType, Mode: cmp.Or(cur.Mode, data.AllReduce), Workers: cur.Placement.Workers(), PS: cur.PS,
+		Placement: cur.Placement, Nodes: len(cur.Placement),
+		LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps, Layout: cur.Layout,
 	}
 }

@@ -154,12 +154,11 @@ func (x *table) smallest() (predict.Answer, error) {
 	best := -1
 	var failed error
 	for n := range x.shapes {
+		smaller := best < 0 || x.shapes[n].Workers < x.shapes[best].Workers
 		switch {
-		case x.errs[n] != nil:
-			if failed == nil {
-				failed = fmt.Errorf("%s: %w", x.shapes[n], x.errs[n])
-			}
-		case x.answers[n].Goodput.Mean > 0 && (best < 0 || x.shapes[n].Workers < x.shapes[best].Workers):
+		case x.errs[n] != nil && failed == nil:
+			failed = fmt.Errorf("%s: %w", x.shapes[n], x.errs[n])
+		case x.errs[n] == nil && x.answers[n].Goodput.Mean > 0 && smaller:
 			best = n
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"math"
 
 	"knee/allocate"
@@ -51,17 +52,14 @@ func timeLeft(j *allocate.JobState) float64 {
 	return unknownWork
 }
 
-// remaining is the time left with the fastest gang of the requested size.
+// remaining is the time left with the fastest gang of the requested size, +Inf if it is
+// not known.
 func remaining(j *allocate.JobState) float64 {
+	t := 0.0
 	if g := gang(j); len(g) > 0 {
-		if t := j.Options[g[0]].Answer.TimeToTarget.Mean; t > 0 {
-			return t
-		}
+		t = max(0, j.Options[g[0]].Answer.TimeToTarget.Mean)
 	}
-	if j.Remaining > 0 {
-		return j.Remaining
-	}
-	return math.Inf(1)
+	return allocate.Unlimited(cmp.Or(t, j.Remaining))
 }
 
 // optionTime is the seconds a job still needs on an option.

@@ -190,10 +190,7 @@ func tenant(j *allocate.JobState) string {
 
 // tickets is the weight of the tenant of a job if the state lists it, else that of the job.
 func tickets(s allocate.State, j *allocate.JobState) float64 {
-	if t, listed := s.Tenants[j.History.Tenant]; listed && t.Weight > 0 {
-		return t.Weight
-	}
-	return weightOf(j)
+	return cmp.Or(max(0, s.Tenants[j.History.Tenant].Weight), weightOf(j))
 }
 
 // key orders jobs, lexicographically.
@@ -223,12 +220,7 @@ func size(j *allocate.JobState) float64 {
 	return 1
 }
 
-func weightOf(j *allocate.JobState) float64 {
-	if j.Weight > 0 {
-		return j.Weight
-	}
-	return 1
-}
+func weightOf(j *allocate.JobState) float64 { return cmp.Or(max(0, j.Weight), 1) }
 
 // keeps reports whether an option restarts nothing.
 func keeps(j *allocate.JobState, n int) bool { return n == j.Current || j.Options[n].Keeps }

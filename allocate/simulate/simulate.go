@@ -12,6 +12,7 @@ import (
 	"knee/allocate/place"
 	"knee/data"
 	"knee/fit/interference"
+	"knee/internal/list"
 )
 
 // Settings says how a workload is replayed.
@@ -75,12 +76,8 @@ func Run(jobs []Job, s Settings) (*Result, error) {
 	if err := r.run(); err != nil {
 		return nil, err
 	}
-	res := &Result{}
-	for _, j := range r.jobs {
-		res.Jobs = append(res.Jobs, j.outcome)
-	}
-	res.Summary = Summarize(res.Jobs, s.Cluster.Slots())
-	return res, nil
+	outcomes := list.Map(r.jobs, func(j *running) Outcome { return j.outcome })
+	return &Result{outcomes, Summarize(outcomes, s.Cluster.Slots())}, nil
 }
 
 func (s *Settings) complete() error {

@@ -121,7 +121,8 @@ func rename(t *data.Table) error {
 
 func parseJob(row *data.Row, n int) Job {
 	work := data.NonNegative("a number")
-	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)), Application: row.Text("application"), Tenant: row.Text("tenant"),
+	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)),
+		Application: row.Text("application"), Tenant: row.Text("tenant"),
 		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
 		Workers: int(row.Number("workers", 0, workerCount()))}
 	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
@@ -136,21 +137,11 @@ func parseJob(row *data.Row, n int) Job {
 
 // LoadServiceTimes reads the column duration of a CSV file: whole GPU-seconds that jobs need.
 func LoadServiceTimes(path string) (out []int64, err error) {
-	err = EachRow(path, []string{"duration"}, func(row *data.Row) error {
+	err = data.LoadRows(path, []string{"duration"}, func(row *data.Row) error {
 		out = append(out, int64(row.Required("duration", data.Bounds{What: "GPU-seconds", Min: 1, Max: 1e15, Want: "GPU-seconds ≥ 1"})))
 		return nil
 	})
 	return out, err
-}
-
-// EachRow is [data.EachRow] on the file at path.
-func EachRow(path string, columns []string, do func(*data.Row) error) error {
-	f, err := data.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return data.EachRow(f, path, columns, do)
 }
 
 // parsePlan reads the layout a job asks for, in the words of the workloads of Rubick

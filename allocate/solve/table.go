@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"knee/allocate"
+	"knee/internal/list"
 )
 
 // Limits of the table: cells, the product of the GPUs of each type plus one, and steps, a
@@ -17,7 +18,7 @@ const (
 // type. With mustRun every job that has items gets one. It returns nil if resources other
 // than GPUs limit, the table would be too large, or mustRun cannot be met.
 func (k *knapsack) table(mustRun bool) *selection {
-	stride, room, cells, items := map[int]int{}, map[int]int{}, 1, 0 // by dimension of the GPUs
+	stride, room, cells := map[int]int{}, map[int]int{}, 1 // by dimension of the GPUs
 	other := false
 	k.eachUse(func(int, int, float64, *float64) { other = true })
 	if other {
@@ -31,10 +32,7 @@ func (k *knapsack) table(mustRun bool) *selection {
 			}
 		}
 	}
-	for i := range k.jobs {
-		items += len(k.jobs[i].items)
-	}
-	if cells*items > tableWork {
+	if cells*list.Sum(k.jobs, func(j kjob) int { return len(j.items) }) > tableWork {
 		return nil
 	}
 	best, next := make([]float64, cells), make([]float64, cells) // by what is left

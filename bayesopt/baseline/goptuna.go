@@ -60,7 +60,8 @@ func cma(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
 
 // parzen is the tree-structured Parzen estimator (Bergstra et al., "Algorithms
 // for hyper-parameter optimization", 2011, section 4). It uses the history
-// only, so every decision has its own random draws.
+// only, so every decision has its own random draws. goptuna v0.9.0 takes part of them from
+// the process-wide source: the same seed need not give the same search.
 func parzen(p *bayesopt.Problem) (goptuna.Sampler, goptuna.RelativeSampler) {
 	return tpe.NewSampler(tpe.SamplerOptionSeed(p.Rand().Int64())), nil
 }

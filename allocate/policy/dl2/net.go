@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Features is the number of features of a step.
@@ -71,9 +73,7 @@ func (n Net) Derive(gradient Net, features []float64, by float64) {
 		t := math.Tanh(input(unit, features))
 		gradient[u][Features+1] += by * t
 		in := by * unit[Features+1] * (1 - t*t)
-		for k, x := range features {
-			gradient[u][k] += in * x
-		}
+		floats.AddScaled(gradient[u][:len(features)], in, features)
 		gradient[u][Features] += in
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/internal/list"
 )
 
@@ -58,9 +60,7 @@ func (f *fill) combine(m *simplex, s *stage) {
 	for r, c := range m.basis {
 		level += m.weight[r] * c.gain
 		for i := range c.share {
-			for k, x := range c.share[i] {
-				share[i][k] += m.weight[r] * x
-			}
+			floats.AddScaled(share[i], m.weight[r], c.share[i])
 		}
 	}
 	f.last, f.level = share, level

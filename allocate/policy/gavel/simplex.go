@@ -3,6 +3,8 @@ package gavel
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // column is a variable of a linear program: its gain and its coefficients in some
@@ -43,9 +45,7 @@ func (s *simplex) duals() []float64 {
 	y := make([]float64, len(s.basis))
 	for r, c := range s.basis {
 		if c.gain != 0 {
-			for k, v := range s.inverse[r] {
-				y[k] += c.gain * v
-			}
+			floats.AddScaled(y, c.gain, s.inverse[r])
 		}
 	}
 	return y
@@ -118,9 +118,7 @@ func (s *simplex) enter(c *column, out int) bool {
 			continue
 		}
 		s.weight[r] = math.Max(0, s.weight[r]-step*d[r])
-		for k, v := range s.inverse[out] {
-			s.inverse[r][k] -= d[r] / d[out] * v
-		}
+		floats.AddScaled(s.inverse[r], -d[r]/d[out], s.inverse[out])
 	}
 	for k := range s.inverse[out] {
 		s.inverse[out][k] /= d[out]

@@ -62,12 +62,10 @@ func (s *Settings) fairness(c Case, row *Row) error {
 		by[o.Tenant] = append(by[o.Tenant], i)
 	}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
-		var outcomes []simulate.Outcome
-		var itsFTF, itsSlowdown []float64
-		for _, i := range by[name] {
-			outcomes, itsFTF, itsSlowdown = append(outcomes, row.Outcomes[i]), append(itsFTF, ftf[i]), append(itsSlowdown, slowdown[i])
-		}
-		row.Tenants = append(row.Tenants, Tenant{name, simulate.Summarize(outcomes, 0), fairnessOf(itsFTF, itsSlowdown)})
+		outcomes := list.Map(by[name], func(i int) simulate.Outcome { return row.Outcomes[i] })
+		its := func(of []float64) []float64 { return list.Map(by[name], func(i int) float64 { return of[i] }) }
+		fair := fairnessOf(its(ftf), its(slowdown))
+		row.Tenants = append(row.Tenants, Tenant{name, simulate.Summarize(outcomes, 0), fair})
 	}
 	row.Fairness = fairnessOf(ftf, slowdown)
 	return nil

@@ -39,11 +39,9 @@ func (a *App) table(gpuType string) *Table {
 
 func (a *App) addRun(batch float64, points []data.CurvePoint, file string) error {
 	for i, p := range points {
-		for _, v := range []float64{p.Progress, p.Step, p.GradSqr, p.GradVar} {
-			if math.IsNaN(v) || v < 0 {
-				return &data.InputError{Source: data.Source{File: file, Line: i + 2}, Found: "a missing or negative value",
-					Want: "progress, iteration, grad_sqr and grad_var in every row"}
-			}
+		if !(min(p.Progress, p.Step, p.GradSqr, p.GradVar) >= 0) { // NaN: missing
+			return &data.InputError{Source: data.Source{File: file, Line: i + 2}, Found: "a missing or negative value",
+				Want: "progress, iteration, grad_sqr and grad_var in every row"}
 		}
 	}
 	a.runs = append(a.runs, run{batch, points})

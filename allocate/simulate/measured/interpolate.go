@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"knee/allocate/simulate"
 	"knee/data"
 )
 
@@ -107,7 +106,7 @@ func number(r *data.Row, column string) float64 { return r.Required(column, data
 
 // eachRow reads a CSV file; one that does not exist has no rows.
 func eachRow(file string, columns []string, do func(*data.Row)) error {
-	err := simulate.EachRow(file, columns, func(r *data.Row) error {
+	err := data.LoadRows(file, columns, func(r *data.Row) error {
 		do(r)
 		return nil
 	})

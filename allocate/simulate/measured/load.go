@@ -2,9 +2,7 @@ package measured
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -35,7 +33,8 @@ type Profiles struct {
 // training run at least. Warnings name applications with only one of the two.
 func Load(dir string) (*Profiles, error) {
 	p := &Profiles{Apps: map[string]*App{}}
-	if err := cmp.Or(p.loadSpeeds(filepath.Join(dir, "allreduce")), p.loadRuns(filepath.Join(dir, "training"))); err != nil {
+	speeds, training := filepath.Join(dir, "allreduce"), filepath.Join(dir, "training")
+	if err := cmp.Or(p.loadSpeeds(speeds), p.loadRuns(training)); err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Apps)) {
@@ -132,21 +131,17 @@ func (p *Profiles) loadRuns(dir string) error {
 	return nil
 }
 
-// loadInterpolation reads the interpolation of the published runs, if the folder exists.
+// loadInterpolation reads the interpolation of the published runs, of which files may be
+// missing.
 func (p *Profiles) loadInterpolation(dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err := p.loadQueries(filepath.Join(dir, "osdi21-nd-queries.csv")); err != nil {
 		return err
 	}
 	for _, a := range p.Apps {
-		t := a.Tables[publishedType]
-		if t == nil {
-			continue
-		}
-		if err := t.loadSimplices(filepath.Join(dir, "osdi21-simplices-"+a.Name+".csv")); err != nil {
-			return err
+		if t := a.Tables[publishedType]; t != nil {
+			if err := t.loadSimplices(filepath.Join(dir, "osdi21-simplices-"+a.Name+".csv")); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (r *Rates) Knows(job string) bool { return r.jobs[job] }
 // run and are left out.
 func loadRates(path string) (*Rates, error) {
 	r := &Rates{steps: map[rateKey]float64{}, jobs: map[string]bool{}}
-	err := simulate.EachRow(path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
+	err := data.LoadRows(path, []string{"gpu_type", "job_type", "scale_factor", "steps_per_s"}, func(row *data.Row) error {
 		key := rateKey{row.Text("job_type"), strings.ToLower(row.Text("gpu_type")), int(row.Required("scale_factor", data.Count(1)))}
 		speed := row.Required("steps_per_s", data.NonNegative("steps/s"))
 		if _, twice := r.steps[key]; twice {

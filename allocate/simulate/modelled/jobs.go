@@ -144,13 +144,8 @@ func (a *app) best(options []allocate.Option, size func(gpus int) bool) (best fl
 
 // nearest is the size among the options that is closest to the requested one.
 func nearest(options []allocate.Option, asked int) int {
-	best := options[0].Use.GPUs
-	for _, o := range options {
-		if d, least := o.Use.GPUs-asked, best-asked; max(d, -d) < max(least, -least) {
-			best = o.Use.GPUs
-		}
-	}
-	return best
+	away := func(o allocate.Option) int { return max(o.Use.GPUs-asked, asked-o.Use.GPUs) }
+	return slices.MinFunc(options, func(a, b allocate.Option) int { return away(a) - away(b) }).Use.GPUs
 }
 
 // Truth is the true goodput of jobs made by [Models.Jobs].
@@ -227,8 +222,9 @@ func (a *app) candidates(job data.Job, layout *data.Layout, c *data.Cluster) ([]
 	gpus := place.Fits(c)
 	var out []allocate.Option
 	for _, x := range a.only {
-		if x.Workers > gpus[x.GPUType].Total() || x.Workers < job.Workers.Min || job.Workers.Max > 0 && x.Workers > job.Workers.Max ||
-			len(x.Placement) > len(gpus[x.GPUType].Packed(x.Workers)) || layout != nil && !sameLayout(x.Layout, *layout) {
+		fit, most := gpus[x.GPUType], job.Workers.Max
+		if x.Workers > fit.Total() || x.Workers < job.Workers.Min || most > 0 && x.Workers > most ||
+			len(x.Placement) > len(fit.Packed(x.Workers)) || layout != nil && x.Layout.String() != layout.String() {
 			continue
 		}
 		answer, err := a.predict.At(x)
@@ -264,9 +260,4 @@ func fastest(all []allocate.Option, current *data.Config) []allocate.Option {
 		})
 	}
 	return slices.DeleteFunc(slices.Clone(all), beaten)
-}
-
-// sameLayout compares two layouts by value: an omitted default equals a written one.
-func sameLayout(a, b data.Layout) bool {
-	return !slices.ContainsFunc(data.LayoutNames(), func(name string) bool { return a.Get(name) != b.Get(name) })
 }
