@@ -30,7 +30,7 @@ type assumption struct {
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.launched, g.separate, g.tier, g.disturbed}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.scale.Launched, g.separate, g.tier, g.disturbed}
 }
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
@@ -98,8 +98,8 @@ func (g *group) begin(ctx context.Context) error {
 // assumption, without parts of the form.
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
-	m.scale.Fixed, m.scale.PerNode, m.scale.Shared = a.Fixed, a.PerNode, a.Shared
-	m.serial, m.launched, m.separate, m.tier, m.disturbed = a.Serial, a.Launched, a.Separate, a.Tier, a.Disturbed
+	m.scale.Fixed, m.scale.PerNode, m.scale.Shared, m.scale.Launched = a.Fixed, a.PerNode, a.Shared, a.Launched
+	m.serial, m.separate, m.tier, m.disturbed = a.Serial, a.Separate, a.Tier, a.Disturbed
 	m.absent, m.members = absent, nil
 	if a.Disturbed > 0 {
 		m.rows = slices.Clone(g.rows)
@@ -147,8 +147,11 @@ func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
 	launched := []variant{{launched: true, odds: limitOdds}}
-	if g.family == form.LayoutFamily {
+	switch g.family {
+	case form.LayoutFamily:
 		launched[0].odds = 1
+	case form.CollectiveFamily:
+		launched = append(launched, variant{launched: true, absent: []string{"per_batch"}, odds: limitOdds})
 	}
 	switch {
 	case few && g.family == form.LayoutFamily && g.oneLayout():

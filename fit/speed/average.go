@@ -124,20 +124,22 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 		dominant   = 2  // e² times as long
 	)
 	switch {
-	case slices.Contains(g.absent, name), g.launched && g.family == form.ServerFamily && name == "compute":
+	case slices.Contains(g.absent, name), g.scale.Launched && g.family == form.ServerFamily && name == "compute":
 		p.Mean, p.SD = negligible, 1
 	case g.serial && name == "power":
 		p = g.prior.Forms[form.ServerFamily]["workers_power"]
-	case name == "fixed_share" && g.launched:
+	case name == "fixed_share" && slices.Contains(g.absent, "per_batch"):
 		p.Mean, p.SD = -negligible, 1
+	case name == "fixed_share" && g.scale.Launched:
+		p.Mean = dominant
 	case name == "fixed_share":
 		p = g.withLaunches(p)
 	case name == "bubble" && g.microUnknown():
 		fewer := math.Log(4*4) / 2 // from one micro-batch in all to the four per stage assumed, of four stages
 		p.Mean, p.SD = p.Mean+fewer, math.Hypot(p.SD, fewer)
-	case g.launched && g.family == form.LayoutFamily && name == "compute":
+	case g.scale.Launched && g.family == form.LayoutFamily && name == "compute":
 		p.Mean -= dominant
-	case g.launched && g.family == form.LayoutFamily && name == "launch":
+	case g.scale.Launched && g.family == form.LayoutFamily && name == "launch":
 		p.Mean = dominant + math.Log(g.scale.Batch)
 	}
 	return p

@@ -47,7 +47,6 @@ type group struct {
 	post      *posterior
 	serial    bool     // see [assumption]
 	absent    []string // coordinates of parts of the form that take no time
-	launched  bool     // see [assumption]
 	separate  bool     // see [assumption.Separate]
 	tier      float64  // see [assumption.Tier]
 	disturbed int      // see [assumption.Disturbed]

@@ -329,7 +329,7 @@ func estimate(of []float64) (e data.Estimate, median float64) {
 // under weights 1/t (Gneiting, "Making and Evaluating Point Forecasts", 2011,
 // section 3), which a few very small draws would dominate.
 func cappedMedian(t []float64) float64 {
-	const most = 1
+	const most = 2
 	n := len(t)
 	inverse := make([]float64, n+1) // sums of 1/t
 	for i, v := range t {

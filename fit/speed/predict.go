@@ -125,6 +125,7 @@ type question struct {
 	p        form.Point
 	further  float64          // further variance of ln step time
 	tiers    float64          // the same, of tiers of the network beyond the measured workers
+	newKnob  bool             // a knob measured at one value has another
 	least    float64          // s, a lower bound measured; 0 if none
 	unlinked prior.Coordinate // ln of the time on links relative to those measured; zero if those are the same
 	why      string
@@ -154,6 +155,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
 		}
 		q.further += g.untried(c)
+		q.newKnob = g.newKnob(&q.p)
 		step, compute, why := g.resized(c)
 		if q.further += sq(step.SD); compute.SD > 0 {
 			q.further += sq(compute.SD * (1 - g.onLinks(&q.p)))
@@ -171,6 +173,9 @@ func (q *question) prediction(s *sampled, a *answering) Prediction {
 	s.sample(q, a)
 	expected := s.expected()
 	e, median := estimate(s.noisy(q.g))
+	if q.newKnob { // the prior says as little of faster as of slower
+		e.Mean = median
+	}
 	if q.tiers > 0 { // independent of the draws: half-widths add in squares
 		sd := math.Sqrt(q.tiers) * distuv.UnitNormal.Quantile(.95)
 		e.Lo = min(e.Mean, median*math.Exp(-math.Hypot(math.Log(median/e.Lo), sd)))

@@ -68,6 +68,14 @@ func (g *group) untried(c data.Config) float64 {
 	return sq(g.prior.Kernel.Untried) * distance
 }
 
+// newKnob reports whether one of the study's own knobs, a number measured at one value,
+// has another.
+func (g *group) newKnob(p *form.Point) bool {
+	return slices.ContainsFunc(g.knobs, func(k knob) bool {
+		return k.kind == ownKnob && k.numeric && !k.varied() && p.Knobs[k.first] != 0
+	})
+}
+
 // onLinks returns the derivative of ln step time by that of communication, at the
 // mode.
 func (g *group) onLinks(p *form.Point) float64 {

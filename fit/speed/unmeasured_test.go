@@ -87,3 +87,28 @@ func TestPipelinesMayBeUnfilled(t *testing.T) {
 		t.Errorf("eight stages: %v s, want both %g and %g inside", p.StepTime, full, empty)
 	}
 }
+
+// A knob measured at one value may make steps faster or slower at others, and is not said
+// to do either.
+func TestKnobOfOneValueIsTakenForHarmless(t *testing.T) {
+	var rows []data.Measurement
+	at := func(workers int, width string) data.Config {
+		return data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: 1, LocalBatch: 16, Extra: map[string]string{"width": width}}
+	}
+	for i, step := range []float64{.167, .168, .172, .1695} {
+		rows = append(rows, data.Measurement{Config: at(1<<i, "512"), StepTime: step, Status: data.OK})
+	}
+	m, err := speed.Fit(context.Background(), rows, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []string{"128", "1024", "4096"} {
+		p, err := m.Predict(at(4, width))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := p.StepTime; math.Abs(math.Log(e.Mean/.17)) > .1 || e.Hi < 2*e.Lo {
+			t.Errorf("width %s: %v s, want about .17 in a wide interval", width, e)
+		}
+	}
+}

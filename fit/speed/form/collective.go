@@ -9,14 +9,15 @@ import (
 // Collective is knee's form for collective communication: every worker computes
 // gradients on its batch, then all workers average them.
 //
-//	C = (Fixed + PerBatch·max(b,1)/RefBatch)·min(b,1)·(1 + Crowding·(g−1))
+//	C = (Fixed ⊕ PerBatch·max(b,1)/RefBatch)·min(b,1)·(1 + Crowding·(g−1))
 //	I = Intra·R(g)·(g/2)^Power                  if g > 1
 //	E = Inter·R(k)·(k/2)^Power                  if n > 1, × Tree if n > 2
 //	S = (I⁴ + E⁴)^¼·min(b,1), 0 for one worker;  R(m) = 2(m−1)/m
 //	T = s·C + (C^γ + S^γ)^(1/γ), at least Input·m, or + Input·m if in turn
 //
 // with n nodes, k workers, g workers on the widest node, local batch b, s
-// accumulation steps. It differs from Pollux (OSDI'21, section 3.2), which
+// accumulation steps; x ⊕ y is x + y, or (x⁴ + y⁴)^¼ where Fixed is the launches of
+// operations, which overlap with executing them. It differs from Pollux (OSDI'21, section 3.2), which
 // extrapolates badly, in two ways: instead of linearly in the workers,
 // synchronisation grows with the bytes sent over each link, times a small power
 // for effects besides bandwidth (latency, stragglers, workers that share a
@@ -46,6 +47,7 @@ type Collective struct {
 	// Hierarchical reduces within nodes first: E has one worker per node.
 	Hierarchical bool
 	Shared       Sharing
+	Launched     bool // Fixed is launches, which overlap with the rest of computing
 }
 
 // StepTime implements [StepTimer].
@@ -54,6 +56,7 @@ func (c *Collective) StepTime(cfg data.Config) float64 {
 		lnFixed: math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), refBatch: c.RefBatch, lnRef: math.Log(math.Max(c.RefBatch, 1)),
 		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTree: math.Log(c.Tree),
 		lnInput: math.Log(c.Input), shared: c.Shared, power: c.Power, crowding: c.Crowding, overlap: c.Overlap, hierarchical: c.Hierarchical,
+		launched: c.Launched,
 	}
 	return curve.StepTime(cfg)
 }
@@ -65,7 +68,7 @@ type collective struct {
 	lnInput                                                   float64
 	shared                                                    Sharing
 	power, crowding, overlap                                  float64
-	hierarchical                                              bool
+	hierarchical, launched                                    bool
 }
 
 func (c *collective) StepTime(cfg data.Config) float64 {
@@ -79,11 +82,20 @@ func (c *collective) LogTimes(p *Point) (step, compute float64) {
 
 // LnCompute returns ln of the compute time.
 func (c *collective) LnCompute(p *Point) float64 {
-	ln := logSumExp(c.lnFixed, c.lnPer+p.LnBatch-c.lnRef) + p.LnSplit
+	by := c.launching()
+	ln := logSumExp(by*c.lnFixed, by*(c.lnPer+p.LnBatch-c.lnRef))/by + p.LnSplit
 	if c.crowding > 0 {
 		ln += math.Log1p(c.crowding * (p.Widest - 1))
 	}
 	return ln
+}
+
+// launching is γ of Fixed and the rest of computing.
+func (c *collective) launching() float64 {
+	if c.launched {
+		return 4
+	}
+	return 1
 }
 
 // lnSync returns ln of the synchronisation time, −Inf for one worker.
@@ -209,11 +221,12 @@ const (
 type collectiveForm struct {
 	batch, lnBatch, lnTime, lnStep, lnGlobal float64
 	crowded                                  bool // workers share the processors of their node
+	launched                                 bool
 	shared                                   Sharing
 }
 
 func newCollective(_ data.Mode, _ []Point, s Scale, crowded bool) Form {
-	return &collectiveForm{s.Batch, math.Log(math.Max(s.Batch, 1)), math.Log(s.Time), math.Log(s.Step), math.Log(s.Global), crowded, s.Shared}
+	return &collectiveForm{s.Batch, math.Log(math.Max(s.Batch, 1)), math.Log(s.Time), math.Log(s.Step), math.Log(s.Global), crowded, s.Launched, s.Shared}
 }
 
 func (f *collectiveForm) Names() []string {
@@ -230,7 +243,7 @@ func (f *collectiveForm) Names() []string {
 func (f *collectiveForm) Bind(x []float64) Curve {
 	c := &collective{
 		refBatch: f.batch, lnRef: f.lnBatch, lnUnit: f.lnTime + x[colCompute],
-		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], overlap: overlapAt(x[colOverlap]),
+		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], overlap: overlapAt(x[colOverlap]), launched: f.launched,
 	}
 	c.lnFixed = c.lnUnit + math.Log(logistic(x[colFixed]))
 	c.lnPer = c.lnFixed - x[colFixed]
@@ -275,7 +288,7 @@ func (f *collectiveForm) workGradient(x []float64) func(p *Point, step, compute 
 	c, share, slope := f.Bind(x).(*collective), logistic(x[colFixed]), overlapSlope(x[colOverlap])
 	return func(p *Point, step, compute []float64) {
 		lnCompute := c.LnCompute(p)
-		ofFixed := 1 / (1 + (1-share)/share*math.Exp(p.LnBatch-c.lnRef)) // share of Fixed in the compute time
+		ofFixed := 1 / (1 + math.Exp(c.launching()*(p.LnBatch-c.lnRef-x[colFixed]))) // share of Fixed in the compute time
 		compute[colCompute] = 1
 		compute[colFixed] = ofFixed*(1-share) - (1-ofFixed)*share
 		if f.crowded {

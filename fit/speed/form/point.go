@@ -64,8 +64,9 @@ type Scale struct {
 	Unit   float64 // s, geometric mean of the time of one sample on one worker if computing took all of the step
 	Fixed  bool    // the global batch, not the local one, was held constant
 	// PerNode is the workers that fill a node if nodes are unknown; 0: links are alike.
-	PerNode float64
-	Shared  Sharing
+	PerNode  float64
+	Shared   Sharing
+	Launched bool // launches of operations may take most of computing
 }
 
 // batch is the local batch that stands for an unknown one.
