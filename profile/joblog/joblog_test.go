@@ -253,3 +253,21 @@ func TestReadOfDamagedData(t *testing.T) {
 		t.Errorf("%v, want %v", err, damaged)
 	}
 }
+
+// An editor counts a line where there is a line feed: not twice where a carriage return stands
+// before it, and not for every state of a progress bar.
+func TestReadNumbersLines(t *testing.T) {
+	bad := `knee: {"step":3,"step_time_s":-3}`
+	for log, want := range map[string]int{
+		"one\ntwo\n" + bad:     3,
+		"one\r\ntwo\r\n" + bad: 3,
+		"a\rb\rc\n" + bad:      2,
+		"a\rb\r" + bad:         1,
+	} {
+		_, err := joblog.Read(strings.NewReader(log), "job.log", data.Config{Workers: 1}, data.Metrics{JSONL: true}, nil)
+		var input *data.InputError
+		if !errors.As(err, &input) || input.Line != want {
+			t.Errorf("%q: %v, want line %d", log, err, want)
+		}
+	}
+}
