@@ -130,7 +130,10 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	defer quiet.Stop()
 	obs, ended := make(chan launch.Observation, 256), make(chan error, 1)
 	calls := make(chan func(), 16) // of the launcher, to run here
-	q := newQueueing(t)
+	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
+	if !q.followed {
+		q.begun = q.launched
+	}
 	var peak, device float64 // bytes, measured by the launcher; written before it sends to ended
 	followed := r.followed(t, q, calls, func() {
 		hang.Reset(timeout)
@@ -145,7 +148,9 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		if m.Observed() == 0 && o.OfStep() {
 			first = o.At
 		}
-		q.seenRunning(time.Now())
+		if q.waiting() { // it runs, whether or not its launcher said so
+			q.begun = time.Now()
+		}
 		return (ctx.Err() == nil || !o.OfStep()) && m.Add(o)
 	}
 	drain := r.Drain
@@ -195,11 +200,14 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				take(<-obs)
 			}
 			m.SeenOutside(peak, device)
-			out := r.conclude(t, m, q.took(), err)
+			now, took := time.Now(), 0.0 // seconds by our clock; 0: an earlier run launched it
+			if !q.followed {
+				took = now.Sub(q.launched).Seconds()
+			}
+			out := r.conclude(t, m, took, err)
 			if err := writeRanks(t, m.Ranks()); err != nil {
 				out.warnings = append(out.warnings, warning{text: err.Error()})
 			}
-			now := time.Now()
 			out.began = cmp.Or(q.begun, q.launched)
 			out.queued, out.ran = q.times(now)
 			if !first.IsZero() && !q.followed {
@@ -331,14 +339,6 @@ type queueing struct {
 	begun    time.Time // zero as long as it waits
 }
 
-func newQueueing(t launch.Trial) *queueing {
-	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
-	if !q.followed {
-		q.begun = q.launched
-	}
-	return q
-}
-
 // wait records that an engine has the trial.
 func (q *queueing) wait() { q.begun = time.Time{} }
 
@@ -350,21 +350,6 @@ func (q *queueing) began(at time.Time) {
 		at = q.launched
 	}
 	q.begun = at
-}
-
-// seenRunning records a step: the trial runs, whether or not its launcher said so.
-func (q *queueing) seenRunning(at time.Time) {
-	if q.waiting() {
-		q.begun = at
-	}
-}
-
-// took is the seconds since the launch, by our clock; 0 if an earlier run submitted it.
-func (q *queueing) took() float64 {
-	if q.followed {
-		return 0
-	}
-	return time.Since(q.launched).Seconds()
 }
 
 func (q *queueing) waiting() bool { return q.begun.IsZero() }

@@ -257,18 +257,7 @@ func readCheckpoint(path string, params []float64) (step int64, err error) {
 	return c.Step, nil
 }
 
-// writeCheckpoint replaces the file by renaming: no crash leaves half of one.
+// writeCheckpoint replaces the file: no crash leaves half of one.
 func writeCheckpoint(path string, step int64, params []float64) error {
-	f, err := os.Create(path + ".new")
-	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
-	}
-	err = errors.Join(gob.NewEncoder(f).Encode(checkpoint{step, params}), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
-	}
-	return nil
+	return data.WriteFile(path, func(w io.Writer) error { return gob.NewEncoder(w).Encode(checkpoint{step, params}) })
 }
