@@ -113,8 +113,11 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	}
 	ctx, stop := untilDrained(ctx, o.Drain)
 	defer stop()
+	away := func(err error) {
+		r.notify(Event{Kind: map[bool]EventKind{true: StorageBack, false: StorageLost}[err == nil], Err: err})
+	}
 	r.Storage, r.Snapshot, err = store.Open(ctx, s, store.Options{Journal: f.Journal, Outbox: f.Outbox, Restart: o.Restart, Lease: o.Lease,
-		Candidates: candidates, Search: options, Away: r.storageAway})
+		Candidates: candidates, Search: options, Away: away})
 	if err != nil {
 		return nil, err
 	}
@@ -164,13 +167,4 @@ func (r *Runner) cancelOrphans(ctx context.Context) {
 		}
 		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("cancelled job %s, trial %d of the run before", u.Handle, u.Trial)})
 	}
-}
-
-// storageAway reports a database that does not answer while it is opened.
-func (r *Runner) storageAway(err error) {
-	if err == nil {
-		r.notify(Event{Kind: StorageBack})
-		return
-	}
-	r.notify(Event{Kind: StorageLost, Err: err})
 }

@@ -131,15 +131,13 @@ func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *
 	}
 	// A progress bar separates its states by carriage returns.
 	var drawn lines
-	each := func(text string) { l.take(ctx, at, text) }
+	each := func(text string) {
+		l.run.log.line(l.out.name, text)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.out.line(at, text)
+		l.out.flush(ctx)
+	}
 	drawn.split([]byte(text), each)
 	drawn.end(each)
-}
-
-func (l *podLog) take(ctx context.Context, at time.Time, text string) {
-	l.run.log.line(l.out.name, text)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.out.line(at, text)
-	l.out.flush(ctx)
 }

@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -55,7 +54,10 @@ func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine boo
 		r.moved++
 	}
 	if timed && o.Rank != launch.UnknownRank {
-		r.note(o.Rank, one.seconds)
+		t := r.sums[o.Rank]
+		t.Rank, t.Steps = o.Rank, t.Steps+1
+		t.Mean += (one.seconds - t.Mean) / float64(t.Steps)
+		r.sums[o.Rank] = t
 	}
 	if r.want == data.AllRanks {
 		one.seconds, timed = r.round(o.Rank, one.seconds, timed)
@@ -80,13 +82,6 @@ func (r *ranks) prefers(rank int) bool {
 		return false
 	}
 	return rank == r.want || r.current == launch.UnknownRank || rank < r.current
-}
-
-func (r *ranks) note(rank int, seconds float64) {
-	t := r.sums[rank]
-	t.Rank, t.Steps = rank, t.Steps+1
-	t.Mean += (seconds - t.Mean) / float64(t.Steps)
-	r.sums[rank] = t
 }
 
 // mostPending is how many steps ranks may be apart, else one is left out.
@@ -121,10 +116,6 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 		return 1 / rate, true
 	}
 	return sum / n, true
-}
-
-func (r *ranks) times() []RankTime {
-	return slices.SortedFunc(maps.Values(r.sums), func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
 }
 
 // bars tells the progress bar of the training from others: it takes the longest.

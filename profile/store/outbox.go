@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,10 +43,6 @@ func (s *outbox) keep(e entry) error {
 	}
 	s.kept = append(s.kept, e)
 	return nil
-}
-
-func (s *outbox) holds(trial int) bool {
-	return slices.ContainsFunc(s.kept, func(e entry) bool { return e.Trial == trial })
 }
 
 // delivered removes the oldest entry, and the file after the last one.

@@ -148,7 +148,10 @@ func (w *worker) resume(s synchronizer) (done int64, err error) {
 	}
 	v := append(w.params, float64(done))
 	if r, ok := s.(*ring); ok { // there are no checkpoints with servers
-		err = r.spread(v)
+		if w.o.Rank != 0 {
+			clear(v) // the sum is that of rank 0
+		}
+		err = r.allReduce(v)
 	}
 	copy(w.params, v)
 	return int64(v[len(w.params)]), err
