@@ -271,3 +271,25 @@ func TestReadNumbersLines(t *testing.T) {
 		}
 	}
 }
+
+// Two bars with counters alone: the shorter one of validation comes first, and again after
+// every epoch; it must not take the place of the longer one when it is back.
+func TestReadBarsInTurn(t *testing.T) {
+	var log strings.Builder
+	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	draw := func(total int) {
+		for i := range total {
+			at = at.Add(time.Second)
+			fmt.Fprintf(&log, "%s %d/%d\n", at.Format(time.DateTime), i+1, total)
+		}
+	}
+	for range 3 {
+		draw(2)
+		draw(50)
+	}
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4},
+		data.Metrics{Regex: `(?P<step>\d+)/(?P<total_steps>\d+)`}, nil)
+	if m := p.Measurement; err != nil || m.StepTime != 1 || m.Steps < 100 {
+		t.Errorf("%+v, %v, %v; want more than 100 steps of 1 s", m, p.Untimed, err)
+	}
+}

@@ -63,7 +63,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	if o.OutOfMemory != "" {
 		m.outOfMemory, m.survived = o.OutOfMemory, 0
 	}
-	if m.bars.take(o, m.series.elapsed) {
+	if m.bars.take(o) {
 		m.ranks, m.series, m.seen, m.next = newRanks(m.ranks.asked, m.config), series{}, 0, 0
 	}
 	if m.Beside(o) {

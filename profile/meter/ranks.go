@@ -120,29 +120,28 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 
 // bars tells the progress bar of the training from others: it takes the longest.
 type bars struct {
-	metered float64 // steps of the bar that is metered; 0 without one
-	others  map[float64]*bar
+	metered float64          // steps of the bar that is metered; 0 without one
+	all     map[float64]*bar // by their steps
 }
 
-// bar is a bar that is not metered.
 type bar struct {
 	step, seconds float64
 	at            time.Time
 }
 
 // take reports whether a bar is metered in place of another, as it has taken longer.
-func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
-	switch {
-	case !(o.Total > 0) || o.Total == b.metered:
+func (b *bars) take(o launch.Observation) (instead bool) {
+	if !(o.Total > 0) {
 		return false
-	case b.metered == 0:
-		b.metered, b.others = o.Total, map[float64]*bar{}
-		return false
-	case b.others[o.Total] == nil:
-		b.others[o.Total] = &bar{step: o.Step, at: o.At}
 	}
-	x := b.others[o.Total]
+	x := b.all[o.Total]
 	switch {
+	case x == nil:
+		if b.all == nil {
+			b.metered, b.all = o.Total, map[float64]*bar{}
+		}
+		x = &bar{}
+		b.all[o.Total] = x
 	case !(o.Step > x.step):
 	case o.StepTime > 0:
 		x.seconds += o.StepTime * (o.Step - x.step)
@@ -150,11 +149,9 @@ func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
 		x.seconds += o.At.Sub(x.at).Seconds()
 	}
 	x.step, x.at = o.Step, o.At
-	if !(x.seconds > seconds) {
+	if x.seconds <= b.all[b.metered].seconds {
 		return false
 	}
-	delete(b.others, o.Total)
-	b.others[b.metered] = &bar{seconds: seconds}
 	b.metered = o.Total
 	return true
 }
