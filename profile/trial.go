@@ -125,9 +125,8 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := cmp.Or(max(r.Study.Trial.Timeout, 0), math.MaxInt64)
-	hang, quiet := time.NewTimer(timeout), time.NewTimer(quietAfter(timeout))
-	defer hang.Stop()
-	defer quiet.Stop()
+	look := time.NewTicker(min(max(timeout/50, time.Millisecond), time.Second))
+	defer look.Stop()
 	obs, ended := make(chan launch.Observation, 256), make(chan error, 1)
 	calls := make(chan func(), 16) // of the launcher, to run here
 	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
@@ -135,15 +134,13 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		q.begun = q.launched
 	}
 	var peak, device float64 // bytes, measured by the launcher; written before it sends to ended
-	followed := r.followed(t, q, calls, func() {
-		hang.Reset(timeout)
-		quiet.Reset(quietAfter(timeout))
-	})
+	followed := r.followed(t, q, calls)
 	followed.Used = func(p, d float64) { peak, device = p, d }
 	go func() { ended <- r.Launcher.Launch(ctx, followed, obs) }()
 
 	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
 	var first, told time.Time
+	moved, quiet := time.Now(), false // when it last made a step or waited; the user was told that it makes none
 	take := func(o launch.Observation) (enough bool) {
 		if m.Observed() == 0 && o.OfStep() {
 			first = o.At
@@ -151,12 +148,16 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 		if q.waiting() { // it runs, whether or not its launcher said so
 			q.begun = time.Now()
 		}
-		return (ctx.Err() == nil || !o.OfStep()) && m.Add(o)
+		before := m.Moved()
+		if enough = (ctx.Err() == nil || !o.OfStep()) && m.Add(o); m.Moved() > before {
+			moved = time.Now()
+		}
+		return enough
 	}
 	drain := r.Drain
 	for {
 		if q.waiting() {
-			hang.Stop() // time in the queue is not limited
+			moved = time.Now() // time in the queue is not limited
 			if r.draining() {
 				cancel(errDrained)
 			}
@@ -166,30 +167,25 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 			call()
 		case <-drain:
 			drain = nil
-		case <-quiet.C:
-			if m.Observed() == 0 && !q.waiting() {
-				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
-			}
 		case o := <-obs:
-			moved := m.Moved()
 			if take(o) {
 				cancel(errEnough)
-			}
-			if m.Moved() > moved {
-				hang.Reset(timeout)
 			}
 			if now := time.Now(); now.Sub(told) >= tellEvery {
 				told = now
 				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
 			}
-		case <-hang.C:
-			moved := m.Moved()
-			for range len(obs) { // they came in time if this process is late
+		case now := <-look.C:
+			if !quiet && m.Observed() == 0 && now.Sub(moved) >= quietAfter(timeout) {
+				quiet = true
+				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
+			}
+			for late := len(obs); late > 0 && now.Sub(moved) >= timeout; late-- { // in time if this process is late
 				if take(<-obs) {
 					cancel(errEnough)
 				}
 			}
-			if hang.Reset(timeout); m.Moved() == moved {
+			if now.Sub(moved) >= timeout {
 				cancel(errHung)
 			}
 		case err := <-ended:
@@ -219,7 +215,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 }
 
 // followed is a trial whose launcher's reports on waiting are sent to calls.
-func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), began func()) launch.Trial {
+func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func()) launch.Trial {
 	out := t
 	out.Submitted = func(handle string) error {
 		if err := r.Storage.Submitted(t.ID, t.Attempt, handle); err != nil {
@@ -237,7 +233,6 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 	out.Began = func(at time.Time) {
 		calls <- func() {
 			q.began(at)
-			began()
 			queued, _ := q.times(time.Now())
 			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: queued})
 		}
