@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -241,7 +240,7 @@ const between = time.Second
 
 // readCheckpoint fills params and returns their step, 0 if there is no file yet.
 func readCheckpoint(path string, params []float64) (step int64, err error) {
-	f, err := os.Open(path)
+	f, err := data.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
