@@ -51,7 +51,7 @@ func (s *outbox) delivered() error {
 	if len(s.kept) > 0 {
 		return nil
 	}
-	err := errors.Join(os.Remove(s.path()), s.file.Close())
+	err := errors.Join(s.file.Close(), os.Remove(s.path())) // Windows removes no open file
 	s.file = nil
 	return err
 }
@@ -183,5 +183,5 @@ func (d *Database) deliverFile(path string) error {
 		delivered++
 	}
 	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered results that an earlier run kept for the database: %d lines", path, delivered))
-	return os.Remove(path)
+	return errors.Join(f.Close(), os.Remove(path)) // Windows removes no open file
 }
