@@ -52,7 +52,7 @@ type Settings struct {
 // Run measures a study and writes its files after every trial. Errors in the study come
 // before anything is launched; every error comes with the measurements so far.
 func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
-	if o.watchdog, err = o.guard(); err != nil {
+	if o.watchdog, err = launch.StartWatchdog(o.Self, "guard"); err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, o.watchdog.Close()) }()
@@ -65,14 +65,6 @@ func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, e
 	r.cancelOrphans(ctx)
 	res, err = r.Run(ctx)
 	return res, errors.Join(err, f.Save(res))
-}
-
-// guard starts the watchdog, nil if Self is not known.
-func (o Settings) guard() (*launch.Watchdog, error) {
-	if o.Self == "" {
-		return nil, nil
-	}
-	return launch.StartWatchdog(o.Self, "guard")
 }
 
 // Open prepares a study for [Runner.Run], for callers that change parts of [Run]. The caller
