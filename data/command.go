@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,32 +70,23 @@ func renderArgument(text string, c Config, at Source) (string, error) {
 }
 
 func templateData(c Config) TemplateData {
-	stage, strategy := sharded(c.Sharding)
 	return TemplateData{
 		Job: c.Job, GPUType: c.GPUType, Mode: string(c.ModeOrDefault()), Placement: c.Placement.String(),
 		Nodes: c.NodeCount(), Workers: c.Workers, WorkersPerNode: c.WidestNode(), PS: c.PS,
 		LocalBatch: Number(c.LocalBatch), GlobalBatch: Number(c.GlobalBatch()), AccumSteps: c.AccumSteps, MicroSteps: c.AccumSteps + 1, X: c.Extra,
 		TP: max(c.TP, 1), PP: max(c.PP, 1), CP: max(c.CP, 1), EP: max(c.EP, 1), DP: c.Replicas(),
 		Sharding: c.Get("sharding"), Recompute: c.Get("recompute"), Offload: c.Get("offload"),
-		ShardingStage: stage, ShardingStrategy: strategy,
+		ShardingStage: zeroStages[c.Sharding], ShardingStrategy: cmp.Or(fsdpStrategies[c.Sharding], "NO_SHARD"),
 	}
 }
 
-// sharded returns the equivalent stage of ZeRO, 3 for full sharding within a node, and
-// strategy of FSDP, which cannot shard the optimizer's state alone: SHARD_GRAD_OP for zero1.
-func sharded(sharding string) (stage int, strategy string) {
-	switch sharding {
-	case "zero1":
-		return 1, "SHARD_GRAD_OP"
-	case "zero2":
-		return 2, "SHARD_GRAD_OP"
-	case "zero3":
-		return 3, "FULL_SHARD"
-	case "hybrid":
-		return 3, "HYBRID_SHARD"
-	}
-	return 0, "NO_SHARD"
-}
+// zeroStages and fsdpStrategies are the equivalents of a sharding; hybrid is full sharding within
+// a node. FSDP cannot shard the optimizer's state alone: SHARD_GRAD_OP for zero1.
+var (
+	zeroStages     = map[string]int{"zero1": 1, "zero2": 2, "zero3": 3, "hybrid": 3}
+	fsdpStrategies = map[string]string{"zero1": "SHARD_GRAD_OP", "zero2": "SHARD_GRAD_OP", "zero3": "FULL_SHARD",
+		"hybrid": "HYBRID_SHARD"}
+)
 
 // cleanTemplateError drops the prefix "template: :1:2:".
 func cleanTemplateError(err error) string {

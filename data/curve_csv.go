@@ -51,7 +51,13 @@ func curveColumns(keep bool) []columnOf[CurvePoint] {
 		return columnOf[P]{name, keep, func(p P) string { return *of(&p) }, func(r *Row, p *P) { *of(p) = r.Text(name) }}
 	}
 	number := func(name string, b Bounds, of func(*P) *float64) columnOf[P] {
-		return columnOf[P]{name, keep, func(p P) string { return formatPoint(*of(&p)) }, func(r *Row, p *P) { *of(p) = r.Number(name, math.NaN(), b) }}
+		cell := func(p P) string {
+			if v := *of(&p); !math.IsNaN(v) { // unlike in a measurement, zeros are values
+				return numberText(v)
+			}
+			return ""
+		}
+		return columnOf[P]{name, keep, cell, func(r *Row, p *P) { *of(p) = r.Number(name, math.NaN(), b) }}
 	}
 	return []columnOf[P]{
 		text("job", func(p *P) *string { return &p.Job }),
@@ -80,15 +86,6 @@ func curvePoint(r *Row, columns []columnOf[CurvePoint]) (p CurvePoint) {
 		r.Fail("loss", "nothing", "loss, metric or grad_sqr in every row")
 	}
 	return p
-}
-
-// formatPoint writes the shortest number that reads back as v; NaN, not recorded, is an
-// empty cell. Unlike in a measurement, zeros are values.
-func formatPoint(v float64) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return numberText(v)
 }
 
 func allNaN(vs ...float64) bool {

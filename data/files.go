@@ -215,16 +215,15 @@ func SyncFolder(dir string) {
 
 // CheckVersion returns an [*InputError] unless 1 ≤ got ≤ newest; kind is "plan" or "model".
 func CheckVersion(kind, file string, got, newest int) error {
-	src := Source{File: file, Column: "version"}
+	bad := &InputError{Source: Source{File: file, Column: "version"}}
 	switch {
 	case got < 1:
-		return &InputError{Source: src, Found: fmt.Sprint(got), Want: fmt.Sprintf("the version of the %s, from 1 to %d", kind, newest)}
+		bad.Found, bad.Want = fmt.Sprint(got), fmt.Sprintf("the version of the %s, from 1 to %d", kind, newest)
 	case got > newest:
-		return &InputError{
-			Source: src,
-			Found:  fmt.Sprintf("a %s of version %d, written by a newer build", kind, got),
-			Want:   fmt.Sprintf("version %d or older, the newest this build reads", newest),
-		}
+		bad.Found = fmt.Sprintf("a %s of version %d, written by a newer build", kind, got)
+		bad.Want = fmt.Sprintf("version %d or older, the newest this build reads", newest)
+	default:
+		return nil
 	}
-	return nil
+	return bad
 }

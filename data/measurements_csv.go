@@ -301,11 +301,9 @@ func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 
 // knobColumns are the columns x_NAME of all measurements, sorted by name.
 func knobColumns(ms []Measurement) []columnOf[Measurement] {
-	knobs := map[string]bool{}
+	knobs := map[string]string{}
 	for _, m := range ms {
-		for knob := range m.Extra {
-			knobs[knob] = true
-		}
+		maps.Copy(knobs, m.Extra)
 	}
 	var columns []columnOf[Measurement]
 	for _, knob := range slices.Sorted(maps.Keys(knobs)) {

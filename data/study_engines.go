@@ -211,7 +211,7 @@ func treeValue(y *yamlReader, n *yaml.Node, path string, depth int) any {
 		if err := n.Decode(&v); err != nil {
 			y.fail(n.Line, path, quote(n.Value), "a value that JSON can hold")
 		}
-		if f, ok := v.(float64); ok && !finite(f) {
+		if f, ok := v.(float64); ok && f-f != 0 { // NaN or infinite
 			y.fail(n.Line, path, quote(n.Value), "a finite number")
 		}
 		return v

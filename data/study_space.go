@@ -20,9 +20,6 @@ const wantSpace = "at least one knob, such as workers: [1, 2, 4]"
 func readSpace(root *object, key string) any {
 	var s Space
 	o := root.object(key)
-	if o == nil {
-		return s
-	}
 	for _, name := range o.keys {
 		s = append(s, readKnob(o, name))
 		bare := strings.TrimPrefix(name, extraPrefix)

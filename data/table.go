@@ -202,8 +202,14 @@ func (t *Table) Each(do func(*Row) error) error {
 func (t *Table) read() ([]string, int, error) {
 	for {
 		cells, err := t.csv.Read()
+		if bad, ok := errors.AsType[*csv.ParseError](err); ok {
+			return nil, 0, t.fail(t.above+bad.Line, "", fmt.Sprintf("%v at byte %d", bad.Err, bad.Column),
+				`comma-separated values, quoted with " where a cell holds a comma or a quote`)
+		} else if err != nil && err != io.EOF {
+			err = ReadError(t.name, err)
+		}
 		if err != nil {
-			return nil, 0, t.csvError(err)
+			return nil, 0, err
 		}
 		line, _ := t.csv.FieldPos(0)
 		line += t.above
@@ -253,18 +259,6 @@ func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
 		unknown = append(unknown[:most], fmt.Sprintf("and %d more", n))
 	}
 	return []string{fmt.Sprintf("%s: ignored unknown columns: %s", t.name, strings.Join(unknown, ", "))}
-}
-
-func (t *Table) csvError(err error) error {
-	var pe *csv.ParseError
-	switch {
-	case err == io.EOF:
-		return err
-	case errors.As(err, &pe):
-		return t.fail(t.above+pe.Line, "", fmt.Sprintf("%v at byte %d", pe.Err, pe.Column),
-			`comma-separated values, quoted with " where a cell holds a comma or a quote`)
-	}
-	return ReadError(t.name, err)
 }
 
 // Row is a row of a [Table]. It keeps the first error of its conversions.
@@ -444,5 +438,3 @@ func formatFloat(v float64) string {
 
 // numberText writes the shortest number that reads back as v.
 func numberText(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-func finite(v float64) bool { return v-v == 0 }

@@ -53,24 +53,23 @@ func (y *yamlReader) root(r io.Reader, known ...string) *object {
 	text, err := readDocument(r, y.file, maxYAML)
 	if err != nil {
 		y.err = err
-		return nil
+		return &object{y: y}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
-	if err := dec.Decode(&doc); err == io.EOF {
+	err = dec.Decode(&doc)
+	if err == io.EOF {
 		y.fail(0, "", "an empty file", "the keys "+strings.Join(known, ", "))
-		return nil
-	} else if err != nil {
-		y.err = YAMLError(y.file, text, err)
-		return nil
+	} else if err == nil {
+		if err = dec.Decode(&more); err == nil {
+			y.fail(more.Line, "", "a second YAML document", "one document")
+		}
 	}
-	if err := dec.Decode(&more); err == nil {
-		y.fail(more.Line, "", "a second YAML document", "one document")
-	} else if err != io.EOF {
+	if err != nil && err != io.EOF {
 		y.err = YAMLError(y.file, text, err)
 	}
 	if y.err != nil {
-		return nil
+		return &object{y: y}
 	}
 	return y.object(y.value(doc.Content[0], 0), "", known...)
 }
@@ -152,7 +151,7 @@ func YAMLError(file string, text []byte, err error) error {
 	return &InputError{Source: Source{file, mark.Line, strconv.Itoa(mark.Column)}, Found: found, Want: want}
 }
 
-// object is a mapping; a nil one has no keys, so that absent sections are no special case.
+// object is a mapping. One that is absent or wrong has no keys, so that it is no special case.
 type object struct {
 	y    *yamlReader
 	path string
@@ -170,7 +169,7 @@ func (y *yamlReader) object(n *yaml.Node, path string, known ...string) *object 
 			want += " with the keys " + strings.Join(known, ", ")
 		}
 		y.fail(n.Line, path, describe(n), want)
-		return nil
+		return &object{y: y}
 	}
 	o := &object{y: y, path: path, line: n.Line, at: map[string]int{}, vals: map[string]*yaml.Node{}}
 	written, merged := y.pairs(n, 0)
@@ -208,39 +207,28 @@ func (o *object) sub(key string) string {
 	if !printable(key) {
 		key = strconv.Quote(key)
 	}
-	if o == nil || o.path == "" {
+	if o.path == "" {
 		return key
 	}
 	return o.path + "." + key
 }
 
-func (o *object) get(key string) *yaml.Node {
-	if o == nil {
-		return nil
-	}
-	return o.vals[key]
-}
+func (o *object) get(key string) *yaml.Node { return o.vals[key] }
 
 func (o *object) has(key string) bool {
-	if o == nil {
-		return false
-	}
 	_, ok := o.at[key]
 	return ok
 }
 
 // fail records what is wrong with the value of a key.
 func (o *object) fail(key, found, want string) {
-	if o == nil {
-		return
-	}
 	o.y.fail(cmp.Or(o.at[key], o.line), o.sub(key), found, want)
 }
 
 func (o *object) object(key string, known ...string) *object {
 	n := o.get(key)
 	if n == nil {
-		return nil
+		return &object{y: o.y}
 	}
 	return o.y.object(n, o.sub(key), known...)
 }
@@ -311,7 +299,7 @@ func (o *object) texts(key, want string) []string {
 // textMap reads a mapping from names to scalars, nil if it is empty.
 func (o *object) textMap(key, want string) map[string]string {
 	m := o.object(key)
-	if m == nil || len(m.keys) == 0 {
+	if len(m.keys) == 0 {
 		return nil
 	}
 	out := map[string]string{}

@@ -92,16 +92,11 @@ func valueOf(p any) reflect.Value { return reflect.ValueOf(p).Elem() }
 
 func (o *object) section(key string, n *yaml.Node, v reflect.Value) {
 	sub := o.y.object(n, o.sub(key), yamlOf(v.Type()).keys...)
-	if sub != nil {
-		sub.line = o.at[key]
-	}
+	sub.line = o.at[key]
 	sub.into(v)
 }
 
 func (o *object) into(v reflect.Value) {
-	if o == nil {
-		return
-	}
 	for _, f := range yamlOf(v.Type()).fields {
 		f.read(o, v.FieldByIndex(f.index))
 		if given := f.tag.Get("given"); given != "" {
@@ -214,7 +209,7 @@ func newOf(t reflect.Type) reflect.Value {
 // numbersOf reads a mapping from GPU types to numbers.
 func numbersOf[T int | float64](o *object, key string, b Bounds) map[string]T {
 	m := o.object(key)
-	if m == nil || len(m.keys) == 0 {
+	if len(m.keys) == 0 {
 		return nil
 	}
 	out := map[string]T{}

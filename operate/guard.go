@@ -40,7 +40,8 @@ func (g guard) movable(j queue.Job) string {
 		return ""
 	}
 	rule := queue.RuleFor(g.config.Rules, j)
-	switch since, changed := g.state.since(j.ID, g.now); {
+	at, changed := g.state.Changed[j.ID]
+	switch since := max(g.now.Sub(at), 0); { // 0 if the clock was set back
 	case !j.Requeue:
 		return "it may not be requeued"
 	case rule == nil || !rule.Checkpoint:
@@ -62,7 +63,7 @@ func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 // pause file exists.
 func Allowed(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	movable, err := Movable(c, now)
-	closed := guard{config: c, now: now}.closed(beside(c, c.PauseFile, ""))
+	closed := guard{config: c, now: now}.closed(beside(c, c.PauseFile))
 	return func(j queue.Job) string {
 		if closed != "" {
 			return closed

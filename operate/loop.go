@@ -53,14 +53,14 @@ type Outcome struct {
 }
 
 // Folder is the folder of all turns, by default turns beside the configuration.
-func Folder(c *data.Operate) string { return beside(c, c.Folder, "turns") }
+func Folder(c *data.Operate) string { return beside(c, cmp.Or(c.Folder, "turns")) }
 
-// beside is a path relative to the file of the configuration; absent replaces an empty one.
-func beside(c *data.Operate, path, absent string) string {
-	if path = cmp.Or(path, absent); path == "" || filepath.IsAbs(path) {
-		return path
+// beside is a path relative to the file of the configuration, unless it is empty.
+func beside(c *data.Operate, path string) string {
+	if path == "" {
+		return ""
 	}
-	return filepath.Join(filepath.Dir(c.Source.File), path)
+	return c.Source.Beside(path)
 }
 
 // Rules returns the rules of a configuration with the paths of their models and logs
@@ -70,11 +70,11 @@ func Rules(c *data.Operate) ([]data.JobRule, error) {
 	for _, r := range c.Rules {
 		var err error
 		if r.Model != "" {
-			if r.Model, err = filepath.Abs(beside(c, r.Model, "")); err != nil {
+			if r.Model, err = filepath.Abs(beside(c, r.Model)); err != nil {
 				return nil, err
 			}
 		}
-		r.Log = beside(c, r.Log, "")
+		r.Log = beside(c, r.Log)
 		out = append(out, r)
 	}
 	return out, nil
@@ -142,11 +142,6 @@ func nextTurn(dir string) (int, string, error) {
 	}
 	folder := filepath.Join(dir, fmt.Sprintf("%06d", n))
 	return n, folder, os.Mkdir(folder, 0o755)
-}
-
-func (l *Loop) runner(g guard, st *state) *apply.Runner {
-	return &apply.Runner{Scheduler: l.Scheduler, Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Deadline: l.Config.Deadline, Sleep: l.Sleep,
-		Before: func(c apply.Change) error { return errors.Join(l.Audit.err, st.note(c.ID, g.now)) }}
 }
 
 // Release lets the scheduler start every job that knee holds, and sets waiting

@@ -47,17 +47,6 @@ func readState(dir string) (*state, error) {
 	return s, nil
 }
 
-// since returns how long ago a job was changed, 0 if the clock was set back since.
-func (s *state) since(id string, now time.Time) (time.Duration, bool) {
-	at, ok := s.Changed[id]
-	return max(now.Sub(at), 0), ok
-}
-
-func (s *state) note(id string, now time.Time) error {
-	s.Changed[id] = now.UTC()
-	return s.write()
-}
-
 // shift moves every time by as much as the clock was set forward.
 func (s *state) shift(by time.Duration) {
 	for id, at := range s.Changed {

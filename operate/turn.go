@@ -12,6 +12,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/operate/apply"
 	"knee/operate/learn"
 	"knee/operate/queue"
 )
@@ -47,7 +48,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 	}
 	l.last = now
 	g := guard{l.Config, st, now}
-	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile, "")); out.Closed != "" {
+	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile)); out.Closed != "" {
 		out.Dry = true
 	}
 	reserve(snap, now, l.Config.Horizon)
@@ -60,7 +61,12 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		if err != nil {
 			return err
 		}
-		if out.Changes, err = l.runner(g, st).Run(ctx, p, out.Dry); err != nil {
+		r := &apply.Runner{Scheduler: l.Scheduler, Allowed: g.movable, MaxChanges: l.Config.MaxChanges, Deadline: l.Config.Deadline, Sleep: l.Sleep}
+		r.Before = func(c apply.Change) error {
+			st.Changed[c.ID] = now.UTC()
+			return errors.Join(l.Audit.err, st.write())
+		}
+		if out.Changes, err = r.Run(ctx, p, out.Dry); err != nil {
 			return err
 		}
 	}

@@ -128,7 +128,10 @@ const mostDots = 600
 
 // draw draws every k-th of more than 600 points, and the legend says so.
 func (s course) draw() (*Chart, error) {
-	if err := s.check(); err != nil {
+	if s.Crossing != nil && s.Target == nil {
+		return nil, bad("target", "none", "a target loss, as a crossing is given")
+	}
+	if err := cmp.Or(check("", s, finite), checkDrawable("points", s.Points, len(s.Curve))); err != nil {
 		return nil, err
 	}
 	c := newChart(s.Title, s.Subtitle, s.XLabel, s.YLabel)
@@ -145,13 +148,6 @@ func (s course) draw() (*Chart, error) {
 	c.addCommonEntries(fit, extrapolated)
 	c.addTarget(s)
 	return c, nil
-}
-
-func (s course) check() error {
-	if s.Crossing != nil && s.Target == nil {
-		return bad("target", "none", "a target loss, as a crossing is given")
-	}
-	return cmp.Or(check("", s, finite), checkDrawable("points", s.Points, len(s.Curve)))
 }
 
 // setAxes makes room for points, curve, target and crossing.

@@ -102,18 +102,13 @@ func render(format string, fig Figure) (out []byte, err error) {
 		c := vgpdf.New(w, h)
 		fig.Draw(draw.NewCanvas(pdfText{Canvas: c}, w, h))
 		_, err = c.WriteTo(&buf)
-		return undatedPDF(buf.Bytes()), err
+		return pdfDate.ReplaceAll(buf.Bytes(), []byte("Date (D:20000101000000)")), err // equal figures are equal files
 	}
 	return nil, bad("format", fmt.Sprintf("%q", format), "svg, png or pdf")
 }
 
 // pdfDate matches the creation and modification times of a PDF file.
 var pdfDate = regexp.MustCompile(`Date \(D:\d{14}\)`)
-
-// undatedPDF replaces the times in a PDF file, so that equal figures are equal files.
-func undatedPDF(pdf []byte) []byte {
-	return pdfDate.ReplaceAll(pdf, []byte("Date (D:20000101000000)"))
-}
 
 // drawn draws what a figure shows, unless err is the error of finding it.
 func drawn[S interface{ draw() (F, error) }, F any](shown S, err error) (F, error) {

@@ -160,12 +160,8 @@ func show(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // check refuses a spec with a number that is not as wanted, or an interval without its
 // value, and names its field. A failed point needs only its X; the X of a curve ascend.
-func check(field string, spec any, want func(field string, v float64) error) error {
-	return walk(field, reflect.ValueOf(spec), want)
-}
-
-func walk(field string, v reflect.Value, want func(string, float64) error) (err error) {
-	switch x := v.Interface().(type) {
+func check(field string, spec any, want func(field string, v float64) error) (err error) {
+	switch x := spec.(type) {
 	case float64:
 		return want(field, x)
 	case data.Estimate:
@@ -182,23 +178,23 @@ func walk(field string, v reflect.Value, want func(string, float64) error) (err 
 	case Band:
 		return cmp.Or(want(field+".x", x.X), want(field+".mean", x.Mean), checkInterval(field, x.Lo, x.Mean, x.Hi))
 	}
-	switch v.Kind() {
+	switch v := reflect.ValueOf(spec); v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return walk(field, v.Elem(), want)
+			return check(field, v.Elem().Interface(), want)
 		}
 	case reflect.Slice:
 		for i := 0; i < v.Len() && err == nil; i++ {
 			at := fmt.Sprintf("%s[%d]", field, i)
-			err = walk(at, v.Index(i), want)
-			if curve, ok := v.Interface().([]Band); ok && err == nil && i > 0 && curve[i].X <= curve[i-1].X {
+			err = check(at, v.Index(i).Interface(), want)
+			if curve, ok := spec.([]Band); ok && err == nil && i > 0 && curve[i].X <= curve[i-1].X {
 				err = bad(at+".x", show(curve[i].X), "more than "+show(curve[i-1].X)+", the x before it")
 			}
 		}
 	case reflect.Struct:
 		for i := 0; i < v.NumField() && err == nil; i++ {
 			if name := v.Type().Field(i); name.IsExported() {
-				err = walk(strings.TrimPrefix(field+"."+strings.ToLower(name.Name), "."), v.Field(i), want)
+				err = check(strings.TrimPrefix(field+"."+strings.ToLower(name.Name), "."), v.Field(i).Interface(), want)
 			}
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
-	"knee/fit/gradnoise"
 	"knee/profile"
 	"knee/profile/space"
 )
@@ -108,11 +107,7 @@ func surrogateOf(study *data.Study, trials []data.Measurement, curves []data.Cur
 	if err != nil {
 		return surrogate{}, err
 	}
-	var efficiency func(float64) float64
-	if scale, err := gradnoise.Fit(curves, study.Batch.Initial); err == nil {
-		efficiency = func(batch float64) float64 { return scale.Efficiency(batch).Mean }
-	}
-	strategy, err := profile.NewStrategy(study, profile.Search{}, efficiency)
+	strategy, err := profile.NewStrategy(study, profile.Search{}, profile.EfficiencyOf(curves, study))
 	if err != nil {
 		return surrogate{}, err
 	}

@@ -12,20 +12,20 @@ import (
 
 // Answer is the prediction for one configuration.
 type Answer struct {
-	Config       data.Config
-	StepTime     data.Estimate // s
-	Expected     float64       // s, posterior mean of the step time, which exceeds the median where uncertain
-	Throughput   data.Estimate // samples/s; zero if the batch is not known
-	Efficiency   data.Estimate // 0..1
-	Goodput      data.Estimate // samples/s, each worth one at the initial batch; zero if no batch is known
-	TimeToTarget data.Estimate // s; zero if no goal was given
-	CostToTarget data.Estimate // US$; zero if no goal or price was given
-	Chance       float64       // probability that a target loss is reached, which the two suppose; zero for other goals
-	PricePerHour float64       // US$ for all workers; zero if no price was given
-	Extrapolated bool          // outside the measured range, as Why explains
-	Support      int           // measurements of the same GPU type and mode
-	Why          string
-	Memory       *memory.Prediction // nil without a memory model
+	Config       data.Config        `json:"config"`
+	StepTime     data.Estimate      `json:"step_time_s,omitzero"`        // s
+	Expected     float64            `json:"-"`                           // s, posterior mean of the step time, which exceeds the median where uncertain
+	Throughput   data.Estimate      `json:"throughput,omitzero"`         // samples/s; zero if the batch is not known
+	Efficiency   data.Estimate      `json:"efficiency,omitzero"`         // 0..1
+	Goodput      data.Estimate      `json:"goodput,omitzero"`            // samples/s, each worth one at the initial batch; zero if no batch is known
+	TimeToTarget data.Estimate      `json:"time_to_target_s,omitzero"`   // s; zero if no goal was given
+	CostToTarget data.Estimate      `json:"cost_to_target_usd,omitzero"` // US$; zero if no goal or price was given
+	Chance       float64            `json:"p_reach,omitempty"`           // probability that a target loss is reached, which the two suppose; zero for other goals
+	PricePerHour float64            `json:"price_per_hour,omitempty"`    // US$ for all workers; zero if no price was given
+	Extrapolated bool               `json:"extrapolated"`                // outside the measured range, as Why explains
+	Support      int                `json:"support"`                     // measurements of the same GPU type and mode
+	Why          string             `json:"why,omitempty"`
+	Memory       *memory.Prediction `json:"-"` // nil without a memory model
 }
 
 // Goal is the remaining work; zero means none. Samples precede Steps, and those TargetLoss.

@@ -142,7 +142,7 @@ func occupy(ctx context.Context, s data.Study, c data.Config, logs string, o Set
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("make the folder for the trials' logs: %w", err)
 	}
-	dog, err := o.guard()
+	dog, err := launch.StartWatchdog(o.Self, "guard")
 	if err != nil {
 		return nil, err
 	}

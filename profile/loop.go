@@ -146,7 +146,8 @@ func (l *loop) startOne() (string, error) {
 	if u != nil {
 		return "", l.resume(*u)
 	}
-	h, over := r.History(), r.overBudget()
+	h := r.History()
+	over := r.Study.Budget.Spent(r.result().Measurements, len(h.Running), time.Since(r.begun)+r.Snapshot.Wall())
 	if over != "" && len(h.Running) > 0 {
 		return over, nil
 	}

@@ -52,7 +52,7 @@ type Settings struct {
 // Run measures a study and writes its files after every trial. Errors in the study come
 // before anything is launched; every error comes with the measurements so far.
 func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, err error) {
-	if o.watchdog, err = o.guard(); err != nil {
+	if o.watchdog, err = launch.StartWatchdog(o.Self, "guard"); err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, o.watchdog.Close()) }()
@@ -65,14 +65,6 @@ func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, e
 	r.cancelOrphans(ctx)
 	res, err = r.Run(ctx)
 	return res, errors.Join(err, f.Save(res))
-}
-
-// guard starts the watchdog, nil if Self is not known.
-func (o Settings) guard() (*launch.Watchdog, error) {
-	if o.Self == "" {
-		return nil, nil
-	}
-	return launch.StartWatchdog(o.Self, "guard")
 }
 
 // Open prepares a study for [Runner.Run], for callers that change parts of [Run]. The caller
@@ -113,8 +105,11 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	}
 	ctx, stop := untilDrained(ctx, o.Drain)
 	defer stop()
+	away := func(err error) {
+		r.notify(Event{Kind: map[bool]EventKind{true: StorageBack, false: StorageLost}[err == nil], Err: err})
+	}
 	r.Storage, r.Snapshot, err = store.Open(ctx, s, store.Options{Journal: f.Journal, Outbox: f.Outbox, Restart: o.Restart, Lease: o.Lease,
-		Candidates: candidates, Search: options, Away: r.storageAway})
+		Candidates: candidates, Search: options, Away: away})
 	if err != nil {
 		return nil, err
 	}
@@ -164,13 +159,4 @@ func (r *Runner) cancelOrphans(ctx context.Context) {
 		}
 		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("cancelled job %s, trial %d of the run before", u.Handle, u.Trial)})
 	}
-}
-
-// storageAway reports a database that does not answer while it is opened.
-func (r *Runner) storageAway(err error) {
-	if err == nil {
-		r.notify(Event{Kind: StorageBack})
-		return
-	}
-	r.notify(Event{Kind: StorageLost, Err: err})
 }

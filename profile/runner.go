@@ -66,8 +66,16 @@ type running struct {
 // waits for trials of other profilers, to take over those whose profiler dies. Every error
 // comes with the measurements so far.
 func (r *Runner) Run(ctx context.Context) (Result, error) {
-	if err := r.prepare(); err != nil {
-		return Result{}, err
+	r.begun = time.Now()
+	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
+	r.running, r.others = map[int]*running{}, map[int]data.Config{}
+	for _, e := range r.Snapshot.Results {
+		r.results[e.Trial], r.earlier[e.Trial] = e, true
+	}
+	if r.LogDir != "" {
+		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
+			return Result{}, fmt.Errorf("make the folder for the trials' logs: %w", err)
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,21 +99,6 @@ func (r *Runner) result() Result {
 		res.Curves = append(res.Curves, r.results[id].Curve...)
 	}
 	return res
-}
-
-func (r *Runner) prepare() error {
-	r.begun = time.Now()
-	r.results, r.earlier = map[int]store.Result{}, map[int]bool{}
-	r.running, r.others = map[int]*running{}, map[int]data.Config{}
-	for _, e := range r.Snapshot.Results {
-		r.results[e.Trial], r.earlier[e.Trial] = e, true
-	}
-	if r.LogDir != "" {
-		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
-			return fmt.Errorf("make the folder for the trials' logs: %w", err)
-		}
-	}
-	return nil
 }
 
 // trialOf returns attempt number attempt of a trial, ready to be launched.
@@ -230,10 +223,6 @@ func (r *Runner) record(out outcome) error {
 		err = errors.Join(err, fmt.Errorf("the first %d trials failed, the last (%s) because: %s%s", r.failures, out.trial.Config, m.Error, log))
 	}
 	return errors.Join(err, out.err)
-}
-
-func (r *Runner) overBudget() string {
-	return r.Study.Budget.Spent(r.result().Measurements, len(r.running)+len(r.others), time.Since(r.begun)+r.Snapshot.Wall())
 }
 
 func (r *Runner) spent() float64 {

@@ -198,12 +198,14 @@ func (r *Runner) Efficiency(globalBatch float64) float64 {
 		for _, id := range slices.Sorted(maps.Keys(r.results)) {
 			curves = append(curves, r.results[id].Curve...)
 		}
-		r.noise = efficiencyOf(curves, r.Study)
+		r.noise = EfficiencyOf(curves, r.Study)
 	}
 	return r.noise(globalBatch)
 }
 
-func efficiencyOf(curves []data.CurvePoint, s *data.Study) func(globalBatch float64) float64 {
+// EfficiencyOf is the statistical efficiency (0, 1] at a global batch (samples) by training curves;
+// 1 without gradient statistics.
+func EfficiencyOf(curves []data.CurvePoint, s *data.Study) func(globalBatch float64) float64 {
 	scale, err := gradnoise.Fit(curves, s.Batch.Initial)
 	if err != nil {
 		return func(float64) float64 { return 1 }

@@ -18,7 +18,7 @@ func Suggest(s *data.Study, how Search, history []data.Measurement, curves []dat
 	if err != nil {
 		return nil, err
 	}
-	chooser, err := NewStrategy(s, how, efficiencyOf(curves, s))
+	chooser, err := NewStrategy(s, how, EfficiencyOf(curves, s))
 	if err != nil {
 		return nil, err
 	}

@@ -125,33 +125,39 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := cmp.Or(max(r.Study.Trial.Timeout, 0), math.MaxInt64)
-	hang, quiet := time.NewTimer(timeout), time.NewTimer(quietAfter(timeout))
-	defer hang.Stop()
-	defer quiet.Stop()
+	look := time.NewTicker(min(max(timeout/50, time.Millisecond), time.Second))
+	defer look.Stop()
 	obs, ended := make(chan launch.Observation, 256), make(chan error, 1)
 	calls := make(chan func(), 16) // of the launcher, to run here
-	q := newQueueing(t)
+	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
+	if !q.followed {
+		q.begun = q.launched
+	}
 	var peak, device float64 // bytes, measured by the launcher; written before it sends to ended
-	followed := r.followed(t, q, calls, func() {
-		hang.Reset(timeout)
-		quiet.Reset(quietAfter(timeout))
-	})
+	followed := r.followed(t, q, calls)
 	followed.Used = func(p, d float64) { peak, device = p, d }
 	go func() { ended <- r.Launcher.Launch(ctx, followed, obs) }()
 
 	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
 	var first, told time.Time
+	moved, quiet := time.Now(), false // when it last made a step or waited; the user was told that it makes none
 	take := func(o launch.Observation) (enough bool) {
 		if m.Observed() == 0 && o.OfStep() {
 			first = o.At
 		}
-		q.seenRunning(time.Now())
-		return (ctx.Err() == nil || !o.OfStep()) && m.Add(o)
+		if q.waiting() { // it runs, whether or not its launcher said so
+			q.begun = time.Now()
+		}
+		before := m.Moved()
+		if enough = (ctx.Err() == nil || !o.OfStep()) && m.Add(o); m.Moved() > before {
+			moved = time.Now()
+		}
+		return enough
 	}
 	drain := r.Drain
 	for {
 		if q.waiting() {
-			hang.Stop() // time in the queue is not limited
+			moved = time.Now() // time in the queue is not limited
 			if r.draining() {
 				cancel(errDrained)
 			}
@@ -161,30 +167,25 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 			call()
 		case <-drain:
 			drain = nil
-		case <-quiet.C:
-			if m.Observed() == 0 && !q.waiting() {
-				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
-			}
 		case o := <-obs:
-			moved := m.Moved()
 			if take(o) {
 				cancel(errEnough)
-			}
-			if m.Moved() > moved {
-				hang.Reset(timeout)
 			}
 			if now := time.Now(); now.Sub(told) >= tellEvery {
 				told = now
 				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
 			}
-		case <-hang.C:
-			moved := m.Moved()
-			for range len(obs) { // they came in time if this process is late
+		case now := <-look.C:
+			if !quiet && m.Observed() == 0 && now.Sub(moved) >= quietAfter(timeout) {
+				quiet = true
+				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
+			}
+			for late := len(obs); late > 0 && now.Sub(moved) >= timeout; late-- { // in time if this process is late
 				if take(<-obs) {
 					cancel(errEnough)
 				}
 			}
-			if hang.Reset(timeout); m.Moved() == moved {
+			if now.Sub(moved) >= timeout {
 				cancel(errHung)
 			}
 		case err := <-ended:
@@ -195,11 +196,14 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				take(<-obs)
 			}
 			m.SeenOutside(peak, device)
-			out := r.conclude(t, m, q.took(), err)
+			now, took := time.Now(), 0.0 // seconds by our clock; 0: an earlier run launched it
+			if !q.followed {
+				took = now.Sub(q.launched).Seconds()
+			}
+			out := r.conclude(t, m, took, err)
 			if err := writeRanks(t, m.Ranks()); err != nil {
 				out.warnings = append(out.warnings, warning{text: err.Error()})
 			}
-			now := time.Now()
 			out.began = cmp.Or(q.begun, q.launched)
 			out.queued, out.ran = q.times(now)
 			if !first.IsZero() && !q.followed {
@@ -211,7 +215,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 }
 
 // followed is a trial whose launcher's reports on waiting are sent to calls.
-func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), began func()) launch.Trial {
+func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func()) launch.Trial {
 	out := t
 	out.Submitted = func(handle string) error {
 		if err := r.Storage.Submitted(t.ID, t.Attempt, handle); err != nil {
@@ -229,7 +233,6 @@ func (r *Runner) followed(t launch.Trial, q *queueing, calls chan<- func(), bega
 	out.Began = func(at time.Time) {
 		calls <- func() {
 			q.began(at)
-			began()
 			queued, _ := q.times(time.Now())
 			r.notify(Event{Kind: TrialBegan, Trial: t, Queued: queued})
 		}
@@ -331,14 +334,6 @@ type queueing struct {
 	begun    time.Time // zero as long as it waits
 }
 
-func newQueueing(t launch.Trial) *queueing {
-	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
-	if !q.followed {
-		q.begun = q.launched
-	}
-	return q
-}
-
 // wait records that an engine has the trial.
 func (q *queueing) wait() { q.begun = time.Time{} }
 
@@ -350,21 +345,6 @@ func (q *queueing) began(at time.Time) {
 		at = q.launched
 	}
 	q.begun = at
-}
-
-// seenRunning records a step: the trial runs, whether or not its launcher said so.
-func (q *queueing) seenRunning(at time.Time) {
-	if q.waiting() {
-		q.begun = at
-	}
-}
-
-// took is the seconds since the launch, by our clock; 0 if an earlier run submitted it.
-func (q *queueing) took() float64 {
-	if q.followed {
-		return 0
-	}
-	return time.Since(q.launched).Seconds()
 }
 
 func (q *queueing) waiting() bool { return q.begun.IsZero() }

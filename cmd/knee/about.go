@@ -53,9 +53,7 @@ func newVersion(a *app) *cobra.Command {
 				_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
 				return err
 			}
-			t := newTable("version,revision,time,modified,go,platform,module")
-			t.add(b.Version, b.Revision, b.Time, b.Modified, b.Go, b.Platform, b.Module)
-			return out.print(a.stdout, b, t)
+			return out.print(a.stdout, b, tableOf([]build{b}, "version,revision,time,modified,go,platform,module"))
 		},
 	}
 	formatFlag(cmd, &out)

@@ -108,16 +108,13 @@ func benchTables(files []string, load func(string) ([]*replay.Table, error), lay
 
 // scoreTable lists scores by table, or by kind with the share worse than random.
 func scoreTable(scores []replay.Score, kinds bool) *table {
-	t := newTable("table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20,stop_evals,stop_within_5pct,failed_share")
-	if kinds {
-		t.columns[0] = "kind"
-		t.columns = append(t.columns, "worse_share")
+	const columns = "table,method,seeds,evals_to_5pct,cost_to_5pct_ratio,regret_5,regret_10,regret_20," +
+		"stop_evals,stop_within_5pct,failed_share"
+	if !kinds {
+		return tableOf(scores, columns)
 	}
-	for _, s := range scores {
-		cells := []any{s.Table, s.Method, s.Seeds, s.Evals, s.Cost, s.Regret5, s.Regret10, s.Regret20,
-			s.StopEvals, s.StopWithin5, s.Failed, s.Worse}
-		t.add(cells[:len(t.columns)]...)
-	}
+	t := tableOf(scores, columns+",worse_share")
+	t.columns[0] = "kind"
 	return t
 }
 
@@ -162,11 +159,7 @@ the largest size measured and adding replicas (scaled).`,
 			if err != nil {
 				return err
 			}
-			t := newTable("kind,method,runs,mean,tenth_percentile,within_5pct")
-			for _, s := range results {
-				t.add(s.Kind, s.Method, s.Runs, s.Mean, s.Tenth, s.Within)
-			}
-			return out.print(a.stdout, results, t)
+			return out.print(a.stdout, results, tableOf(results, "kind,method,runs,mean,tenth_percentile,within_5pct"))
 		},
 	}
 	bounded(cmd, &r.At, "at", "workers to find the best layout for", atLeast(1))

@@ -23,18 +23,14 @@ installed and does not work.`,
   knee doctor -o json | jq '.[] | select(.status != "ok")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := doctor.Examine(cmd.Context(), doctor.Machine{Dir: dir})
-			t := newTable("check,status,found")
+			if err := out.print(a.stdout, findings, tableOf(findings, "check,status,found")); err != nil {
+				return err
+			}
 			broken := 0
 			for _, f := range findings {
-				t.add(f.Check, f.Status, f.Found)
 				if f.Status == doctor.Broken {
 					broken++
 				}
-			}
-			if err := out.print(a.stdout, findings, t); err != nil {
-				return err
-			}
-			for _, f := range findings {
 				if f.Advice != "" {
 					a.note("%s (for %s): %s", f.Check, f.For, f.Advice)
 				}

@@ -105,6 +105,9 @@ the speed of the links, with --message-bytes, what one synchronisation moves.`,
 			return nil
 		},
 	}
+	fileFlag(cmd, &curve.file, "curve", "training curves, for convergence and efficiency", "csv", "gz")
+	bounded(cmd, &curve.initialBatch, "initial-batch", "global batch at efficiency 1 (default: the smallest in the curves)", positive("samples"))
+	bounded(cmd, &curve.dataset, "dataset", "samples of an epoch, for curves without steps", positive("samples"))
 	curve.register(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&file, "file", "f", "model.json", "file for the model")
@@ -134,13 +137,6 @@ type curveFlags struct {
 }
 
 func (f *curveFlags) register(cmd *cobra.Command) {
-	fileFlag(cmd, &f.file, "curve", "training curves, for convergence and efficiency", "csv", "gz")
-	bounded(cmd, &f.initialBatch, "initial-batch", "global batch at efficiency 1 (default: the smallest in the curves)", positive("samples"))
-	bounded(cmd, &f.dataset, "dataset", "samples of an epoch, for curves without steps", positive("samples"))
-	f.registerRun(cmd)
-}
-
-func (f *curveFlags) registerRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	oneOf(cmd, &f.family, "curve-family", "form", fit.Auto, convergence.Optimus)
 	bounded(cmd, &f.planned, "planned-epochs", "planned length of the run", positive("epochs"))

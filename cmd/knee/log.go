@@ -380,11 +380,7 @@ func (r checkResult) table() *table {
 		}
 		return t
 	}
-	t := newTable("worker,steps,step_time_s,speed,longest_gap_s,behind_steps,verdict")
-	for _, w := range r.Workers {
-		t.add(w.Name, w.Steps, w.StepTime, w.Speed, w.Gap, w.Behind, w.Verdict)
-	}
-	return t
+	return tableOf(r.Workers, "worker,steps,step_time_s,speed,longest_gap_s,behind_steps,verdict")
 }
 
 // found returns an error that names the findings of --fail-if.

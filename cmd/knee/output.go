@@ -52,6 +52,22 @@ func newTable(columns string, people ...string) *table {
 // does for people; nil is empty.
 func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
+// tableOf returns a table of structs: of each the fields with the names of the columns in JSON.
+func tableOf[T any](rows []T, columns string) *table {
+	t := newTable(columns)
+	for _, row := range rows {
+		v, cells := reflect.ValueOf(row), make([]any, len(t.columns))
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if i := slices.Index(t.columns, name); i >= 0 {
+				cells[i] = v.FieldByIndex(f.Index).Interface()
+			}
+		}
+		t.add(cells...)
+	}
+	return t
+}
+
 func (t *table) addUnder(head string, cells ...any) {
 	t.heads = append(t.heads, head)
 	t.add(cells...)
@@ -89,7 +105,7 @@ func orNil(v *float64) any {
 
 // print writes a result in the wanted format: v for JSON, t for the others.
 func (f format) print(w io.Writer, v any, t *table) error {
-	figure := exact
+	figure := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) } // nearly all its digits
 	if f != "json" && f != "csv" {
 		t, figure = cmp.Or(t.people, t), number
 	}
@@ -148,9 +164,6 @@ func (t *table) written(figure func(float64) string) (*term.Table, error) {
 
 // number writes a figure with few digits.
 func number(v float64) string { return plots.Plain(v) }
-
-// exact writes a figure with all its digits, for CSV.
-func exact(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // The ways to write a time, an amount of money, and an estimate with its interval.
 func seconds(s float64) string                               { return plots.Duration(s) }

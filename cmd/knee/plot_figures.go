@@ -216,7 +216,7 @@ func (a *app) convergencePlot() *cobra.Command {
 	cmd.Flags().StringVar(&job, "job", "", "which of several jobs")
 	cmd.Flags().Float64Var(&target, "target-loss", 0, "loss whose time to mark")
 	bounded(cmd, &run.initialBatch, "initial-batch", "global batch to count steps at (default: the smallest)", positive("samples"))
-	run.registerRun(cmd)
+	run.register(cmd)
 	return cmd
 }
 

@@ -17,34 +17,22 @@ import (
 	"knee/predict"
 )
 
+// answerRow is an answer in JSON, with what follows from it.
 type answerRow struct {
-	Config       data.Config   `json:"config"`
-	StepTime     data.Estimate `json:"step_time_s,omitzero"`
-	Throughput   data.Estimate `json:"throughput,omitzero"`
-	Efficiency   data.Estimate `json:"efficiency,omitzero"`
-	Goodput      data.Estimate `json:"goodput,omitzero"`
-	GlobalBatch  float64       `json:"global_batch,omitempty"`
-	TimeToTarget data.Estimate `json:"time_to_target_s,omitzero"`
-	GPUHours     data.Estimate `json:"gpu_hours_to_target,omitzero"`
-	Chance       float64       `json:"p_reach,omitempty"` // of a target loss
-	CostToTarget data.Estimate `json:"cost_to_target_usd,omitzero"`
-	PricePerHour float64       `json:"price_per_hour,omitempty"`
-	Extrapolated bool          `json:"extrapolated"`
-	Why          string        `json:"why,omitempty"`
-	Support      int           `json:"support"`
-	PeakMemory   data.Estimate `json:"peak_memory_bytes,omitzero"`
-	GPUMemory    float64       `json:"gpu_memory_bytes,omitempty"`
-	Fits         *float64      `json:"p_fits,omitempty"`
+	predict.Answer
+	GlobalBatch float64       `json:"global_batch,omitempty"`
+	GPUHours    data.Estimate `json:"gpu_hours_to_target,omitzero"`
+	PeakMemory  data.Estimate `json:"peak_memory_bytes,omitzero"`
+	GPUMemory   float64       `json:"gpu_memory_bytes,omitempty"`
+	PFits       *float64      `json:"p_fits,omitempty"`
 }
 
 func rowsOf(answers []predict.Answer) []answerRow {
 	rows := make([]answerRow, len(answers))
 	for i, p := range answers {
-		rows[i] = answerRow{Config: p.Config, StepTime: p.StepTime, Throughput: p.Throughput, Efficiency: p.Efficiency, Goodput: p.Goodput,
-			GlobalBatch: p.Config.GlobalBatch(), TimeToTarget: p.TimeToTarget, GPUHours: predict.GPUHours(p), CostToTarget: p.CostToTarget,
-			PricePerHour: p.PricePerHour, Extrapolated: p.Extrapolated, Why: p.Why, Support: p.Support, Chance: p.Chance, Fits: p.Fits()}
+		rows[i] = answerRow{Answer: p, GlobalBatch: p.Config.GlobalBatch(), GPUHours: predict.GPUHours(p), PFits: p.Fits()}
 		if m := p.Memory; m != nil {
-			if rows[i].PeakMemory = m.Peak; rows[i].Fits != nil {
+			if rows[i].PeakMemory = m.Peak; rows[i].PFits != nil {
 				rows[i].GPUMemory = m.Capacity
 			}
 		}
@@ -151,7 +139,7 @@ func answerCSV(answers []predict.Answer) *table {
 	t.addColumn("peak_memory_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Mean)) })
 	t.addColumn("peak_memory_lo_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Lo)) })
 	t.addColumn("peak_memory_hi_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Hi)) })
-	t.addColumn("p_fits", func(i int) any { return orNil(rows[i].Fits) })
+	t.addColumn("p_fits", func(i int) any { return orNil(rows[i].PFits) })
 	t.addKnobs(configs)
 	return t
 }

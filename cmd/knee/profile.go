@@ -159,11 +159,7 @@ func (a *app) profileBeside(ctx context.Context, study *data.Study, path, dir st
 		return err
 	}
 	a.note("%d rows in %s", len(rows), file)
-	t := newTable("application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s")
-	for _, r := range rows {
-		t.add(r.Job, r.Beside, r.GPUType, r.Workers, r.Share, r.StepTime, r.Alone)
-	}
-	return out.print(a.stdout, rows, t)
+	return out.print(a.stdout, rows, tableOf(rows, "application,beside,gpu_type,workers,share,step_time_s,alone_step_time_s"))
 }
 
 func measurementTable(ms []data.Measurement) *table {

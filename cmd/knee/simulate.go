@@ -172,16 +172,12 @@ func writeTenants(w io.Writer, rows []compare.Row) error {
 }
 
 func simulationTable(rows []compare.Row) *table {
-	t := newTable("policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,"+
-		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours",
-		"policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
+	t := tableOf(rows, "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,"+
+		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours")
+	t.people = newTable("policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
 	for _, r := range rows {
 		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
 			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, r.FTFMean, part(r.Worse))
-		t.add(r.Policy, r.Workload, r.Jobs, r.JCTMean, r.JCTMedian, r.JCTP99, r.Makespan,
-			r.GPUHours, r.Utilization, r.Restarts, r.FTFMean, r.FTFP99, r.Wall,
-			r.QueueMean, r.DecisionMean, r.DecisionP99,
-			r.SlowdownMean, r.SlowdownP99, r.Worse, r.Useful, r.Wasted)
 	}
 	return t
 }

@@ -135,13 +135,6 @@ func startsRanks(command []string) bool {
 	})
 }
 
-func script(command []string) string {
-	if i := slices.IndexFunc(command, isScript); i >= 0 {
-		return command[i]
-	}
-	return ""
-}
-
 func isScript(arg string) bool { return strings.HasSuffix(arg, ".py") || strings.HasSuffix(arg, ".sh") }
 
 // file is a configuration file that a flag of a command names; see programs.yaml.

@@ -27,7 +27,8 @@ type Study struct {
 func New(command []string, m data.Node, dir string) Study {
 	d := &drafting{command: command, machine: m, startsRanks: startsRanks(command)}
 	spawns := false
-	if name := script(command); name != "" {
+	if i := slices.IndexFunc(command, isScript); i >= 0 {
+		name := command[i]
 		d.script = name
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)

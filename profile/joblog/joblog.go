@@ -64,7 +64,12 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		if o.Step == o.Step { // NaN: the line has no counter
 			last = o.Step
 		}
-		p.take(o)
+		if o.Step >= 0 && !math.IsInf(o.Step, 1) {
+			p.Step = o.Step // of a log that continues after a restart the last
+		}
+		if !math.IsNaN(o.Loss) {
+			p.Loss = o.Loss
+		}
 		if each != nil {
 			each(o)
 		}
@@ -104,11 +109,20 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	}
 	lines := bufio.NewScanner(b)
 	lines.Buffer(make([]byte, maxLine), maxLine)
-	lines.Split(cutLines)
+	n, feeds := 1, 0 // number of the line, and line feeds behind it: one with progress bars has several parts
+	lines.Split(func(text []byte, atEOF bool) (advance int, part []byte, err error) {
+		if i := bytes.IndexAny(text, "\r\n"); i >= 0 {
+			advance, part = i+1, text[:i]
+		} else if len(text) >= maxLine || atEOF && len(text) > 0 {
+			advance, part = len(text), text
+		}
+		n, feeds = n+feeds, bytes.Count(text[:advance], []byte("\n"))
+		return advance, part, nil
+	})
 	firsts := launch.Firsts{Workers: c.Workers}
 	var at time.Time
 	ended := false // by Slurm for a reason of its own, such as TIME LIMIT; it then kills what is left
-	for n := 1; lines.Scan(); n++ {
+	for lines.Scan() {
 		if ended = ended || strings.Contains(lines.Text(), " CANCELLED AT ") && strings.Contains(lines.Text(), " DUE TO "); ended && launch.SpeaksOfMemory(lines.Text()) {
 			continue
 		}
@@ -132,29 +146,21 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 	return what, parser, data.ReadError(name, lines.Err())
 }
 
-// take records step and loss: of a log that continues after a restart the last.
-func (p *Progress) take(o launch.Observation) {
-	if o.Step >= 0 && !math.IsInf(o.Step, 1) {
-		p.Step = o.Step
-	}
-	if !math.IsNaN(o.Loss) {
-		p.Loss = o.Loss
-	}
-}
-
 func untimed(name string, c data.Config, seen, timed int, at time.Time, parser launch.Parser) error {
-	src := data.Source{File: name}
+	bad := &data.InputError{Source: data.Source{File: name}, Found: fmt.Sprintf("%d lines without the time of a step", seen)}
 	switch {
 	case seen == 0:
-		return &data.InputError{Source: src, Found: "no line that tells of a step", Want: parser.Wants()}
+		bad.Found, bad.Want = "no line that tells of a step", parser.Wants()
 	case timed > 0:
-		return &data.InputError{Source: src, Found: fmt.Sprintf("only %d step with a time", timed), Want: "more, as the first is warm-up"}
+		bad.Found, bad.Want = fmt.Sprintf("only %d step with a time", timed), "more, as the first is warm-up"
 	case c.LocalBatch == 0:
-		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "a batch too, since only samples/s are known, or lines with a time stamp"}
+		bad.Want = "a batch too, since only samples/s are known, or lines with a time stamp"
 	case at.IsZero():
-		return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines without the time of a step", seen), Want: "lines with a time stamp such as 2025-03-01 12:00:00"}
+		bad.Want = "lines with a time stamp such as 2025-03-01 12:00:00"
+	default:
+		bad.Found, bad.Want = fmt.Sprintf("%d lines with a step, whose time stamps do not advance", seen), "more lines, or finer time stamps"
 	}
-	return &data.InputError{Source: src, Found: fmt.Sprintf("%d lines with a step, whose time stamps do not advance", seen), Want: "more lines, or finer time stamps"}
+	return bad
 }
 
 // parserFor returns the parser, and the pattern's name if it was searched for.
@@ -180,18 +186,6 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pat
 	}
 	p, err = launch.NewParser(m)
 	return pattern, launch.ParserFor(p, c), err
-}
-
-// cutLines is a [bufio.SplitFunc] of lines that \n or \r ends, at most maxLine long.
-func cutLines(text []byte, atEOF bool) (advance int, line []byte, err error) {
-	i := bytes.IndexAny(text, "\r\n")
-	switch {
-	case i >= 0:
-		return i + 1, text[:i], nil
-	case len(text) >= maxLine || atEOF && len(text) > 0:
-		return len(text), text, nil
-	}
-	return 0, nil, nil
 }
 
 var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?`)

@@ -253,3 +253,43 @@ func TestReadOfDamagedData(t *testing.T) {
 		t.Errorf("%v, want %v", err, damaged)
 	}
 }
+
+// An editor counts a line where there is a line feed: not twice where a carriage return stands
+// before it, and not for every state of a progress bar.
+func TestReadNumbersLines(t *testing.T) {
+	bad := `knee: {"step":3,"step_time_s":-3}`
+	for log, want := range map[string]int{
+		"one\ntwo\n" + bad:     3,
+		"one\r\ntwo\r\n" + bad: 3,
+		"a\rb\rc\n" + bad:      2,
+		"a\rb\r" + bad:         1,
+	} {
+		_, err := joblog.Read(strings.NewReader(log), "job.log", data.Config{Workers: 1}, data.Metrics{JSONL: true}, nil)
+		var input *data.InputError
+		if !errors.As(err, &input) || input.Line != want {
+			t.Errorf("%q: %v, want line %d", log, err, want)
+		}
+	}
+}
+
+// Two bars with counters alone: the shorter one of validation comes first, and again after
+// every epoch; it must not take the place of the longer one when it is back.
+func TestReadBarsInTurn(t *testing.T) {
+	var log strings.Builder
+	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	draw := func(total int) {
+		for i := range total {
+			at = at.Add(time.Second)
+			fmt.Fprintf(&log, "%s %d/%d\n", at.Format(time.DateTime), i+1, total)
+		}
+	}
+	for range 3 {
+		draw(2)
+		draw(50)
+	}
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4},
+		data.Metrics{Regex: `(?P<step>\d+)/(?P<total_steps>\d+)`}, nil)
+	if m := p.Measurement; err != nil || m.StepTime != 1 || m.Steps < 100 {
+		t.Errorf("%+v, %v, %v; want more than 100 steps of 1 s", m, p.Untimed, err)
+	}
+}

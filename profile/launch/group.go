@@ -195,7 +195,9 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 		if err != nil {
 			out.end(take)
 		}
-		g.flush()
+		if g.log.Flush() != nil {
+			g.log.Reset(io.Discard) // a failed write must not fail the measurement
+		}
 		g.mu.Unlock()
 		p.out.flush(ctx)
 		if bad := g.heard.unread(); bad != nil {
@@ -204,12 +206,5 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 		if err != nil {
 			return
 		}
-	}
-}
-
-// flush writes the log. A failed write must not fail the measurement.
-func (g *group) flush() {
-	if g.log.Flush() != nil {
-		g.log.Reset(io.Discard)
 	}
 }

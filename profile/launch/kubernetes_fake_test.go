@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -123,6 +124,12 @@ func (f *fakeAPI) log(w http.ResponseWriter, r *http.Request) {
 // launch runs a trial against the fake.
 func (f *fakeAPI) launch(t *testing.T, spec data.KubernetesSpec, trial launch.Trial) ([]launch.Observation, error) {
 	t.Helper()
+	return f.launchUntil(t.Context(), t, spec, trial)
+}
+
+// launchUntil runs a trial against the fake until ctx ends.
+func (f *fakeAPI) launchUntil(ctx context.Context, t *testing.T, spec data.KubernetesSpec, trial launch.Trial) ([]launch.Observation, error) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
 	text := fmt.Sprintf("current-context: m\ncontexts: [{name: m, context: {cluster: c, namespace: team}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", f.url)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -138,7 +145,7 @@ func (f *fakeAPI) launch(t *testing.T, spec data.KubernetesSpec, trial launch.Tr
 		t.Fatal(err)
 	}
 	obs := make(chan launch.Observation, 100)
-	err = k.Launch(t.Context(), trial, obs)
+	err = k.Launch(ctx, trial, obs)
 	var all []launch.Observation
 	for len(obs) > 0 {
 		all = append(all, <-obs)

@@ -107,7 +107,8 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 				return true, f
 			}
 		}
-		if w.ended() || w.run.heard.unread() != nil {
+		well, failed := w.tally()
+		if well || failed || w.job != nil && jobFailure(w.job) != nil || w.run.heard.unread() != nil {
 			return true, nil
 		}
 	}
@@ -168,12 +169,6 @@ func (w *watcher) noticeBegin() {
 	if w.run.trial.Began != nil {
 		w.run.trial.Began(last)
 	}
-}
-
-// ended reports whether all workers succeeded, a pod failed, or the job has ended.
-func (w *watcher) ended() bool {
-	well, failed := w.tally()
-	return failed || well || w.job != nil && jobFailure(w.job) != nil
 }
 
 // tally reports whether all workers succeeded, and whether a pod failed or was taken away.

@@ -31,9 +31,11 @@ type podLog struct {
 	mu  sync.Mutex // guards out
 	out output
 
-	// Read position: the time of the last whole line, and how many lines had it.
-	at   time.Time
-	same int
+	// Read position: the time of the last whole line, how many lines had it, and how many parts
+	// of the next line were taken.
+	at    time.Time
+	same  int
+	parts int
 }
 
 // words returns the last line that was no observation, and the first of memory.
@@ -95,51 +97,86 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 			cancel()
 		})()
 	}
-	skipAt, skip := l.at, l.same
-	lines := bufio.NewReaderSize(body, maxLine)
+	in, line := bufio.NewReaderSize(body, maxLine), podLine{log: l, skipAt: l.at, skip: l.same, parts: l.parts}
+	var part []byte
 	for {
-		line, err := lines.ReadString('\n')
-		if err == nil || final && errors.Is(err, io.EOF) && line != "" {
-			l.line(ctx, line, skipAt, &skip)
+		c, err := in.ReadByte()
+		switch {
+		case err == nil && c != '\r' && c != '\n':
+			if len(part) < maxLine {
+				part = append(part, c)
+			}
+		case err == nil || final && errors.Is(err, io.EOF) && len(part) > 0:
+			line.take(ctx, string(part))
+			part = part[:0]
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case c == '\n':
+			line.end()
 		}
 	}
 }
 
-// line takes a line with its time; those before skipAt, and skip at it, were read before.
-func (l *podLog) line(ctx context.Context, line string, skipAt time.Time, skip *int) {
-	line = strings.TrimRight(line, "\r\n")
-	stamp, text, _ := strings.Cut(line, " ")
-	at, err := time.Parse(time.RFC3339Nano, stamp)
-	switch {
-	case err != nil:
-		at, text = time.Now(), line // a message of the kubelet
-	case at.Before(skipAt):
-		return
-	case at.Equal(skipAt) && *skip > 0:
-		*skip--
-		return
-	case at.Equal(l.at):
-		l.same++
-	default:
-		l.at, l.same = at, 1
-	}
-	// A progress bar separates its states by carriage returns.
-	var drawn lines
-	each := func(text string) { l.take(ctx, at, text) }
-	drawn.split([]byte(text), each)
-	drawn.end(each)
+// podLine is the line that a request reads. Those before skipAt, skip at it, and as many parts
+// of the next line were read before.
+type podLine struct {
+	log         *podLog
+	skipAt      time.Time
+	skip, parts int
+
+	begun, known bool      // its time was read; the line was read before
+	at           time.Time // zero of a message of the kubelet
 }
 
-func (l *podLog) take(ctx context.Context, at time.Time, text string) {
+// take takes a part of the line: a progress bar separates its states by carriage returns, and
+// may send no line feed before its end.
+func (p *podLine) take(ctx context.Context, text string) {
+	l := p.log
+	if !p.begun {
+		p.begun = true
+		stamp, rest, _ := strings.Cut(text, " ")
+		if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil {
+			p.at, text = at, rest
+			p.known = at.Before(p.skipAt) || at.Equal(p.skipAt) && p.skip > 0
+		}
+	}
+	switch {
+	case p.known:
+		return
+	case !p.at.IsZero() && p.parts > 0:
+		p.parts--
+		return
+	case !p.at.IsZero():
+		l.parts++
+	}
+	if text == "" {
+		return
+	}
+	at := p.at
+	if at.IsZero() {
+		at = time.Now()
+	}
 	l.run.log.line(l.out.name, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out.line(at, text)
 	l.out.flush(ctx)
+}
+
+func (p *podLine) end() {
+	l := p.log
+	switch {
+	case p.known && p.at.Equal(p.skipAt):
+		p.skip--
+	case !p.known && !p.at.IsZero():
+		if !p.at.Equal(l.at) {
+			l.at, l.same = p.at, 0
+		}
+		l.same, l.parts, p.parts = l.same+1, 0, 0
+	}
+	p.begun, p.known, p.at = false, false, time.Time{}
 }

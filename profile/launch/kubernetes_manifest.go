@@ -121,7 +121,8 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (o kubeObj
 //go:embed kubernetes.yaml.tmpl
 var kubeText string
 
-var kubeTemplate = template.Must(template.New("").Funcs(template.FuncMap{"quote": manifest.Quote, "given": manifest.Given, "literal": literal,
+var kubeTemplate = template.Must(template.New("").Funcs(template.FuncMap{"quote": manifest.Quote, "given": manifest.Given,
+	"literal":         func(s string) string { return strings.ReplaceAll(s, "$", "$$") }, // the kubelet expands $(NAME), and reads $$ as $
 	"indexAnnotation": func() string { return indexAnnotation }, "masterPort": func() int { return kubeMasterPort }}).Parse(kubeText))
 
 // kubeObject is an object of a trial, as kubernetes.yaml.tmpl writes it, and its pods.
@@ -276,6 +277,3 @@ func treeOf(m map[string]string) tree {
 	}
 	return out
 }
-
-// literal escapes text for the kubelet, which expands $(NAME), and reads $$ as $.
-func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }

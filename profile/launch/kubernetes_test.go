@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -281,6 +282,24 @@ func TestKubernetesProgressBar(t *testing.T) {
 	obs, err := f.launch(t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
 	if err != nil || len(obs) != 2 || obs[1].Step != 2 {
 		t.Errorf("observed %+v, %v; want two steps", obs, err)
+	}
+}
+
+// A progress bar that sends no line feed is read as it is drawn, and its states once each,
+// though the connection breaks within its line.
+func TestKubernetesEndlessBar(t *testing.T) {
+	f := newFakeAPI(t)
+	f.pods = []string{strings.Replace(fmt.Sprintf(podDone, "j-0", "1", "0", 0, "Completed", 9), `"terminated":{`, `"running":{`, 1)}
+	bar := "2026-03-01T12:00:01Z "
+	for n := range 5 {
+		bar += fmt.Sprintf("knee: {\"step\":%d,\"step_time_s\":1}\r", n+1)
+	}
+	f.logs["j-0"] = []string{bar[:len(bar)-20] + "✂", bar}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	obs, err := f.launchUntil(ctx, t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Workers: 1}})
+	if !errors.Is(err, context.DeadlineExceeded) || len(obs) != 5 || obs[4].Step != 5 {
+		t.Errorf("observed %+v, %v; want five steps", obs, err)
 	}
 }
 

@@ -145,7 +145,6 @@ func sharedEnv(t Trial) map[string]string {
 
 // Contract is the KNEE_ variables of a configuration, and of an initial batch; see [Local].
 func Contract(c data.Config, initialBatch float64) map[string]string {
-	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	env := map[string]string{
 		"KNEE_MODE":     string(c.ModeOrDefault()),
 		"KNEE_WORKERS":  strconv.Itoa(c.Workers),
@@ -155,12 +154,12 @@ func Contract(c data.Config, initialBatch float64) map[string]string {
 		"KNEE_GPU_TYPE": c.GPUType,
 	}
 	if c.LocalBatch > 0 {
-		env["KNEE_LOCAL_BATCH"] = num(c.LocalBatch)
-		env["KNEE_GLOBAL_BATCH"] = num(c.GlobalBatch())
+		env["KNEE_LOCAL_BATCH"] = data.Number(c.LocalBatch).String()
+		env["KNEE_GLOBAL_BATCH"] = data.Number(c.GlobalBatch()).String()
 		env["KNEE_ACCUM_STEPS"] = strconv.Itoa(c.AccumSteps)
 	}
 	if initialBatch > 0 {
-		env["KNEE_INITIAL_BATCH"] = num(initialBatch)
+		env["KNEE_INITIAL_BATCH"] = data.Number(initialBatch).String()
 	}
 	for _, name := range data.LayoutNames() {
 		env["KNEE_"+strings.ToUpper(name)] = c.Get(name)

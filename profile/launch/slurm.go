@@ -73,8 +73,11 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 		if t.Waiting != nil {
 			t.Waiting()
 		}
-		if j.release, err = s.turn(ctx); err != nil {
-			return err
+		select { // until another job may enter the queue
+		case s.turns <- struct{}{}:
+			j.release = sync.OnceFunc(func() { <-s.turns })
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 		if j.id, err = s.submit(ctx, t); err != nil {
 			return err
@@ -82,16 +85,6 @@ func (s *Slurm) Launch(ctx context.Context, t Trial, obs chan<- Observation) err
 	}
 	j.since = time.Now()
 	return j.follow(ctx, obs)
-}
-
-// turn waits until another job may enter the queue. release frees the place once.
-func (s *Slurm) turn(ctx context.Context) (release func(), err error) {
-	select {
-	case s.turns <- struct{}{}:
-		return sync.OnceFunc(func() { <-s.turns }), nil
-	case <-ctx.Done():
-		return func() {}, context.Cause(ctx)
-	}
 }
 
 func (s *Slurm) submit(ctx context.Context, t Trial) (id string, err error) {

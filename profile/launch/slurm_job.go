@@ -29,7 +29,7 @@ type slurmJob struct {
 // maxHurry is how many early queries of the queue an ending job may request.
 const maxHurry = 20
 
-var errBegunTwice = errors.New("the job was requeued")
+const begunTwice = "the job was requeued"
 
 func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
@@ -76,7 +76,7 @@ func (j *slurmJob) read(ctx context.Context) error {
 	case err != nil:
 		return &Failure{Status: data.Failed, Detail: err.Error()}
 	case j.out.begun > 1:
-		return j.preempted(errBegunTwice.Error())
+		return j.preempted(begunTwice)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 	case j.began.IsZero():
 		return false, j.waiting(r.job)
 	case r.asked.After(j.began): // otherwise the report is older than its output
-		return false, j.preempted(errBegunTwice.Error())
+		return false, j.preempted(begunTwice)
 	}
 	return false, nil
 }

@@ -19,9 +19,12 @@ type Watchdog struct {
 	cmd  *exec.Cmd
 }
 
-// StartWatchdog starts a program that calls [Guard] on its standard input.
-func StartWatchdog(command ...string) (*Watchdog, error) {
-	cmd := exec.Command(command[0], command[1:]...)
+// StartWatchdog starts a program that calls [Guard] on its standard input; nil if it is empty.
+func StartWatchdog(program string, args ...string) (*Watchdog, error) {
+	if program == "" {
+		return nil, nil
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = ownGroup() // Ctrl-C in the terminal must not end it
 	pipe, err := cmd.StdinPipe()

@@ -2,7 +2,9 @@ package meter
 
 import (
 	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"knee/data"
@@ -61,7 +63,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	if o.OutOfMemory != "" {
 		m.outOfMemory, m.survived = o.OutOfMemory, 0
 	}
-	if m.bars.take(o, m.series.elapsed) {
+	if m.bars.take(o) {
 		m.ranks, m.series, m.seen, m.next = newRanks(m.ranks.asked, m.config), series{}, 0, 0
 	}
 	if m.Beside(o) {
@@ -177,7 +179,9 @@ func (m *Meter) Moved() int { return m.ranks.moved }
 func (m *Meter) Observed() int { return m.seen }
 
 // Ranks returns the mean step time of every rank that was distinguished.
-func (m *Meter) Ranks() []RankTime { return m.ranks.times() }
+func (m *Meter) Ranks() []RankTime {
+	return slices.SortedFunc(maps.Values(m.ranks.sums), func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
+}
 
 // Curve returns the training curve of a trial, nil without loss and gradients.
 func (m *Meter) Curve(trial int) []data.CurvePoint { return m.curve.points(m.config, trial) }

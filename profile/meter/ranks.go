@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -55,7 +54,10 @@ func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine boo
 		r.moved++
 	}
 	if timed && o.Rank != launch.UnknownRank {
-		r.note(o.Rank, one.seconds)
+		t := r.sums[o.Rank]
+		t.Rank, t.Steps = o.Rank, t.Steps+1
+		t.Mean += (one.seconds - t.Mean) / float64(t.Steps)
+		r.sums[o.Rank] = t
 	}
 	if r.want == data.AllRanks {
 		one.seconds, timed = r.round(o.Rank, one.seconds, timed)
@@ -80,13 +82,6 @@ func (r *ranks) prefers(rank int) bool {
 		return false
 	}
 	return rank == r.want || r.current == launch.UnknownRank || rank < r.current
-}
-
-func (r *ranks) note(rank int, seconds float64) {
-	t := r.sums[rank]
-	t.Rank, t.Steps = rank, t.Steps+1
-	t.Mean += (seconds - t.Mean) / float64(t.Steps)
-	r.sums[rank] = t
 }
 
 // mostPending is how many steps ranks may be apart, else one is left out.
@@ -123,35 +118,30 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	return sum / n, true
 }
 
-func (r *ranks) times() []RankTime {
-	return slices.SortedFunc(maps.Values(r.sums), func(a, b RankTime) int { return cmp.Compare(a.Rank, b.Rank) })
-}
-
 // bars tells the progress bar of the training from others: it takes the longest.
 type bars struct {
-	metered float64 // steps of the bar that is metered; 0 without one
-	others  map[float64]*bar
+	metered float64          // steps of the bar that is metered; 0 without one
+	all     map[float64]*bar // by their steps
 }
 
-// bar is a bar that is not metered.
 type bar struct {
 	step, seconds float64
 	at            time.Time
 }
 
 // take reports whether a bar is metered in place of another, as it has taken longer.
-func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
-	switch {
-	case !(o.Total > 0) || o.Total == b.metered:
+func (b *bars) take(o launch.Observation) (instead bool) {
+	if !(o.Total > 0) {
 		return false
-	case b.metered == 0:
-		b.metered, b.others = o.Total, map[float64]*bar{}
-		return false
-	case b.others[o.Total] == nil:
-		b.others[o.Total] = &bar{step: o.Step, at: o.At}
 	}
-	x := b.others[o.Total]
+	x := b.all[o.Total]
 	switch {
+	case x == nil:
+		if b.all == nil {
+			b.metered, b.all = o.Total, map[float64]*bar{}
+		}
+		x = &bar{}
+		b.all[o.Total] = x
 	case !(o.Step > x.step):
 	case o.StepTime > 0:
 		x.seconds += o.StepTime * (o.Step - x.step)
@@ -159,11 +149,9 @@ func (b *bars) take(o launch.Observation, seconds float64) (instead bool) {
 		x.seconds += o.At.Sub(x.at).Seconds()
 	}
 	x.step, x.at = o.Step, o.At
-	if !(x.seconds > seconds) {
+	if x.seconds <= b.all[b.metered].seconds {
 		return false
 	}
-	delete(b.others, o.Total)
-	b.others[b.metered] = &bar{seconds: seconds}
 	b.metered = o.Total
 	return true
 }

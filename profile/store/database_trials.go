@@ -99,7 +99,7 @@ func (d *Database) End(r Result) error {
 	err := d.deliverOrKeep(trial, endEntry(r))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err != nil || !d.outbox.holds(trial) {
+	if err != nil || !slices.ContainsFunc(d.outbox.kept, func(e entry) bool { return e.Trial == trial }) {
 		delete(d.own, trial)
 	}
 	return err

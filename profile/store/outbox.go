@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,17 +45,13 @@ func (s *outbox) keep(e entry) error {
 	return nil
 }
 
-func (s *outbox) holds(trial int) bool {
-	return slices.ContainsFunc(s.kept, func(e entry) bool { return e.Trial == trial })
-}
-
 // delivered removes the oldest entry, and the file after the last one.
 func (s *outbox) delivered() error {
 	s.kept = s.kept[1:]
 	if len(s.kept) > 0 {
 		return nil
 	}
-	err := errors.Join(os.Remove(s.path()), s.file.Close())
+	err := errors.Join(s.file.Close(), os.Remove(s.path())) // Windows removes no open file
 	s.file = nil
 	return err
 }
@@ -188,5 +183,5 @@ func (d *Database) deliverFile(path string) error {
 		delivered++
 	}
 	d.warnings = append(d.warnings, fmt.Sprintf("%s: delivered results that an earlier run kept for the database: %d lines", path, delivered))
-	return os.Remove(path)
+	return errors.Join(f.Close(), os.Remove(path)) // Windows removes no open file
 }

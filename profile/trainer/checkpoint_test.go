@@ -63,6 +63,13 @@ func TestBadCheckpoints(t *testing.T) {
 	if err := writeCheckpoint(other, 3, make([]float64, 5)); err != nil {
 		t.Fatal(err)
 	}
+	compressed := filepath.Join(dir, "job.ckpt.gz")
+	if err := writeCheckpoint(compressed, 3, make([]float64, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if step, err := readCheckpoint(compressed, make([]float64, 5)); step != 3 || err != nil {
+		t.Errorf("the compressed checkpoint is of step %d, %v", step, err)
+	}
 	for _, file := range []string{cut, other} {
 		var bad *data.InputError
 		if err := Run(t.Context(), Options{Checkpoint: file, Steps: 1}, io.Discard, io.Discard); !errors.As(err, &bad) || bad.Source.File != file {

@@ -29,14 +29,6 @@ func newGroup(ctx context.Context, o *Options) *group {
 	return g
 }
 
-// cause returns why this rank ends: that of a cancelled context before err.
-func (g *group) cause(err error) error {
-	if err != nil && g.ctx.Err() != nil {
-		return context.Cause(g.ctx)
-	}
-	return err
-}
-
 // track closes c when the job ends, so that nothing blocks.
 func (g *group) track(c io.Closer) { context.AfterFunc(g.ctx, func() { c.Close() }) }
 

@@ -126,14 +126,6 @@ func (r *ring) synchronize(step int64, params, grad []float64, t tally) (outcome
 	return outcome{loss: v[n], sumSqr: v[n+1], sqrMean: squaredNorm(grad), sync: sync, last: r.o.isLast(step)}, nil
 }
 
-// spread copies v of rank 0 to every worker, as the sum with zeros elsewhere.
-func (r *ring) spread(v []float64) error {
-	if r.o.Rank != 0 {
-		clear(v)
-	}
-	return r.allReduce(v)
-}
-
 // close does nothing: a finished worker has received all.
 func (r *ring) close() error { return nil }
 

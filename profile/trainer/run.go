@@ -47,7 +47,10 @@ func train(ctx context.Context, o Options, stdout, stderr io.Writer) ([]float64,
 	g := newGroup(ctx, &o)
 	defer g.close()
 	params, err := g.play(m, stdout)
-	return params, g.cause(err)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // before that of the connections, which end with it
+	}
+	return params, err
 }
 
 func (g *group) play(m *model, stdout io.Writer) ([]float64, error) {

@@ -140,15 +140,12 @@ func (s *server) update(rank int, answer *reply) error {
 // on average, the computing per update.
 func (s *server) report(p push) error {
 	now := time.Now()
-	r := record{
-		Step: s.count, StepTime: known(now.Sub(s.last).Seconds()), SyncTime: known(p.Sync / float64(len(s.workers))),
-		Loss: known(p.Tally.Loss), GradSqr: known(p.Tally.GradSqr), GradVar: known(p.Tally.GradVar),
-	}
-	s.last = now
-	if s.out == nil {
+	took := now.Sub(s.last)
+	if s.last = now; s.out == nil {
 		return nil
 	}
-	return r.print(s.out)
+	return record{Step: s.count, StepTime: known(took.Seconds()), SyncTime: known(p.Sync / float64(len(s.workers))),
+		Loss: known(p.Tally.Loss), GradSqr: known(p.Tally.GradSqr), GradVar: known(p.Tally.GradVar)}.print(s.out)
 }
 
 func descend(params, grad []float64, rate float64) { floats.AddScaled(params, -rate, grad) }

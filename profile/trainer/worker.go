@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -148,7 +147,10 @@ func (w *worker) resume(s synchronizer) (done int64, err error) {
 	}
 	v := append(w.params, float64(done))
 	if r, ok := s.(*ring); ok { // there are no checkpoints with servers
-		err = r.spread(v)
+		if w.o.Rank != 0 {
+			clear(v) // the sum is that of rank 0
+		}
+		err = r.allReduce(v)
 	}
 	copy(w.params, v)
 	return int64(v[len(w.params)]), err
@@ -238,7 +240,7 @@ const between = time.Second
 
 // readCheckpoint fills params and returns their step, 0 if there is no file yet.
 func readCheckpoint(path string, params []float64) (step int64, err error) {
-	f, err := os.Open(path)
+	f, err := data.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -257,18 +259,7 @@ func readCheckpoint(path string, params []float64) (step int64, err error) {
 	return c.Step, nil
 }
 
-// writeCheckpoint replaces the file by renaming: no crash leaves half of one.
+// writeCheckpoint replaces the file: no crash leaves half of one.
 func writeCheckpoint(path string, step int64, params []float64) error {
-	f, err := os.Create(path + ".new")
-	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
-	}
-	err = errors.Join(gob.NewEncoder(f).Encode(checkpoint{step, params}), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the checkpoint: %w", err)
-	}
-	return nil
+	return data.WriteFile(path, func(w io.Writer) error { return gob.NewEncoder(w).Encode(checkpoint{step, params}) })
 }
