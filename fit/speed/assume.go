@@ -131,18 +131,22 @@ func limits(fixed, links []string) (all []variant) {
 }
 
 // others returns further models of the same measurements, with their prior odds
-// relative to the group's: under the other assumptions, and variants of the
-// form. In its limits there is no part of a step independent of the
-// batch, no time on links (Amdahl's law), or neither (linear scaling). The prior
-// of the form gives them little probability, which few measurements do not
-// correct; together they are as likely as the form. Or all communication passes
-// one point, or workers share what their input comes from, or get it in turn. If
-// one batch was measured, launches of operations may take nearly all of the
-// compute time: the odds are those of another limit, times the probability that
-// launches can take that long. The limit of a layout measured alone is that of a
-// large model, whose launches, gradients, optimizer and constant vanish beside its
-// work. Each comes with all assumptions on the largest size. More than two
+// relative to the group's: under the other assumptions, and variants of the form.
+//
+// In its limits there is no part of a step independent of the batch, no time on links
+// (Amdahl's law), or neither (linear scaling). The prior of the form gives them little
+// probability, which few measurements do not correct; together they are as likely as
+// the form. The limit of a layout measured alone is that of a large model, whose
+// launches, gradients, optimizer and constant vanish beside its work. More than two
 // measurements per coordinate suffice without limits.
+//
+// Or all communication passes one point; or workers share what their input comes from,
+// or get it in turn; or exchanges with parameter servers overlap with computing. If one
+// batch was measured, or few rows of a collective, launches of operations may take most
+// of the compute time, for every batch or until computing takes longer: the odds are
+// those of a limit, times the probability that launches can take that long.
+//
+// Each comes with all assumptions on the largest size.
 func (g *group) others() ([]member, error) {
 	variants := []variant{{odds: 1}}
 	few := len(g.rows) <= 2*g.task.coords.n
@@ -268,9 +272,10 @@ func (g *group) unknowns(where string) (w []string) {
 		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch, so it is inferred from the step times which one stayed the same: the global batch with a probability of %.0f %%, else the local one; add a column local_batch or global_batch",
 			where, g.without, len(g.rows), 100*fixed))
 	}
-	const tails = .1 // of an interval, together
-	if p := g.share(func(a assumption) bool { return a.Disturbed > 0 }); p > tails && len(g.outliers) == 0 {
-		w = append(w, fmt.Sprintf("%sthe largest size does not fit the others; with a probability of %.0f %% its run was disturbed: measure it again", where, 100*p))
+	disturbed, tier := g.share(func(a assumption) bool { return a.Disturbed > 0 }), g.share(func(a assumption) bool { return a.Tier > 0 })
+	if disturbed+tier > 1./2 && len(g.outliers) == 0 {
+		w = append(w, fmt.Sprintf("%sthe largest size does not fit the others: with a probability of %.0f %% its run was disturbed, with one of %.0f %% its network is slower; measure it again",
+			where, 100*disturbed, 100*tier))
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))

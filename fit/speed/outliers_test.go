@@ -62,7 +62,7 @@ func TestSlowRows(t *testing.T) {
 
 // A largest size that takes longer than the others let expect may be disturbed,
 // or on a slower tier of the network: what either brings for twice the workers
-// is in the interval, and the user is told to measure again.
+// is in the interval. If either is likelier than not, the user is told to measure again.
 func TestLargestSizeMayBeDisturbed(t *testing.T) {
 	times := map[int]float64{8: 1.25, 16: .655, 32: .36, 64: .21}
 	for _, slower := range []float64{1.5, 2, 3} {
@@ -79,7 +79,7 @@ func TestLargestSizeMayBeDisturbed(t *testing.T) {
 		if e := p.StepTime; e.Lo > disturbed || e.Hi < tier {
 			t.Errorf("%g times slower: %.3g to %.3g s, without %.3g or %.3g s", slower, e.Lo, e.Hi, disturbed, tier)
 		}
-		if words := strings.Join(m.Warnings(), "\n"); !strings.Contains(words, "measure it again") {
+		if words := strings.Join(m.Warnings(), "\n"); slower >= 2 != strings.Contains(words, "measure it again") {
 			t.Errorf("%g times slower: warnings %q", slower, words)
 		}
 	}
