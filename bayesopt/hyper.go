@@ -17,7 +17,10 @@ import (
 // responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
-	Jumps bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
+	// Effects says that inputs have effects of their own: all of ν, with noise a share ω
+	// with the prior of Jeffreys, Beta(½, ½), so that nearly none and nearly all are likely.
+	Effects bool
+	Jumps   bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
 	// Knobs are the columns of knobs that may change communication only, Sizes
 	// those that communication grows with: RampShare of the draws have a [Ramp].
 	Knobs, Sizes []int
@@ -52,6 +55,11 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		h.Ramp = Ramp{Columns: p.Knobs, By: p.Sizes[rng.IntN(len(p.Sizes))]}
 		if rng.Float64() < 0.5 { // else from the least size on
 			h.Ramp.At = rng.Float64()
+		}
+	}
+	if p.Effects {
+		if h.Own = 1; p.Noisy {
+			h.Own = math.Pow(math.Sin(math.Pi/2*rng.Float64()), 2)
 		}
 	}
 	return h

@@ -51,10 +51,9 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 
 // better returns the probability that any of the scored candidates is better
 // than the best by the target, and the expected gain of the best of them, in
-// nats. Responses are drawn jointly, as similar candidates correlate. If
-// measurements do not scatter, the model's noise is a property of each
-// candidate and is drawn too. Errors have the predicted standard deviations, but
-// the tails of Student's t, each its own: any candidate may be an exception.
+// nats. Responses are drawn jointly, as similar candidates correlate. Errors have the
+// predicted standard deviations, but the tails of Student's t, each its own: any
+// candidate may be an exception.
 func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
 	likeliest := slices.Clone(verdicts)
 	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
@@ -64,16 +63,13 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 	tail := distuv.ChiSquared{K: freedom, Src: rng}
 	for _, m := range post.fair {
 		joint := m.gp.joint(points, rng)
-		level, sample, own := joint.Mean(nil), make([]float64, len(points)), 0.0
-		if !p.Options.Noisy {
-			own = math.Sqrt(m.gp.NoiseVariance())
-		}
+		level, sample := joint.Mean(nil), make([]float64, len(points))
 		for range int(math.Round(m.share * jointDraws)) {
 			joint.Rand(sample)
 			least := math.Inf(1)
 			for k, v := range likeliest {
 				i := v.candidate
-				off := (sample[k] - level[k] + own*rng.NormFloat64()) * math.Sqrt((freedom-2)/tail.Rand())
+				off := (sample[k] - level[k]) * math.Sqrt((freedom-2)/tail.Rand())
 				logTime := level[k] + post.width*off + p.priorMeans[m.form].at[i]
 				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])

@@ -158,7 +158,7 @@ func (p *Problem) learn() (*Posterior, error) {
 	}
 	fit := func() (*Posterior, error) {
 		x, responses, noise, excess := p.residuals()
-		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD, RampShare: p.Options.Constants.RampShare}
+		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, Effects: true, LengthSD: p.Options.Constants.LengthSD, RampShare: p.Options.Constants.RampShare}
 		if !p.Options.JobTime {
 			prior.Knobs, prior.Sizes = p.enc.ramped()
 		}
