@@ -182,3 +182,19 @@ func TestSuggestSeveral(t *testing.T) {
 		t.Errorf("%+v, %v; want 16 and 32 workers", next, err)
 	}
 }
+
+// For 256 workers, a precision that was never tried is tried on few: its effect there is
+// that at 256.
+func TestTargetVariesAWord(t *testing.T) {
+	s := studyOf(knob("workers", "1", "2", "4", "8", "16", "32", "256"), knob("local_batch", "32", "64"), knob("prec", "bf16", "fp32"))
+	s.Objective = data.Objective{Maximize: "throughput", At: map[string]string{"workers": "256"}, Measure: map[string]string{"workers": "<= 32"}}
+	var history []data.Measurement
+	for _, c := range []data.Config{{Workers: 1, LocalBatch: 32}, {Workers: 1, LocalBatch: 64}, {Workers: 8, LocalBatch: 64}, {Workers: 32, LocalBatch: 64}, {Workers: 16, LocalBatch: 64}} {
+		c.Job, c.Extra = s.Job, map[string]string{"prec": "fp32"}
+		history = append(history, data.Measurement{Config: c, Status: data.OK, StepTime: .02 + .009*c.LocalBatch + .01*math.Log(float64(c.Workers))})
+	}
+	next, err := profile.Suggest(s, profile.Search{}, history, nil, 1)
+	if err != nil || len(next) != 1 || next[0].Config.Extra["prec"] != "bf16" {
+		t.Errorf("%+v, %v; want bf16 on some number of workers", next, err)
+	}
+}
