@@ -108,6 +108,8 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return out
 	}
 	safest := slices.Max(list.Map(out, func(v verdict) float64 { return v.works }))
+	most := slices.Max(list.Map(out, func(v verdict) float64 { return v.score }))
+	failure = min(failure, math.Exp(most)) // no trial that could be made instead is worth more
 	for k, v := range out {
 		out[k].score = less(v.score, failure*(safest-v.works)) - v.dear // relative to the safest candidate
 	}

@@ -89,10 +89,10 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 // left, all of a known budget may.
 const repeatShare = 4
 
-// again suggests a repetition if its expected improvement of the choice of the
-// best is at least least, a share of the objective, and more than the value of
+// again suggests a repetition if its expected improvement of the choice of the best
+// is noticeable, [Constants.StopChance] times the target, and more than the value of
 // the best new trial, whose logarithm is worth.
-func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool) {
+func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
 	repeats := 1
 	for _, n := range p.looks {
 		repeats += max(0, n-1)
@@ -106,7 +106,7 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	if !nothingElse || repeats > 1 { // else a choice among single measurements is known as well as they repeat
 		var gain float64
 		pick, gain = p.mostTelling(post)
-		if gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
+		if gain < p.Options.Constants.StopChance*p.Options.TargetRegret || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 			return Suggestion{}, false
 		}
 		does = "is expected to improve the choice of the best by " + shareText(gain)
