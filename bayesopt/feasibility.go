@@ -2,11 +2,13 @@ package bayesopt
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
@@ -150,11 +152,32 @@ func (h *headroom) row(x []float64) []float64 {
 // score is the mean headroom at a point over its standard deviation.
 func (h *headroom) score(x []float64) float64 {
 	r := h.row(x)
+	return floats.Dot(r, h.mean) / h.sd(r)
+}
+
+// sd is the standard deviation of the headroom at a row.
+func (h *headroom) sd(r []float64) float64 {
 	variance := softness * softness
 	for i, row := 0, h.cov.RawSymmetric(); i < len(r); i++ { // the upper triangle is stored
 		variance += r[i] * (r[i]*row.Data[i*row.Stride+i] + 2*floats.Dot(row.Data[i*row.Stride+i+1:i*row.Stride+len(r)], r[i+1:]))
 	}
-	return floats.Dot(r, h.mean) / math.Sqrt(variance)
+	return math.Sqrt(variance)
+}
+
+// fitting returns a function that draws which candidates of a list fit: each with its
+// probability, and those that the same weights of the classifier tell together.
+func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
+	weights, _ := distmv.NewNormal(make([]float64, len(p.headrooms.mean)), p.headrooms.cov, rng) // positive definite, an inverse
+	rows := list.Map(of, func(i int) []float64 { return p.headrooms.row(p.Points[i]) })
+	sds, fits := list.Map(rows, p.headrooms.sd), make([]bool, len(of))
+	return func() []bool {
+		off := weights.Rand(nil)
+		for k, i := range of {
+			score := (floats.Dot(rows[k], off) + softness*rng.NormFloat64()) / sds[k]
+			fits[k] = distuv.UnitNormal.CDF(score) < p.fits[i]
+		}
+		return fits
+	}
 }
 
 // learnBias sets bias, a correction of all scores, to the mode of its posterior under a
@@ -186,6 +209,7 @@ func (p *Problem) feasibility() []float64 {
 		}
 	}
 	h := p.headroom(points, fit)
+	p.headrooms = h
 	if slices.Contains(fit, false) {
 		scores := make([]float64, len(points))
 		for i, x := range points {

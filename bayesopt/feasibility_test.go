@@ -3,6 +3,7 @@ package bayesopt
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"knee/data"
@@ -152,5 +153,50 @@ func TestBiasOfTheClassifier(t *testing.T) {
 		if h.bias < c.low || h.bias > c.top {
 			t.Errorf("scores of %g, of which %v fitted: bias %.3f, want %g to %g", c.score, c.fits, h.bias, c.low, c.top)
 		}
+	}
+}
+
+// Rows beyond one cliff fit together or not: drawn with their own probabilities, but any
+// of eight fits less often than if they were independent.
+func TestWhatFitsIsDrawnJointly(t *testing.T) {
+	h := History{}
+	for _, b := range []float64{8, 16, 32, 64, 128, 256} {
+		for k := range 8 {
+			c := data.Config{Workers: 8, LocalBatch: b, Extra: map[string]string{"bucket": strconv.Itoa(1 << k)}}
+			h.Candidates = append(h.Candidates, c)
+			if k%4 == 0 && b <= 64 {
+				h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: 1})
+			} else if k%4 == 0 && b == 256 {
+				h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OOM})
+			}
+		}
+	}
+	p := mustProblem(t, Options{}, h)
+	var of []int // batch 128
+	for i, c := range h.Candidates {
+		if c.LocalBatch == 128 {
+			of = append(of, i)
+		}
+	}
+	const draws = 4000
+	fitting, share, any, none := p.fitting(of, p.Rand()), make([]float64, len(of)), 0., 1.
+	for range draws {
+		fits := fitting()
+		for k := range fits {
+			if fits[k] {
+				share[k] += 1. / draws
+			}
+		}
+		if slices.Contains(fits, true) {
+			any += 1. / draws
+		}
+	}
+	for k, i := range of {
+		if none *= 1 - p.fits[i]; math.Abs(share[k]-p.fits[i]) > .03 {
+			t.Errorf("%s fits in %.3f of the draws, want %.3f", h.Candidates[i], share[k], p.fits[i])
+		}
+	}
+	if any > 1-none-.03 {
+		t.Errorf("any fits in %.3f of the draws, %.3f if they were independent", any, 1-none)
 	}
 }

@@ -42,6 +42,7 @@ type Problem struct {
 	standing   []standing
 	looks      []int     // successful measurements of each candidate
 	fits       []float64 // probability that the candidate fits
+	headrooms  *headroom // the classifier of what fits
 
 	observations []observation
 	running      []int   // candidates of the running trials

@@ -51,27 +51,28 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 
 // better returns the probability that any of the scored candidates is better
 // than the best by the target, and the expected gain of the best of them, in
-// nats. Responses are drawn jointly, as similar candidates correlate. Errors have the
+// nats. Responses and what fits are drawn jointly, as similar candidates correlate. Errors have the
 // predicted standard deviations, but the tails of Student's t, each its own: any
 // candidate may be an exception.
 func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
 	likeliest := slices.Clone(verdicts)
 	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
 	likeliest = likeliest[:min(jointCandidates, len(likeliest))]
-	points := list.Map(likeliest, func(v verdict) []float64 { return p.Points[v.candidate] })
+	of := list.Map(likeliest, func(v verdict) int { return v.candidate })
+	points := list.Map(of, func(i int) []float64 { return p.Points[i] })
 	rng, target, freedom := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret), p.Options.Constants.TailFreedom
 	tail := distuv.ChiSquared{K: freedom, Src: rng}
+	fitting := p.fitting(of, rng)
 	for _, m := range post.fair {
 		joint := m.gp.joint(points, rng)
 		level, sample := joint.Mean(nil), make([]float64, len(points))
 		for range int(math.Round(m.share * jointDraws)) {
 			joint.Rand(sample)
-			least := math.Inf(1)
-			for k, v := range likeliest {
-				i := v.candidate
+			least, fits := math.Inf(1), fitting()
+			for k, i := range of {
 				off := (sample[k] - level[k]) * math.Sqrt((freedom-2)/tail.Rand())
 				logTime := level[k] + post.width*off + p.priorMeans[m.form].at[i]
-				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
+				if fits[k] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
 			}
