@@ -27,17 +27,17 @@ const minNugget = 1e-8
 
 // Hyper holds the hyperparameters of the kernel
 //
-//	k(x, x') = σ²·(m(r) + κ + ω·ν·[x = x'] + (1 − ω)·ν·[same observation]),
+//	k(x, x') = σ²·(m(r) + κ + ε·[x = x'] + ν·[same observation]),
 //	m(r) = (1 + r + r²/3)·e^−r,  r² = 5·Σ_j ((x_j − x'_j)/ℓ_j)²,
 //
 // an ARD Matérn-5/2 kernel (Rasmussen and Williams 2006, eq. 4.17) plus a
 // constant (κ is constantRatio), an effect of each input, which its repetitions
-// share (the intrinsic noise of Ankenman, Nelson and Staum 2010 is the rest), and
-// noise. Logarithms are natural: any real value is valid.
+// share, and noise (extrinsic and intrinsic variance in Ankenman, Nelson and Staum
+// 2010). Logarithms are natural: any real value is valid.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
-	LogNugget float64   // ln ν, variance relative to σ² of what the kernel does not express
-	Own       float64   // ω, the share of it that is the effect of an input, 0 to 1
+	LogNugget float64   // ln ν, noise variance relative to σ²
+	Effect    float64   // ε, variance of the effect of an input relative to σ²
 	// Jumps are further inputs, steps of columns, where the response may be
 	// discontinuous, as where a data set no longer fits in memory.
 	Jumps []Jump
@@ -69,9 +69,6 @@ func (j Jump) beyond(x []float64) bool { return (x[j.Column]+x[j.Second])/2 > j.
 func (h *Hyper) prior(r float64) float64 {
 	return (1+r+r*r/3)*math.Exp(-r) + constantRatio
 }
-
-// effect returns the variance of the effect of an input relative to σ².
-func (h *Hyper) effect() float64 { return h.Own * math.Exp(h.LogNugget) }
 
 // inverse returns √5/ℓ of the columns and then the jumps.
 func (h *Hyper) inverse() []float64 {
@@ -136,12 +133,12 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 		g.scale(g.x[i], x[i])
 	}
 	corr := mat.NewSymDense(n, nil)
-	nugget := math.Exp(h.LogNugget) + minNugget
+	nugget := h.Effect + math.Exp(h.LogNugget) + minNugget
 	for i := range n {
 		for j := range i {
 			k := h.prior(distance(g.x[i], g.x[j]))
 			if slices.Equal(x[i], x[j]) {
-				k, g.again[i] = k+h.effect(), true
+				k, g.again[i] = k+h.Effect, true
 			}
 			corr.SetSym(i, j, k)
 		}
@@ -188,23 +185,20 @@ func (g *GP) Predict(x []float64) (mean, variance float64) {
 }
 
 // NoiseVariance returns the variance of one observation about the response.
-func (g *GP) NoiseVariance() float64 {
-	return g.sigma2 * ((1-g.hyper.Own)*math.Exp(g.hyper.LogNugget) + minNugget)
-}
+func (g *GP) NoiseVariance() float64 { return g.sigma2 * (math.Exp(g.hyper.LogNugget) + minNugget) }
 
 // predict is Predict with scratch space.
 func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	d := len(g.inverse)
 	s, v := scratch[:d], scratch[d:d+len(g.y)]
 	g.scale(s, x)
-	effect := g.hyper.effect()
 	for i := range v {
 		if v[i] = g.hyper.prior(distance(g.x[i], s)); slices.Equal(g.raw[i], x) {
-			v[i] += effect
+			v[i] += g.hyper.Effect
 		}
 	}
 	g.factor.Whiten(v)
-	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)+effect-floats.Dot(v, v))
+	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)+g.hyper.Effect-floats.Dot(v, v))
 }
 
 // whitened is an input, scaled, and L⁻¹ times its covariance with the observations.
@@ -222,7 +216,7 @@ func (g *GP) whiten(x []float64) (mean float64, at whitened) {
 func (g *GP) covariance(a, b whitened) float64 {
 	c := g.hyper.prior(distance(a.scaled, b.scaled))
 	if slices.Equal(a.raw, b.raw) {
-		c += g.hyper.effect()
+		c += g.hyper.Effect
 	}
 	for i := range a.v {
 		c -= a.v[i] * b.v[i]

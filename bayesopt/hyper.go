@@ -17,8 +17,8 @@ import (
 // responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
-	// Effects says that inputs have effects of their own: all of ν, with noise a share ω
-	// with the prior of Jeffreys, Beta(½, ½), so that nearly none and nearly all are likely.
+	// Effects says that inputs have effects of their own, ln ε ~ N(−4, 1); unless Noisy
+	// there is no noise then.
 	Effects bool
 	Jumps   bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
 	// Knobs are the columns of knobs that may change communication only, Sizes
@@ -41,6 +41,10 @@ const (
 	jumpLogLength = -0.5
 )
 
+// usualNugget is the prior mean of ln of the variance, relative to σ², of what the
+// kernel does not express.
+const usualNugget = -4
+
 // draw returns hyperparameters drawn from the prior.
 func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	h := p.at(normals(d+1, rng))
@@ -58,8 +62,8 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		}
 	}
 	if p.Effects {
-		if h.Own = 1; p.Noisy {
-			h.Own = math.Pow(math.Sin(math.Pi/2*rng.Float64()), 2)
+		if h.Effect = math.Exp(usualNugget + rng.NormFloat64()); !p.Noisy {
+			h.LogNugget = math.Inf(-1)
 		}
 	}
 	return h
@@ -107,7 +111,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 // grows with √d (Hvarfner, Hellsten and Nardi 2024, section 4.1).
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
-	h := Hyper{LogLength: make([]float64, d), LogNugget: -4}
+	h := Hyper{LogLength: make([]float64, d), LogNugget: usualNugget}
 	if p.Noisy {
 		h.LogNugget = -3
 	}

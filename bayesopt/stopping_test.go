@@ -43,8 +43,8 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	chance := map[bool]float64{}
 	for _, noisy := range []bool{true, false} {
 		p := mustProblem(t, Options{Objective: StepTime}, h)
-		if flat.Own = 1; noisy {
-			flat.Own = 0
+		if flat.LogNugget, flat.Effect = -20, math.Exp(3); noisy {
+			flat.LogNugget, flat.Effect = 3, 0
 		}
 		flat.LogLength = flat.LogLength[:len(p.Points[0])]
 		x = p.Points[:len(y)]
