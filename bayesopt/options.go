@@ -245,8 +245,8 @@ func (o Options) Value(m data.Measurement) (float64, bool) {
 // docs/benchmarks-search.md has the scores.
 type Constants struct {
 	// FailureCost is the cost of running out of memory, as a fraction of the
-	// objective: the value of the trial that it uses up, however short, but not
-	// more than any is worth. It counts once a trial has run out of memory or time.
+	// objective: the value of the trial that it uses up, however short. It
+	// counts once a trial has run out of memory or time.
 	FailureCost float64
 	// UsualFits is the expected share of a space that fits in memory, before any trial.
 	UsualFits float64

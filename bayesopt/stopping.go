@@ -90,8 +90,14 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 // left, all of a known budget may.
 const repeatShare = 4
 
+// noticeable is the least expected improvement, as a share of the objective, for which
+// more than what is left of the budget is worth a trial.
+func (p *Problem) noticeable() float64 {
+	return p.Options.Constants.StopChance * p.Options.TargetRegret
+}
+
 // again suggests a repetition if its expected improvement of the choice of the best
-// is noticeable, [Constants.StopChance] times the target, and more than the value of
+// is noticeable, and more than the value of
 // the best new trial, whose logarithm is worth.
 func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
 	repeats := 1
@@ -107,7 +113,7 @@ func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
 	if !nothingElse || repeats > 1 { // else a choice among single measurements is known as well as they repeat
 		var gain float64
 		pick, gain = p.mostTelling(post)
-		if gain < p.Options.Constants.StopChance*p.Options.TargetRegret || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
+		if gain < p.noticeable() || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 			return Suggestion{}, false
 		}
 		does = "is expected to improve the choice of the best by " + shareText(gain)
