@@ -46,7 +46,7 @@ func (p Predictive) Below(y float64) (sum float64) {
 			sum += w * distuv.UnitNormal.CDF((y-p.Mean[i])/sd)
 		}
 	}
-	return sum
+	return min(sum, 1) // rounding
 }
 
 // stopped returns the mean of e^min(response, longest): of the time of a trial

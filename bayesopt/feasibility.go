@@ -67,7 +67,8 @@ var (
 	middleSD   = 1.5
 )
 
-// headroom fits the classifier to trials at points of the unit cube.
+// headroom fits the classifier to trials at points of the unit cube, each as far as it is
+// not forbidden.
 func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	d := len(p.enc.columns) + 1
 	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
@@ -82,7 +83,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
 	}
 	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
-	rows := list.Map(points, h.row)
+	rows, weights := list.Map(points, h.row), list.Map(points, p.works)
 	copy(h.mean, prior)
 	h.cov = mat.NewSymDense(d, nil)
 	precision, chol := mat.NewSymDense(d, nil), mat.Cholesky{}
@@ -95,8 +96,8 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		}
 		for i, row := range rows {
 			slope, curve := probit(floats.Dot(row, h.mean)/softness, fits[i])
-			step.AddScaledVec(step, slope/softness, mat.NewVecDense(d, row))
-			precision.SymRankOne(precision, curve/(softness*softness), mat.NewVecDense(d, row))
+			step.AddScaledVec(step, weights[i]*slope/softness, mat.NewVecDense(d, row))
+			precision.SymRankOne(precision, weights[i]*curve/(softness*softness), mat.NewVecDense(d, row))
 		}
 		if !chol.Factorize(precision) {
 			break
@@ -164,17 +165,21 @@ func (h *headroom) sd(r []float64) float64 {
 	return math.Sqrt(variance)
 }
 
-// fitting returns a function that draws which candidates of a list fit: each with its
-// probability, and those that the same weights of the classifier tell together.
+// fitting returns a function that draws which candidates of a list work: each with its
+// probability, and those that the same weights of the classifier or forbidden values tell
+// together.
 func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
 	weights, _ := distmv.NewNormal(make([]float64, len(p.headrooms.mean)), p.headrooms.cov, rng) // positive definite, an inverse
 	rows := list.Map(of, func(i int) []float64 { return p.headrooms.row(p.Points[i]) })
 	sds, fits := list.Map(rows, p.headrooms.sd), make([]bool, len(of))
 	return func() []bool {
-		off := weights.Rand(nil)
+		off, u, s := weights.Rand(nil), rng.Float64(), 0
+		for ; s < len(p.forbids)-1 && u > p.forbids[s].share; s++ {
+			u -= p.forbids[s].share
+		}
 		for k, i := range of {
 			score := (floats.Dot(rows[k], off) + softness*rng.NormFloat64()) / sds[k]
-			fits[k] = distuv.UnitNormal.CDF(score) < p.fits[i]
+			fits[k] = distuv.UnitNormal.CDF(score) < p.memory[i] && !p.forbids[s].covers(p.Points[i])
 		}
 		return fits
 	}
@@ -183,53 +188,76 @@ func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
 // learnBias sets bias, a correction of all scores, to the mode of its posterior under a
 // standard normal prior, from the predictions of every trial by those before it.
 // Feasibility is not always linear in the features, and the classifier may repeat an error.
-func (h *headroom) learnBias(scores []float64, fits []bool) {
+func (h *headroom) learnBias(scores []float64, fits []bool, weights []float64) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
 		for i, s := range scores {
 			more, bend := probit(s+h.bias, fits[i])
-			slope, curve = slope+more, curve+bend
+			slope, curve = slope+weights[i]*more, curve+weights[i]*bend
 		}
 		h.bias += slope / curve
 	}
 }
 
-// feasibility returns the probability that each candidate fits, by the memory
-// model if that covers the candidate, else by the classifier. A trial that met
-// its time limit with some steps did fit, and a candidate that was measured does.
+// feasibility returns the probability that each candidate works: that it fits, by the
+// memory model if that covers it, else by the classifier, and is not forbidden. A trial
+// that met its time limit with some steps did fit; so does a candidate that was measured,
+// and one with a smaller batch but otherwise equal. A crash says nothing on memory, except
+// of whole jobs, whose records do not tell why they failed.
 func (p *Problem) feasibility() []float64 {
-	var points [][]float64
+	var points, worked [][]float64
 	var fit []bool
+	var failed []failure
+	ran := map[string]float64{} // largest batch by the other knobs
 	for _, m := range p.History.Measured {
-		if m.Status == data.Aborted || m.Status == data.Queued {
-			continue
-		}
-		if x, ok := p.enc.encode(m.Config); ok {
-			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime))
+		x, ok := p.enc.encode(m.Config)
+		works := m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime)
+		switch crashed := m.Status == data.Failed || m.Status == data.Timeout; {
+		case !ok || m.Status == data.Aborted || m.Status == data.Queued:
+		case works || !crashed || p.Options.JobTime:
+			if points, fit = append(points, x), append(fit, works); works {
+				key, batch := unbatched(m.Config)
+				worked, ran[key] = append(worked, x), max(ran[key], batch)
+			}
+		default:
+			failed = append(failed, failure{x: x, crashed: true})
 		}
 	}
-	h := p.headroom(points, fit)
-	p.headrooms = h
-	if slices.Contains(fit, false) {
-		scores := make([]float64, len(points))
-		for i, x := range points {
-			scores[i] = p.headroom(points[:i], fit[:i]).score(x)
+	p.forbids = []forbidden{{share: 1}}
+	scores, short := make([]float64, len(points)), slices.Contains(fit, false)
+	for i := 0; i < len(points) && short; i++ {
+		if scores[i] = p.headroom(points[:i], fit[:i]).score(points[i]); !fit[i] {
+			failed = append(failed, failure{x: points[i], usual: logNormalCDF(-scores[i])})
 		}
-		h.learnBias(scores, fit)
+	}
+	if len(failed) > 0 && !p.Options.JobTime {
+		p.forbids = p.forbid(worked, failed)
+	}
+	if p.headrooms = p.headroom(points, fit); short {
+		p.headrooms.learnBias(scores, fit, list.Map(points, p.works))
 	}
 	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {
 		physical = p.Options.Memory(p.History.Measured)
 	}
+	p.memory = make([]float64, len(p.cands))
 	out := make([]float64, len(p.cands))
 	parallel.Do(len(out), parallelBatch, func(i int) {
 		chance, ok := physical(p.cands[i])
-		switch out[i] = chance; {
-		case p.looks[i] > 0 && p.standing[i] == tried:
-			out[i] = 1
-		case !ok:
-			out[i] = distuv.UnitNormal.CDF(h.score(p.Points[i]) + h.bias)
+		if !ok {
+			chance = distuv.UnitNormal.CDF(p.headrooms.score(p.Points[i]) + p.headrooms.bias)
 		}
+		key, batch := unbatched(p.cands[i])
+		if most, ok := ran[key]; ok && batch <= most {
+			chance = 1
+		}
+		p.memory[i], out[i] = chance, chance*p.works(p.Points[i])
 	})
 	return out
+}
+
+// unbatched returns the key of a configuration without its batch, and that.
+func unbatched(c data.Config) (key string, batch float64) {
+	batch, c.LocalBatch = c.LocalBatch, 0
+	return c.Key(), batch
 }
