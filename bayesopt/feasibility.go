@@ -13,6 +13,7 @@ import (
 
 	"knee/data"
 	"knee/internal/list"
+	"knee/internal/normal"
 	"knee/internal/parallel"
 )
 
@@ -95,7 +96,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 			step.SetVec(j, (prior[j]-h.mean[j])/variance[j])
 		}
 		for i, row := range rows {
-			slope, curve := probit(floats.Dot(row, h.mean)/softness, fits[i])
+			slope, curve := normal.Probit(floats.Dot(row, h.mean)/softness, fits[i])
 			step.AddScaledVec(step, weights[i]*slope/softness, mat.NewVecDense(d, row))
 			precision.SymRankOne(precision, weights[i]*curve/(softness*softness), mat.NewVecDense(d, row))
 		}
@@ -112,17 +113,6 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		}
 	}
 	return h
-}
-
-// probit returns slope and negative curvature, in the score, of ln Φ(score) if
-// fits, else of ln Φ(−score).
-func probit(score float64, fits bool) (slope, curve float64) {
-	sign := 1.0
-	if !fits {
-		sign = -1
-	}
-	ratio := math.Exp(distuv.UnitNormal.LogProb(score) - logNormalCDF(sign*score))
-	return sign * ratio, ratio * (ratio + sign*score)
 }
 
 // centre sets the prior mean of the constant so that the expected share of
@@ -192,7 +182,7 @@ func (h *headroom) learnBias(scores []float64, fits []bool, weights []float64) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
 		for i, s := range scores {
-			more, bend := probit(s+h.bias, fits[i])
+			more, bend := normal.Probit(s+h.bias, fits[i])
 			slope, curve = slope+weights[i]*more, curve+weights[i]*bend
 		}
 		h.bias += slope / curve
@@ -227,7 +217,7 @@ func (p *Problem) feasibility() []float64 {
 	scores, short := make([]float64, len(points)), slices.Contains(fit, false)
 	for i := 0; i < len(points) && short; i++ {
 		if scores[i] = p.headroom(points[:i], fit[:i]).score(points[i]); !fit[i] {
-			failed = append(failed, failure{x: points[i], usual: logNormalCDF(-scores[i])})
+			failed = append(failed, failure{x: points[i], usual: normal.LogCDF(-scores[i])})
 		}
 	}
 	if len(failed) > 0 && !p.Options.JobTime {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/normal"
 	"knee/internal/parallel"
 )
 
@@ -208,7 +209,7 @@ func (p *Problem) impute(post *Posterior) {
 		for k, o := range p.observations {
 			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
 			u := (o.bound - mean) / sd
-			expected[k] += m.share * (mean + sd*math.Exp(distuv.UnitNormal.LogProb(u)-logNormalCDF(-u)))
+			expected[k] += m.share * (mean + sd*math.Exp(distuv.UnitNormal.LogProb(u)-normal.LogCDF(-u)))
 		}
 	}
 	for k := range p.observations {
