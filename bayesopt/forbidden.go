@@ -38,7 +38,7 @@ type failure struct {
 }
 
 // forbid returns the hypotheses on ranges where all trials so far failed: single values, the
-// highest and the lowest of each column, but not on memory of a column that determines it.
+// highest and the lowest of each column.
 // This is a spike and slab (George and McCulloch 1993): beforehand a range forbids with a
 // small probability, so that the expected share of a space that works is
 // [Constants.UsualFits]; else trials crash at random, with a rate of the same expectation,
@@ -65,14 +65,13 @@ func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden)
 	}
 	add()
 	var suspects []values
-	for j, c := range p.enc.columns {
-		_, ofMemory := MemorySlopes()[c.name]
+	for j := range p.enc.columns {
 		levels := slices.Compact(slices.Sorted(slices.Values(list.Map(p.Points, func(x []float64) float64 { return x[j] }))))
 		last, prior := len(levels)-1, math.Log(unusual/float64(len(p.enc.columns)*len(levels)))
 		for k, v := range levels {
 			for _, s := range []values{{j, v, v, prior}, {j, v, levels[last], prior}, {j, levels[0], v, prior}}[:1+2*min(k, last-k, 1)] {
-				explains := func(t failure) bool { return s.holds(t.x) && (t.crashed || !ofMemory) }
-				if slices.ContainsFunc(worked, s.holds) || !slices.ContainsFunc(failed, explains) {
+				inside := func(t failure) bool { return s.holds(t.x) }
+				if slices.ContainsFunc(worked, s.holds) || !slices.ContainsFunc(failed, inside) {
 					continue
 				}
 				add(s)
