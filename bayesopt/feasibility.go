@@ -32,6 +32,7 @@ type MemoryModel func(measured []data.Measurement) func(data.Config) (p float64,
 // change of headroom, in doublings, per doubling of the knob.
 type headroom struct {
 	width []float64 // range of each feature, in its own unit
+	usual []float64 // root mean square of each weight, beforehand
 	mean  []float64 // posterior mean of the weights, the constant first
 	cov   *mat.SymDense
 	bias  float64 // see learnBias
@@ -72,7 +73,7 @@ var (
 // not forbidden.
 func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	d := len(p.enc.columns) + 1
-	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
+	h := &headroom{width: make([]float64, d-1), usual: make([]float64, d), mean: make([]float64, d)}
 	prior, variance := make([]float64, d), make([]float64, d)
 	variance[0] = middleSD * middleSD
 	for j, c := range p.enc.columns {
@@ -81,7 +82,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		if !ok {
 			s = otherSlope
 		}
-		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
+		prior[j+1], variance[j+1], h.usual[j+1] = s.Mean, s.SD*s.SD, math.Hypot(s.Mean, s.SD)
 	}
 	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
 	rows, weights := list.Map(points, h.row), list.Map(points, p.works)
@@ -167,12 +168,31 @@ func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
 		for ; s < len(p.forbids)-1 && u > p.forbids[s].share; s++ {
 			u -= p.forbids[s].share
 		}
+		rest := p.headrooms.unexplained(rows, rng)
 		for k, i := range of {
-			score := (floats.Dot(rows[k], off) + softness*rng.NormFloat64()) / sds[k]
+			score := (floats.Dot(rows[k], off) + softness*rest[k]) / sds[k]
 			fits[k] = distuv.UnitNormal.CDF(score) < p.memory[i] && !p.forbids[s].covers(p.Points[i])
 		}
 		return fits
 	}
+}
+
+// unexplained draws the headroom that the features do not explain, in standard deviations.
+// Memory is smooth in the features: the draw is a Gaussian process whose length is a doubling
+// of memory by the usual weights, from random waves (Rahimi and Recht 2007).
+func (h *headroom) unexplained(rows [][]float64, rng *rand.Rand) []float64 {
+	const waves = 16 // their sum is nearly normal
+	out, wave := make([]float64, len(rows)), make([]float64, len(h.usual))
+	for range waves {
+		for j, w := range h.usual {
+			wave[j] = w * rng.NormFloat64()
+		}
+		phase := 2 * math.Pi * rng.Float64()
+		for k, row := range rows {
+			out[k] += math.Sqrt(2./waves) * math.Cos(floats.Dot(wave, row)+phase)
+		}
+	}
+	return out
 }
 
 // learnBias sets bias, a correction of all scores, to the mode of its posterior under a

@@ -196,8 +196,8 @@ func TestWhatFitsIsDrawnJointly(t *testing.T) {
 			t.Errorf("%s fits in %.3f of the draws, want %.3f", h.Candidates[i], share[k], p.fits[i])
 		}
 	}
-	if any > 1-none-.03 {
-		t.Errorf("any fits in %.3f of the draws, %.3f if they were independent", any, 1-none)
+	if one := slices.Max(share); any-one > (1-none-one)/2 {
+		t.Errorf("any fits in %.3f of the draws, one in %.3f; %.3f if they were independent", any, one, 1-none)
 	}
 }
 

@@ -29,8 +29,8 @@ func (f forbidden) covers(x []float64) bool {
 	return slices.ContainsFunc(f.ranges, func(v values) bool { return v.holds(x) })
 }
 
-// failure is a trial without a time. It crashed, or ran out of memory where the classifier
-// expected that with a probability of e^usual, by the trials before.
+// failure is a trial that crashed, or ran out of memory where the classifier expected that
+// with a probability of e^usual, by the trials before.
 type failure struct {
 	x       []float64
 	crashed bool
@@ -51,11 +51,10 @@ func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden)
 			f.share += v.prior // in logarithms as yet
 		}
 		for _, t := range failed {
-			if f.covers(t.x) {
-				continue
-			}
-			if f.share += t.usual; t.crashed {
+			if !f.covers(t.x) && t.crashed {
 				crashes++
+			} else if !f.covers(t.x) {
+				f.share += t.usual
 			}
 		}
 		up, _ := math.Lgamma(unusual + crashes)

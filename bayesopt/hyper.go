@@ -41,8 +41,7 @@ const (
 	jumpLogLength = -0.5
 )
 
-// usualNugget is the prior mean of ln of the variance, relative to σ², of what the
-// kernel does not express.
+// usualNugget is the prior mean of ln ε, and unless measurements are noisy of ln ν.
 const usualNugget = -4
 
 // draw returns hyperparameters drawn from the prior.
