@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/internal/normal"
 )
 
 // Predictive is the posterior of one candidate's response: a mixture of normal
@@ -46,7 +48,7 @@ func (p Predictive) Below(y float64) (sum float64) {
 			sum += w * distuv.UnitNormal.CDF((y-p.Mean[i])/sd)
 		}
 	}
-	return sum
+	return min(sum, 1) // rounding
 }
 
 // stopped returns the mean of e^min(response, longest): of the time of a trial
@@ -83,7 +85,7 @@ func LogEI(mean, sd, best float64) float64 {
 	if sd <= 0 {
 		return math.Log(max(best-mean, 0))
 	}
-	return logImprovement((best-mean)/sd) + math.Log(sd)
+	return normal.LogImprovement((best-mean)/sd) + math.Log(sd)
 }
 
 // logEIWithin is [LogEI] of an improvement that counts only where y ≤ longest:
@@ -96,32 +98,9 @@ func logEIWithin(mean, sd, best, longest float64) float64 {
 	return floats.LogSumExp([]float64{whole, LogEI(mean, sd, longest)})
 }
 
-// logImprovement returns ln(φ(u) + u·Φ(u)).
-func logImprovement(u float64) float64 {
-	switch {
-	case u > -1:
-		return math.Log(distuv.UnitNormal.Prob(u) + u*distuv.UnitNormal.CDF(u))
-	case u > -35:
-		return distuv.UnitNormal.LogProb(u) + math.Log1p(u*distuv.UnitNormal.CDF(u)/distuv.UnitNormal.Prob(u)) // no underflow here
-	}
-	// Below −35, 1 − ratio would cancel; the asymptotic series from Mills'
-	// ratio is u⁻²·(1 − 3/u² + 15/u⁴ − 105/u⁶ + 945/u⁸ − …).
-	t := 1 / (u * u)
-	return distuv.UnitNormal.LogProb(u) - 2*math.Log(-u) + math.Log1p(t*(-3+t*(15+t*(-105+t*945))))
-}
-
 // logBelow returns ln P(y < longest) for y ~ N(mean, sd²).
 func logBelow(mean, sd, longest float64) float64 {
-	return logNormalCDF((longest - mean) / max(sd, 1e-12))
-}
-
-// logNormalCDF returns ln Φ(u) without underflow.
-func logNormalCDF(u float64) float64 {
-	if u > -35 {
-		return math.Log(distuv.UnitNormal.CDF(u))
-	}
-	t := 1 / (u * u)
-	return distuv.UnitNormal.LogProb(u) - math.Log(-u) + math.Log1p(-t*(1-3*t*(1-5*t)))
+	return normal.LogCDF((longest - mean) / max(sd, 1e-12))
 }
 
 // accuracyTargets bounds the candidates whose variance reduction the objective

@@ -108,8 +108,15 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return out
 	}
 	safest := slices.Max(list.Map(out, func(v verdict) float64 { return v.works }))
+	scores := list.Map(out, func(v verdict) float64 { return less(v.score, failure*(safest-v.works)) }) // relative to the safest candidate
+	hopeless := slices.Max(scores) < math.Log(p.noticeable())
 	for k, v := range out {
-		out[k].score = less(v.score, failure*(safest-v.works)) - v.dear // relative to the safest candidate
+		if hopeless { // the safest may be no use: the best of what probably works
+			if scores[k] = v.score; v.works < min(probable, safest) {
+				scores[k] = math.Inf(-1)
+			}
+		}
+		out[k].score = scores[k] - v.dear
 	}
 	return out
 }

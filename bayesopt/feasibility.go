@@ -2,15 +2,18 @@ package bayesopt
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/list"
+	"knee/internal/normal"
 	"knee/internal/parallel"
 )
 
@@ -29,6 +32,7 @@ type MemoryModel func(measured []data.Measurement) func(data.Config) (p float64,
 // change of headroom, in doublings, per doubling of the knob.
 type headroom struct {
 	width []float64 // range of each feature, in its own unit
+	usual []float64 // root mean square of each weight, beforehand
 	mean  []float64 // posterior mean of the weights, the constant first
 	cov   *mat.SymDense
 	bias  float64 // see learnBias
@@ -65,10 +69,11 @@ var (
 	middleSD   = 1.5
 )
 
-// headroom fits the classifier to trials at points of the unit cube.
+// headroom fits the classifier to trials at points of the unit cube, each as far as it is
+// not forbidden.
 func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	d := len(p.enc.columns) + 1
-	h := &headroom{width: make([]float64, d-1), mean: make([]float64, d)}
+	h := &headroom{width: make([]float64, d-1), usual: make([]float64, d), mean: make([]float64, d)}
 	prior, variance := make([]float64, d), make([]float64, d)
 	variance[0] = middleSD * middleSD
 	for j, c := range p.enc.columns {
@@ -77,10 +82,10 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		if !ok {
 			s = otherSlope
 		}
-		prior[j+1], variance[j+1] = s.Mean, s.SD*s.SD
+		prior[j+1], variance[j+1], h.usual[j+1] = s.Mean, s.SD*s.SD, math.Hypot(s.Mean, s.SD)
 	}
 	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
-	rows := list.Map(points, h.row)
+	rows, weights := list.Map(points, h.row), list.Map(points, p.works)
 	copy(h.mean, prior)
 	h.cov = mat.NewSymDense(d, nil)
 	precision, chol := mat.NewSymDense(d, nil), mat.Cholesky{}
@@ -92,9 +97,9 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 			step.SetVec(j, (prior[j]-h.mean[j])/variance[j])
 		}
 		for i, row := range rows {
-			slope, curve := probit(floats.Dot(row, h.mean)/softness, fits[i])
-			step.AddScaledVec(step, slope/softness, mat.NewVecDense(d, row))
-			precision.SymRankOne(precision, curve/(softness*softness), mat.NewVecDense(d, row))
+			slope, curve := normal.Probit(floats.Dot(row, h.mean)/softness, fits[i])
+			step.AddScaledVec(step, weights[i]*slope/softness, mat.NewVecDense(d, row))
+			precision.SymRankOne(precision, weights[i]*curve/(softness*softness), mat.NewVecDense(d, row))
 		}
 		if !chol.Factorize(precision) {
 			break
@@ -109,17 +114,6 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		}
 	}
 	return h
-}
-
-// probit returns slope and negative curvature, in the score, of ln Φ(score) if
-// fits, else of ln Φ(−score).
-func probit(score float64, fits bool) (slope, curve float64) {
-	sign := 1.0
-	if !fits {
-		sign = -1
-	}
-	ratio := math.Exp(distuv.UnitNormal.LogProb(score) - logNormalCDF(sign*score))
-	return sign * ratio, ratio * (ratio + sign*score)
 }
 
 // centre sets the prior mean of the constant so that the expected share of
@@ -150,62 +144,130 @@ func (h *headroom) row(x []float64) []float64 {
 // score is the mean headroom at a point over its standard deviation.
 func (h *headroom) score(x []float64) float64 {
 	r := h.row(x)
+	return floats.Dot(r, h.mean) / h.sd(r)
+}
+
+// sd is the standard deviation of the headroom at a row.
+func (h *headroom) sd(r []float64) float64 {
 	variance := softness * softness
 	for i, row := 0, h.cov.RawSymmetric(); i < len(r); i++ { // the upper triangle is stored
 		variance += r[i] * (r[i]*row.Data[i*row.Stride+i] + 2*floats.Dot(row.Data[i*row.Stride+i+1:i*row.Stride+len(r)], r[i+1:]))
 	}
-	return floats.Dot(r, h.mean) / math.Sqrt(variance)
+	return math.Sqrt(variance)
+}
+
+// fitting returns a function that draws which candidates of a list work: each with its
+// probability, and those that the same weights of the classifier or forbidden values tell
+// together.
+func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
+	weights, _ := distmv.NewNormal(make([]float64, len(p.headrooms.mean)), p.headrooms.cov, rng) // positive definite, an inverse
+	rows := list.Map(of, func(i int) []float64 { return p.headrooms.row(p.Points[i]) })
+	sds, fits := list.Map(rows, p.headrooms.sd), make([]bool, len(of))
+	return func() []bool {
+		off, u, s := weights.Rand(nil), rng.Float64(), 0
+		for ; s < len(p.forbids)-1 && u > p.forbids[s].share; s++ {
+			u -= p.forbids[s].share
+		}
+		rest := p.headrooms.unexplained(rows, rng)
+		for k, i := range of {
+			score := (floats.Dot(rows[k], off) + softness*rest[k]) / sds[k]
+			fits[k] = distuv.UnitNormal.CDF(score) < p.memory[i] && !p.forbids[s].covers(p.Points[i])
+		}
+		return fits
+	}
+}
+
+// unexplained draws the headroom that the features do not explain, in standard deviations.
+// Memory is smooth in the features: the draw is a Gaussian process whose length is a doubling
+// of memory by the usual weights, from random waves (Rahimi and Recht 2007).
+func (h *headroom) unexplained(rows [][]float64, rng *rand.Rand) []float64 {
+	const waves = 16 // their sum is nearly normal
+	out, wave := make([]float64, len(rows)), make([]float64, len(h.usual))
+	for range waves {
+		for j, w := range h.usual {
+			wave[j] = w * rng.NormFloat64()
+		}
+		phase := 2 * math.Pi * rng.Float64()
+		for k, row := range rows {
+			out[k] += math.Sqrt(2./waves) * math.Cos(floats.Dot(wave, row)+phase)
+		}
+	}
+	return out
 }
 
 // learnBias sets bias, a correction of all scores, to the mode of its posterior under a
 // standard normal prior, from the predictions of every trial by those before it.
 // Feasibility is not always linear in the features, and the classifier may repeat an error.
-func (h *headroom) learnBias(scores []float64, fits []bool) {
+func (h *headroom) learnBias(scores []float64, fits []bool, weights []float64) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
 		for i, s := range scores {
-			more, bend := probit(s+h.bias, fits[i])
-			slope, curve = slope+more, curve+bend
+			more, bend := normal.Probit(s+h.bias, fits[i])
+			slope, curve = slope+weights[i]*more, curve+weights[i]*bend
 		}
 		h.bias += slope / curve
 	}
 }
 
-// feasibility returns the probability that each candidate fits, by the memory
-// model if that covers the candidate, else by the classifier. A trial that met
-// its time limit with some steps did fit, and a candidate that was measured does.
+// feasibility returns the probability that each candidate works: that it fits, by the
+// memory model if that covers it, else by the classifier, and is not forbidden. A trial
+// that met its time limit with some steps did fit; so does a candidate that was measured,
+// and one with a smaller batch but otherwise equal. A crash says nothing on memory, except
+// of whole jobs, whose records do not tell why they failed.
 func (p *Problem) feasibility() []float64 {
-	var points [][]float64
+	var points, worked [][]float64
 	var fit []bool
+	var failed []failure
+	ran := map[string]float64{} // largest batch by the other knobs
 	for _, m := range p.History.Measured {
-		if m.Status == data.Aborted || m.Status == data.Queued {
-			continue
-		}
-		if x, ok := p.enc.encode(m.Config); ok {
-			points, fit = append(points, x), append(fit, m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime))
+		x, ok := p.enc.encode(m.Config)
+		works := m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime)
+		switch crashed := m.Status == data.Failed || m.Status == data.Timeout; {
+		case !ok || m.Status == data.Aborted || m.Status == data.Queued:
+		case works || !crashed || p.Options.JobTime:
+			if points, fit = append(points, x), append(fit, works); works {
+				key, batch := unbatched(m.Config)
+				worked, ran[key] = append(worked, x), max(ran[key], batch)
+			}
+		default:
+			failed = append(failed, failure{x: x, crashed: true})
 		}
 	}
-	h := p.headroom(points, fit)
-	if slices.Contains(fit, false) {
-		scores := make([]float64, len(points))
-		for i, x := range points {
-			scores[i] = p.headroom(points[:i], fit[:i]).score(x)
+	p.forbids = []forbidden{{share: 1}}
+	scores, short := make([]float64, len(points)), slices.Contains(fit, false)
+	for i := 0; i < len(points) && short; i++ {
+		if scores[i] = p.headroom(points[:i], fit[:i]).score(points[i]); !fit[i] {
+			failed = append(failed, failure{x: points[i], usual: normal.LogCDF(-scores[i])})
 		}
-		h.learnBias(scores, fit)
+	}
+	if len(failed) > 0 && !p.Options.JobTime {
+		p.forbids = p.forbid(worked, failed)
+	}
+	if p.headrooms = p.headroom(points, fit); short {
+		p.headrooms.learnBias(scores, fit, list.Map(points, p.works))
 	}
 	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {
 		physical = p.Options.Memory(p.History.Measured)
 	}
+	p.memory = make([]float64, len(p.cands))
 	out := make([]float64, len(p.cands))
 	parallel.Do(len(out), parallelBatch, func(i int) {
 		chance, ok := physical(p.cands[i])
-		switch out[i] = chance; {
-		case p.looks[i] > 0 && p.standing[i] == tried:
-			out[i] = 1
-		case !ok:
-			out[i] = distuv.UnitNormal.CDF(h.score(p.Points[i]) + h.bias)
+		if !ok {
+			chance = distuv.UnitNormal.CDF(p.headrooms.score(p.Points[i]) + p.headrooms.bias)
 		}
+		key, batch := unbatched(p.cands[i])
+		if most, ok := ran[key]; ok && batch <= most {
+			chance = 1
+		}
+		p.memory[i], out[i] = chance, chance*p.works(p.Points[i])
 	})
 	return out
+}
+
+// unbatched returns the key of a configuration without its batch, and that.
+func unbatched(c data.Config) (key string, batch float64) {
+	batch, c.LocalBatch = c.LocalBatch, 0
+	return c.Key(), batch
 }

@@ -3,6 +3,7 @@ package bayesopt
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"knee/data"
@@ -148,9 +149,108 @@ func TestBiasOfTheClassifier(t *testing.T) {
 		{-3, make([]bool, 11), -0.1, 0},
 	} {
 		h := &headroom{}
-		h.learnBias(slices.Repeat([]float64{c.score}, len(c.fits)), c.fits)
+		h.learnBias(slices.Repeat([]float64{c.score}, len(c.fits)), c.fits, slices.Repeat([]float64{1}, len(c.fits)))
 		if h.bias < c.low || h.bias > c.top {
 			t.Errorf("scores of %g, of which %v fitted: bias %.3f, want %g to %g", c.score, c.fits, h.bias, c.low, c.top)
 		}
+	}
+}
+
+// Rows beyond one cliff fit together or not: drawn with their own probabilities, but any
+// of eight fits less often than if they were independent.
+func TestWhatFitsIsDrawnJointly(t *testing.T) {
+	h := History{}
+	for _, b := range []float64{8, 16, 32, 64, 128, 256} {
+		for k := range 8 {
+			c := data.Config{Workers: 8, LocalBatch: b, Extra: map[string]string{"bucket": strconv.Itoa(1 << k)}}
+			h.Candidates = append(h.Candidates, c)
+			if k%4 == 0 && b <= 64 {
+				h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: 1})
+			} else if k%4 == 0 && b == 256 {
+				h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OOM})
+			}
+		}
+	}
+	p := mustProblem(t, Options{}, h)
+	var of []int // batch 128
+	for i, c := range h.Candidates {
+		if c.LocalBatch == 128 {
+			of = append(of, i)
+		}
+	}
+	const draws = 4000
+	fitting, share, any, none := p.fitting(of, p.Rand()), make([]float64, len(of)), 0., 1.
+	for range draws {
+		fits := fitting()
+		for k := range fits {
+			if fits[k] {
+				share[k] += 1. / draws
+			}
+		}
+		if slices.Contains(fits, true) {
+			any += 1. / draws
+		}
+	}
+	for k, i := range of {
+		if none *= 1 - p.fits[i]; math.Abs(share[k]-p.fits[i]) > .03 {
+			t.Errorf("%s fits in %.3f of the draws, want %.3f", h.Candidates[i], share[k], p.fits[i])
+		}
+	}
+	if one := slices.Max(share); any-one > (1-none-one)/2 {
+		t.Errorf("any fits in %.3f of the draws, one in %.3f; %.3f if they were independent", any, one, 1-none)
+	}
+}
+
+// fp8 fails wherever it is tried, others run: after three failures it works elsewhere with
+// a probability of about 10 %, the others as before, and a smaller batch of what ran fits.
+func TestForbiddenValues(t *testing.T) {
+	at := func(workers int, b float64, prec string) data.Config {
+		return data.Config{Workers: workers, LocalBatch: b, Extra: map[string]string{"prec": prec}}
+	}
+	h := History{}
+	for _, workers := range []int{1, 2, 4, 8} {
+		for _, b := range []float64{16, 32, 64, 128} {
+			h.Candidates = append(h.Candidates, at(workers, b, "fp32"), at(workers, b, "bf16"), at(workers, b, "fp8"))
+		}
+	}
+	for _, c := range []data.Config{at(1, 16, "fp32"), at(1, 64, "bf16"), at(8, 128, "bf16"), at(8, 128, "fp32")} {
+		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.OK, StepTime: 1})
+	}
+	before := mustProblem(t, Options{}, h)
+	for _, c := range []data.Config{at(8, 128, "fp8"), at(4, 128, "fp8"), at(8, 64, "fp8")} {
+		h.Measured = append(h.Measured, data.Measurement{Config: c, Status: data.Failed})
+	}
+	after := mustProblem(t, Options{}, h)
+	for i, c := range h.Candidates {
+		switch p := after.fits[i]; {
+		case c.Extra["prec"] == "fp8":
+			if p < .01 || p > .2 {
+				t.Errorf("%s works with probability %.3f, want about 0.1", c, p)
+			}
+		case math.Abs(p-before.fits[i]) > .05, c.Workers == 8 && p < .99:
+			t.Errorf("%s works with probability %.2f, %.2f before", c, p, before.fits[i])
+		}
+	}
+	fitting, any := after.fitting([]int{2, 5, 14}, after.Rand()), 0.
+	for range 1000 { // fp8 elsewhere: together or not
+		if slices.Contains(fitting(), true) {
+			any += 1. / 1000
+		}
+	}
+	if any > .2 {
+		t.Errorf("any of three works with probability %.2f, want about that of one", any)
+	}
+}
+
+// Whole jobs do not tell why they failed: it may have been for lack of memory.
+func TestCrashesOfWholeJobs(t *testing.T) {
+	cands := layouts()
+	h := History{Candidates: cands, Measured: []data.Measurement{{Config: cands[5], Status: data.OK, StepTime: 1}, {Config: cands[4], Status: data.Failed}, {Config: cands[3], Status: data.Failed}}}
+	steps, jobs := mustProblem(t, Options{}, h), mustProblem(t, Options{JobTime: true}, h)
+	if i := 9; !(jobs.fits[i] < steps.fits[i]) {
+		t.Errorf("%s fits with probability %.2f after crashes of jobs, %.2f of steps; want less", cands[i], jobs.fits[i], steps.fits[i])
+	}
+	if i := 10; math.Abs(steps.memory[i]-mustProblem(t, Options{}, History{Candidates: cands, Measured: h.Measured[:1]}).memory[i]) > 1e-9 {
+		t.Errorf("crashes of steps tell on memory of %s", cands[i])
 	}
 }

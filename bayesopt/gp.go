@@ -27,15 +27,17 @@ const minNugget = 1e-8
 
 // Hyper holds the hyperparameters of the kernel
 //
-//	k(x, x') = σ²·(m(r) + κ + ν·[same observation]),
+//	k(x, x') = σ²·(m(r) + κ + ε·[x = x'] + ν·[same observation]),
 //	m(r) = (1 + r + r²/3)·e^−r,  r² = 5·Σ_j ((x_j − x'_j)/ℓ_j)²,
 //
 // an ARD Matérn-5/2 kernel (Rasmussen and Williams 2006, eq. 4.17) plus a
-// constant (κ is constantRatio) and noise, of the observation and of the input.
-// They are natural logarithms: any real value is valid.
+// constant (κ is constantRatio), an effect of each input, which its repetitions
+// share, and noise (extrinsic and intrinsic variance in Ankenman, Nelson and Staum
+// 2010). Logarithms are natural: any real value is valid.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
 	LogNugget float64   // ln ν, noise variance relative to σ²
+	Effect    float64   // ε, variance of the effect of an input relative to σ²
 	// Jumps are further inputs, steps of columns, where the response may be
 	// discontinuous, as where a data set no longer fits in memory.
 	Jumps []Jump
@@ -112,7 +114,7 @@ type GP struct {
 	sigma2  float64     // σ²; of the prior until [GP.marginalised]
 	centre  float64     // subtracted from the responses
 	inverse []float64   // factors of the inputs
-	x       [][]float64 // n inputs, scaled
+	raw, x  [][]float64 // n inputs, and scaled
 	y       []float64   // n responses, centred
 	factor  *gp.Factor  // L, L·Lᵀ = K/σ²
 	white   []float64   // L⁻¹y
@@ -125,17 +127,20 @@ type GP struct {
 // each observation in addition to the nugget, relative to σ²; nil for none.
 func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP, error) {
 	n := len(x)
-	g := &GP{hyper: h, sigma2: sigmaScale, inverse: h.inverse(), x: make([][]float64, n), again: make([]bool, n)}
+	g := &GP{hyper: h, sigma2: sigmaScale, inverse: h.inverse(), raw: x, x: make([][]float64, n), again: make([]bool, n)}
 	for i := range x {
 		g.x[i] = make([]float64, len(g.inverse))
 		g.scale(g.x[i], x[i])
 	}
 	corr := mat.NewSymDense(n, nil)
-	nugget := math.Exp(h.LogNugget) + minNugget
+	nugget := h.Effect + math.Exp(h.LogNugget) + minNugget
 	for i := range n {
 		for j := range i {
-			corr.SetSym(i, j, h.prior(distance(g.x[i], g.x[j])))
-			g.again[i] = g.again[i] || slices.Equal(x[i], x[j])
+			k := h.prior(distance(g.x[i], g.x[j]))
+			if slices.Equal(x[i], x[j]) {
+				k, g.again[i] = k+h.Effect, true
+			}
+			corr.SetSym(i, j, k)
 		}
 		corr.SetSym(i, i, h.prior(distance(g.x[i], g.x[i]))+nugget) // NaN if the input is not finite
 		if extra != nil {
@@ -188,26 +193,31 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 	s, v := scratch[:d], scratch[d:d+len(g.y)]
 	g.scale(s, x)
 	for i := range v {
-		v[i] = g.hyper.prior(distance(g.x[i], s))
+		if v[i] = g.hyper.prior(distance(g.x[i], s)); slices.Equal(g.raw[i], x) {
+			v[i] += g.hyper.Effect
+		}
 	}
 	g.factor.Whiten(v)
-	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)-floats.Dot(v, v))
+	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)+g.hyper.Effect-floats.Dot(v, v))
 }
 
 // whitened is an input, scaled, and L⁻¹ times its covariance with the observations.
-type whitened struct{ scaled, v []float64 }
+type whitened struct{ raw, scaled, v []float64 }
 
 // whiten returns the posterior mean at x, and x whitened.
 func (g *GP) whiten(x []float64) (mean float64, at whitened) {
 	d := len(g.inverse)
 	scratch := make([]float64, d+len(g.y))
 	mean, _ = g.predict(x, scratch)
-	return mean, whitened{scratch[:d:d], scratch[d:]}
+	return mean, whitened{x, scratch[:d:d], scratch[d:]}
 }
 
 // covariance returns the posterior covariance of the response at two inputs.
 func (g *GP) covariance(a, b whitened) float64 {
 	c := g.hyper.prior(distance(a.scaled, b.scaled))
+	if slices.Equal(a.raw, b.raw) {
+		c += g.hyper.Effect
+	}
 	for i := range a.v {
 		c -= a.v[i] * b.v[i]
 	}

@@ -41,7 +41,7 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 		return Suggestion{}, err
 	}
 	if len(p.Open()) == 0 {
-		if s, again := p.again(post, math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret); again {
+		if s, again := p.again(post, math.Inf(-1)); again {
 			return s, nil
 		}
 		return p.Exhausted(p.Favourite(post), p.regret(post)), nil
@@ -56,11 +56,11 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 // decide chooses by acquisition, repeats a trial, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
 	c := p.choose(post, p.incumbent(post))
-	fired, worth, least := p.shouldStop(post, c), c.worth, 0.0
+	fired, worth := p.shouldStop(post, c), c.worth
 	if fired != "" { // new candidates are not worth a trial, but a repetition may be
-		worth, least = math.Inf(-1), p.Options.Constants.StopChance*p.Options.TargetRegret
+		worth = math.Inf(-1)
 	}
-	s, again := p.again(post, worth, least)
+	s, again := p.again(post, worth)
 	switch {
 	case again:
 	case fired != "" && !p.Options.KeepGoing:

@@ -17,7 +17,10 @@ import (
 // responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
-	Jumps bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
+	// Effects says that inputs have effects of their own, ln ε ~ N(−4, 1); unless Noisy
+	// there is no noise then.
+	Effects bool
+	Jumps   bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
 	// Knobs are the columns of knobs that may change communication only, Sizes
 	// those that communication grows with: RampShare of the draws have a [Ramp].
 	Knobs, Sizes []int
@@ -38,6 +41,9 @@ const (
 	jumpLogLength = -0.5
 )
 
+// usualNugget is the prior mean of ln ε, and unless measurements are noisy of ln ν.
+const usualNugget = -4
+
 // draw returns hyperparameters drawn from the prior.
 func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	h := p.at(normals(d+1, rng))
@@ -52,6 +58,11 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		h.Ramp = Ramp{Columns: p.Knobs, By: p.Sizes[rng.IntN(len(p.Sizes))]}
 		if rng.Float64() < 0.5 { // else from the least size on
 			h.Ramp.At = rng.Float64()
+		}
+	}
+	if p.Effects {
+		if h.Effect = math.Exp(usualNugget + rng.NormFloat64()); !p.Noisy {
+			h.LogNugget = math.Inf(-1)
 		}
 	}
 	return h
@@ -99,7 +110,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 // grows with √d (Hvarfner, Hellsten and Nardi 2024, section 4.1).
 func (p Prior) at(theta []float64) Hyper {
 	d := len(theta) - 1
-	h := Hyper{LogLength: make([]float64, d), LogNugget: -4}
+	h := Hyper{LogLength: make([]float64, d), LogNugget: usualNugget}
 	if p.Noisy {
 		h.LogNugget = -3
 	}

@@ -123,3 +123,14 @@ func TestLogEIWithin(t *testing.T) {
 		}
 	}
 }
+
+// Weights add up to one only up to rounding; a probability is at most one.
+func TestBelowIsAProbability(t *testing.T) {
+	p := Predictive{}
+	for range 10 {
+		p.Mean, p.SD, p.Weight = append(p.Mean, 0), append(p.SD, 1), append(p.Weight, .1000000000000001)
+	}
+	if below := p.Below(100); below != 1 {
+		t.Errorf("probability %.17g, want 1", below)
+	}
+}

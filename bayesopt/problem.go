@@ -41,7 +41,10 @@ type Problem struct {
 	priorMeans []priorMean // at least one
 	standing   []standing
 	looks      []int     // successful measurements of each candidate
-	fits       []float64 // probability that the candidate fits
+	fits       []float64 // probability that the candidate works
+	memory     []float64 // probability that it fits in memory
+	headrooms  *headroom // the classifier of that
+	forbids    []forbidden
 
 	observations []observation
 	running      []int   // candidates of the running trials

@@ -92,8 +92,8 @@ func TestMostTelling(t *testing.T) {
 		for i := range 12 {
 			switch i {
 			case first:
-				for range looks {
-					add(i, 1)
+				for k := range looks { // they differ by 4 %
+					add(i, 1+.04*float64((k+1)%3-1))
 				}
 			case rival:
 				add(i, rivalTime)
@@ -124,5 +124,34 @@ func TestMostTelling(t *testing.T) {
 	}
 	if _, clear := telling(3, 1); clear > near/3 {
 		t.Errorf("a look at a clear winner is worth %g, at two of a kind %g", clear, near)
+	}
+}
+
+// A batch that is a third faster than similar ones is the best once three runs agree:
+// they share an effect of it, whose variance is no noise of runs.
+func TestRepetitionsThatAgreeShareAnEffect(t *testing.T) {
+	var cands []data.Config
+	for b := 16.; b <= 256; b += 4 {
+		cands = append(cands, data.Config{Workers: 8, LocalBatch: b})
+	}
+	h := History{Candidates: cands}
+	add := func(batch, seconds float64) {
+		h.Measured = append(h.Measured, data.Measurement{Config: data.Config{Workers: 8, LocalBatch: batch}, Status: data.OK, StepTime: seconds, StepTimeSE: .003 * seconds})
+	}
+	for i, batch := range []float64{16, 72, 112, 148, 236, 204, 188, 180, 228, 220, 212, 196} {
+		add(batch, (.02+.00175*batch)*(1+.02*float64(i%3-1)))
+	}
+	for k := range 3 {
+		add(192, (.02+.00175*192)*(.7+.004*float64(k)))
+	}
+	p := mustProblem(t, Options{Noisy: true, Seed: 1}, h)
+	post, err := p.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	special := p.index[data.Config{Workers: 8, LocalBatch: 192}.Key()]
+	mean, sd := p.belief(post, special).Moments()
+	if miss := mean - p.best; p.Favourite(post) != special || math.Abs(miss) > .1 || sd > .1 {
+		t.Errorf("the best is %v, batch 192 expected %.3f nats off its measurements ± %.3f; want that batch and .1", cands[p.Favourite(post)], miss, sd)
 	}
 }

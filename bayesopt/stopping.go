@@ -51,31 +51,28 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 
 // better returns the probability that any of the scored candidates is better
 // than the best by the target, and the expected gain of the best of them, in
-// nats. Responses are drawn jointly, as similar candidates correlate. If
-// measurements do not scatter, the model's noise is a property of each
-// candidate and is drawn too. Errors have the predicted standard deviations, but
-// the tails of Student's t, each its own: any candidate may be an exception.
+// nats. Responses and what fits are drawn jointly, as similar candidates correlate. Errors have the
+// predicted standard deviations, but the tails of Student's t, each its own: any
+// candidate may be an exception.
 func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
 	likeliest := slices.Clone(verdicts)
 	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
 	likeliest = likeliest[:min(jointCandidates, len(likeliest))]
-	points := list.Map(likeliest, func(v verdict) []float64 { return p.Points[v.candidate] })
+	of := list.Map(likeliest, func(v verdict) int { return v.candidate })
+	points := list.Map(of, func(i int) []float64 { return p.Points[i] })
 	rng, target, freedom := p.Rand(), best-p.Options.Objective.margin(p.Options.TargetRegret), p.Options.Constants.TailFreedom
 	tail := distuv.ChiSquared{K: freedom, Src: rng}
+	fitting := p.fitting(of, rng)
 	for _, m := range post.fair {
 		joint := m.gp.joint(points, rng)
-		level, sample, own := joint.Mean(nil), make([]float64, len(points)), 0.0
-		if !p.Options.Noisy {
-			own = math.Sqrt(m.gp.NoiseVariance())
-		}
+		level, sample := joint.Mean(nil), make([]float64, len(points))
 		for range int(math.Round(m.share * jointDraws)) {
 			joint.Rand(sample)
-			least := math.Inf(1)
-			for k, v := range likeliest {
-				i := v.candidate
-				off := (sample[k] - level[k] + own*rng.NormFloat64()) * math.Sqrt((freedom-2)/tail.Rand())
+			least, fits := math.Inf(1), fitting()
+			for k, i := range of {
+				off := (sample[k] - level[k]) * math.Sqrt((freedom-2)/tail.Rand())
 				logTime := level[k] + post.width*off + p.priorMeans[m.form].at[i]
-				if rng.Float64() < p.fits[i] && logTime <= p.longest(i) {
+				if fits[k] && logTime <= p.longest(i) {
 					least = min(least, logTime+p.offset[i])
 				}
 			}
@@ -93,10 +90,16 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 // left, all of a known budget may.
 const repeatShare = 4
 
-// again suggests a repetition if its expected improvement of the choice of the
-// best is at least least, a share of the objective, and more than the value of
+// noticeable is the least expected improvement, as a share of the objective, for which
+// more than what is left of the budget is worth a trial.
+func (p *Problem) noticeable() float64 {
+	return p.Options.Constants.StopChance * p.Options.TargetRegret
+}
+
+// again suggests a repetition if its expected improvement of the choice of the best
+// is noticeable, and more than the value of
 // the best new trial, whose logarithm is worth.
-func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool) {
+func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
 	repeats := 1
 	for _, n := range p.looks {
 		repeats += max(0, n-1)
@@ -110,7 +113,7 @@ func (p *Problem) again(post *Posterior, worth, least float64) (Suggestion, bool
 	if !nothingElse || repeats > 1 { // else a choice among single measurements is known as well as they repeat
 		var gain float64
 		pick, gain = p.mostTelling(post)
-		if gain < least || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
+		if gain < p.noticeable() || math.Log(gain)-p.dearness(post)(pick, p.belief(post, pick)) <= worth {
 			return Suggestion{}, false
 		}
 		does = "is expected to improve the choice of the best by " + shareText(gain)

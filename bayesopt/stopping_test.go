@@ -28,8 +28,8 @@ func TestResampled(t *testing.T) {
 	}
 }
 
-// Without noise a candidate may differ from similar ones for no visible reason;
-// with noise such differences are noise.
+// A candidate may differ from similar ones for no visible reason, as far as such
+// differences are no noise.
 func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	cands := table("a100")
 	h := History{Candidates: cands}
@@ -42,7 +42,10 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	flat := Hyper{LogLength: []float64{5, 5, 5, 5, 5, 5}, LogNugget: 3}
 	chance := map[bool]float64{}
 	for _, noisy := range []bool{true, false} {
-		p := mustProblem(t, Options{Objective: StepTime, Noisy: noisy}, h)
+		p := mustProblem(t, Options{Objective: StepTime}, h)
+		if flat.LogNugget, flat.Effect = -20, math.Exp(3); noisy {
+			flat.LogNugget, flat.Effect = 3, 0
+		}
 		flat.LogLength = flat.LogLength[:len(p.Points[0])]
 		x = p.Points[:len(y)]
 		g, err := condition(x, y, nil, 0, flat)

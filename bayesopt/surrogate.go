@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
+	"knee/internal/normal"
 	"knee/internal/parallel"
 )
 
@@ -158,7 +159,7 @@ func (p *Problem) learn() (*Posterior, error) {
 	}
 	fit := func() (*Posterior, error) {
 		x, responses, noise, excess := p.residuals()
-		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, LengthSD: p.Options.Constants.LengthSD, RampShare: p.Options.Constants.RampShare}
+		prior := Prior{Noisy: p.Options.Noisy, Jumps: true, Effects: true, LengthSD: p.Options.Constants.LengthSD, RampShare: p.Options.Constants.RampShare}
 		if !p.Options.JobTime {
 			prior.Knobs, prior.Sizes = p.enc.ramped()
 		}
@@ -208,7 +209,7 @@ func (p *Problem) impute(post *Posterior) {
 		for k, o := range p.observations {
 			mean, sd := o.logTime-miss[k], sd[k]*math.Sqrt(g.sigma2)
 			u := (o.bound - mean) / sd
-			expected[k] += m.share * (mean + sd*math.Exp(distuv.UnitNormal.LogProb(u)-logNormalCDF(-u)))
+			expected[k] += m.share * (mean + sd*math.Exp(distuv.UnitNormal.LogProb(u)-normal.LogCDF(-u)))
 		}
 	}
 	for k := range p.observations {

@@ -133,13 +133,14 @@ func (p *Problem) outlook(ln [][]float64, sd []float64) *outlook {
 		}
 	}
 	margin, leading := p.Options.Objective.margin(p.Options.TargetRegret), map[int]bool{o.best: true}
+	fitting := p.fitting(o.wanted, rng)
 	for d := range draws {
-		at := make([]float64, len(o.response))
+		at, fits := make([]float64, len(o.response)), fitting()
 		for k, r := range o.response {
 			if at[k] = r[d] + o.own[k]*rng.NormFloat64(); k == o.best {
 				continue
 			}
-			if at[k] -= o.risk[k]; o.risk[k] > 0 && rng.ExpFloat64() < o.risk[k] { // it does not fit
+			if at[k] -= o.risk[k]; !fits[k] {
 				at[k] = math.Inf(1)
 			}
 		}

@@ -182,3 +182,48 @@ func TestSuggestSeveral(t *testing.T) {
 		t.Errorf("%+v, %v; want 16 and 32 workers", next, err)
 	}
 }
+
+// For 256 workers, a precision that was never tried is tried on few: its effect there is
+// that at 256.
+func TestTargetVariesAWord(t *testing.T) {
+	s := studyOf(knob("workers", "1", "2", "4", "8", "16", "32", "256"), knob("local_batch", "32", "64"), knob("prec", "bf16", "fp32"))
+	s.Objective = data.Objective{Maximize: "throughput", At: map[string]string{"workers": "256"}, Measure: map[string]string{"workers": "<= 32"}}
+	var history []data.Measurement
+	for _, c := range []data.Config{{Workers: 1, LocalBatch: 32}, {Workers: 1, LocalBatch: 64}, {Workers: 8, LocalBatch: 64}, {Workers: 32, LocalBatch: 64}, {Workers: 16, LocalBatch: 64}} {
+		c.Job, c.Extra = s.Job, map[string]string{"prec": "fp32"}
+		history = append(history, data.Measurement{Config: c, Status: data.OK, StepTime: .02 + .009*c.LocalBatch + .01*math.Log(float64(c.Workers))})
+	}
+	next, err := profile.Suggest(s, profile.Search{}, history, nil, 1)
+	if err != nil || len(next) != 1 || next[0].Config.Extra["prec"] != "bf16" {
+		t.Errorf("%+v, %v; want bf16 on some number of workers", next, err)
+	}
+}
+
+// Where no trial is worth the cost of a failure, neither is the safest candidate tried,
+// however slow, nor a repetition made that cannot change the choice.
+func TestHopelessTrials(t *testing.T) {
+	for seed := range int64(4) {
+		s := studyOf(knob("workers", "1", "2", "4", "8", "16", "32"), knob("local_batch", "8", "16", "32", "64", "128", "256"))
+		s.Objective, s.Budget.Trials, s.Seed = data.Objective{Maximize: "throughput"}, 25, seed
+		var history []data.Measurement
+		for _, m := range []struct {
+			workers        int
+			batch, seconds float64
+		}{{1, 8, .0247}, {1, 256, 0}, {1, 64, .1431}, {32, 8, .1261}, {32, 64, .2389}, {32, 128, 0}, {32, 32, .1677}, {32, 256, 0}} {
+			r := data.Measurement{Config: data.Config{Job: s.Job, Workers: m.workers, LocalBatch: m.batch}, Status: data.OK, StepTime: m.seconds, StepTimeSE: .003 * m.seconds}
+			if m.seconds == 0 {
+				r.Status = data.OOM
+			}
+			history = append(history, r)
+		}
+		next, err := profile.Suggest(s, profile.Search{}, history, nil, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range next {
+			if n.Stop || n.Remeasure || n.Expected.Mean < 32*64/.2389/4 {
+				t.Errorf("seed %d: %s, %.3g samples/s: %s; want a new candidate at least a quarter as fast as the best", seed, n.Config, n.Expected.Mean, n.Reason)
+			}
+		}
+	}
+}

@@ -2,9 +2,13 @@ package speed
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/parallel"
@@ -39,9 +43,10 @@ func (m *Model) World(seed int64) func(c data.Config) (float64, error) {
 
 // Draws returns ln step time (s) of configurations in every draw of the
 // posterior, one slice of the same length per configuration, and the variances
-// about the draws of the process and of one run. Tiers of the network beyond the
-// measured workers, which slow all alike, are left out. It fails like
-// [Model.PredictAll].
+// about the draws of the process and of one run. A word or part of the layout that was
+// never measured has one effect in each draw, whatever else a configuration has. Tiers of
+// the network beyond the measured workers, which slow all alike, are left out. It fails
+// like [Model.PredictAll].
 func (m *Model) Draws(cs []data.Config) (ln [][]float64, process, run []float64, err error) {
 	ln, process, run = make([][]float64, len(cs)), make([]float64, len(cs)), make([]float64, len(cs))
 	most := 0
@@ -56,6 +61,12 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, process, run []float64,
 			}
 			var s sampled
 			s.sample(&q, &answering{})
+			for _, e := range m.unmeasured(cs[i]) {
+				for d, z := range e.variates(len(s.ln)) {
+					s.ln[d] += math.Sqrt(e.variance) * z
+					s.variance[d] = max(s.variance[d]-e.variance, 0)
+				}
+			}
 			for range most / len(s.ln) {
 				ln[i] = append(ln[i], s.ln...)
 			}
@@ -67,4 +78,47 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, process, run []float64,
 		}
 	})
 	return ln, process, run, err
+}
+
+// effect is that of a value never measured on ln step time: normal, of mean zero.
+type effect struct {
+	value    string
+	variance float64
+}
+
+// variates returns standard normal variates of the effect, the same for the same value.
+func (e effect) variates(n int) []float64 {
+	h := fnv.New64a()
+	h.Write([]byte(e.value))
+	return stratified(distuv.UnitNormal, n, rand.New(rand.NewPCG(h.Sum64(), 0)))
+}
+
+// unmeasured returns the effects of words and of parts of the layout whose variances
+// [Model.ask] adds up. That of a number is a random walk, with one effect per doubling.
+func (m *Model) unmeasured(c data.Config) (es []effect) {
+	g, _, c, err := m.resolve(c)
+	if err != nil || !g.learned() {
+		return nil
+	}
+	for i := range g.knobs {
+		k := &g.knobs[i]
+		v := k.of(c, g.scale.Unit)
+		if _, known := k.coordinates(nil, v); !known && v != "" {
+			es = append(es, effect{k.name + "=" + v, sq(g.prior.Forms["slopes"][slopeKind(k.label()+"=")].SD)})
+		}
+		if k.kind == layoutKnob && !k.varied() && v != k.usual {
+			to, err := strconv.ParseFloat(v, 64)
+			left, sign := math.Log(to/k.lo), 1.
+			if err != nil {
+				es, left = append(es, effect{k.name + "≠" + v, sq(g.prior.Kernel.Untried)}), 0
+			} else if left < 0 {
+				left, sign = -left, -1
+			}
+			for n := sign; left > 0; n += sign {
+				es = append(es, effect{fmt.Sprintf("%s·2^%g", k.name, n), sq(g.prior.Kernel.Untried) * min(left, math.Ln2)})
+				left -= math.Ln2
+			}
+		}
+	}
+	return es
 }

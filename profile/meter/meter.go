@@ -158,7 +158,8 @@ func (m *Meter) steady() (dropped, steady []batch, hurried bool) {
 	if asked := m.settings.Warmup; asked < 0 {
 		drop = warmup(bs)
 	} else {
-		drop = (asked + m.series.per - 1) / max(m.series.per, 1)
+		per := max(m.series.per, 1) // 0 before the first step
+		drop = (asked + per - 1) / per
 		if left := max(1, len(bs)-FewestSteps); drop > left {
 			drop, hurried = left, true
 		}

@@ -54,6 +54,17 @@ func TestMeterDropsWarmUp(t *testing.T) {
 	}
 }
 
+// A trial that ends before its first step has no step time, whatever its warm-up.
+func TestMeterWithoutSteps(t *testing.T) {
+	for _, warmup := range []int{-1, 0, 1, 5} {
+		s := settings()
+		s.Warmup = warmup
+		if r := meter.New(s, 0, data.Config{Workers: 1}).Read(); r.Steps != 0 || r.Warmup != 0 {
+			t.Errorf("warm-up %d: reading = %+v, want no steps", warmup, r)
+		}
+	}
+}
+
 func TestMeterStopsAtMaxSeconds(t *testing.T) {
 	s := settings()
 	s.MaxSeconds = 30
