@@ -123,7 +123,8 @@ type question struct {
 	at       int // index in the request
 	g        *group
 	p        form.Point
-	further  float64          // further variance of ln step time
+	effects  []effect         // of what was never measured
+	further  float64          // further variance of ln step time, that of effects included
 	tiers    float64          // the same, of tiers of the network beyond the measured workers
 	newKnob  bool             // a knob measured at one value has another
 	least    float64          // s, a lower bound measured; 0 if none
@@ -150,11 +151,10 @@ func (m *Model) ask(c data.Config) (question, error) {
 		if alone := r.Placed && r.Nodes[1] == 1 && q.p.Nodes > 1; g.family == form.ServerFamily && (alone || !r.Placed && q.p.AskedNodes > 1) {
 			q.unlinked = linked(g.prior.Forms[form.CollectiveFamily]["inter_over_intra"], c.GPUType)
 		}
-		// An unmeasured word has an effect drawn from the prior of words.
-		for _, w := range words {
-			q.further += sq(g.prior.Forms["slopes"][slopeKind(w+"=")].SD)
+		q.effects = g.effects(c, words)
+		for _, e := range q.effects {
+			q.further += e.variance
 		}
-		q.further += g.untried(c)
 		q.newKnob = g.newKnob(&q.p)
 		step, compute, why := g.resized(c)
 		if q.further += sq(step.SD); compute.SD > 0 {

@@ -1,9 +1,14 @@
 package speed
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/fit/prior"
@@ -45,27 +50,54 @@ func (g *group) tiers(p *form.Point) float64 {
 	return sq(g.prior.Kernel.Tiers*g.onLinks(p)) * further
 }
 
-// untried returns the variance of ln step time because a part of the layout, or the
-// number of servers, is asked at another value than the only one measured: of numbers
-// a random walk over the logarithm.
-func (g *group) untried(c data.Config) float64 {
-	distance := 0.
+// effect is that of a value never measured on ln step time: normal, of mean zero.
+type effect struct {
+	value    string
+	variance float64
+}
+
+// variates returns standard normal variates of the effect, the same for the same value.
+func (e effect) variates(n int) []float64 {
+	h := fnv.New64a()
+	h.Write([]byte(e.value))
+	return stratified(distuv.UnitNormal, n, rand.New(rand.NewPCG(h.Sum64(), 0)))
+}
+
+// effects returns the effects of what was never measured: of words, given the labels of
+// the knobs with an unknown one, and of other values of a part of the layout, or other
+// numbers of servers, than the only one measured. That of a number is a random walk over
+// its logarithm, with one effect per doubling.
+func (g *group) effects(c data.Config, words []string) (es []effect) {
+	untried := sq(g.prior.Kernel.Untried)
+	walk := func(name string, from, to float64) {
+		left, sign := math.Log(to/from), 1.
+		if left < 0 {
+			left, sign = -left, -1
+		}
+		for n := sign; left > 0; n += sign {
+			es = append(es, effect{fmt.Sprintf("%s·2^%g", name, n), untried * min(left, math.Ln2)})
+			left -= math.Ln2
+		}
+	}
 	for i := range g.knobs {
 		k := &g.knobs[i]
-		if k.kind != layoutKnob || k.varied() || k.of(c, 0) == k.usual {
-			continue
-		}
-		to, err := strconv.ParseFloat(k.of(c, 0), 64)
-		if err == nil {
-			distance += math.Abs(math.Log(to / k.lo))
-		} else {
-			distance++
+		switch label := k.label(); {
+		case slices.Contains(words, label):
+			variance := untried
+			if k.kind == ownKnob {
+				variance = sq(g.prior.Forms["slopes"]["level"].SD)
+			}
+			es = append(es, effect{label + "=" + k.of(c, 0), variance})
+		case k.kind == layoutKnob && k.numeric && !k.varied():
+			if to, err := strconv.ParseFloat(k.of(c, 0), 64); err == nil {
+				walk(label, k.lo, to)
+			}
 		}
 	}
 	if t := slices.Index(g.types, c.GPUType); g.family == form.ServerFamily && g.ranges[t].PS[0] == g.ranges[t].PS[1] {
-		distance += math.Abs(math.Log(float64(max(c.PS, 1)) / g.ranges[t].PS[0]))
+		walk("ps", g.ranges[t].PS[0], float64(max(c.PS, 1)))
 	}
-	return sq(g.prior.Kernel.Untried) * distance
+	return es
 }
 
 // newKnob reports whether one of the study's own knobs, a number measured at one value,

@@ -2,13 +2,9 @@ package speed
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/parallel"
@@ -61,7 +57,7 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, process, run []float64,
 			}
 			var s sampled
 			s.sample(&q, &answering{})
-			for _, e := range m.unmeasured(cs[i]) {
+			for _, e := range q.effects {
 				for d, z := range e.variates(len(s.ln)) {
 					s.ln[d] += math.Sqrt(e.variance) * z
 					s.variance[d] = max(s.variance[d]-e.variance, 0)
@@ -78,47 +74,4 @@ func (m *Model) Draws(cs []data.Config) (ln [][]float64, process, run []float64,
 		}
 	})
 	return ln, process, run, err
-}
-
-// effect is that of a value never measured on ln step time: normal, of mean zero.
-type effect struct {
-	value    string
-	variance float64
-}
-
-// variates returns standard normal variates of the effect, the same for the same value.
-func (e effect) variates(n int) []float64 {
-	h := fnv.New64a()
-	h.Write([]byte(e.value))
-	return stratified(distuv.UnitNormal, n, rand.New(rand.NewPCG(h.Sum64(), 0)))
-}
-
-// unmeasured returns the effects of words and of parts of the layout whose variances
-// [Model.ask] adds up. That of a number is a random walk, with one effect per doubling.
-func (m *Model) unmeasured(c data.Config) (es []effect) {
-	g, _, c, err := m.resolve(c)
-	if err != nil || !g.learned() {
-		return nil
-	}
-	for i := range g.knobs {
-		k := &g.knobs[i]
-		v := k.of(c, g.scale.Unit)
-		if _, known := k.coordinates(nil, v); !known && v != "" {
-			es = append(es, effect{k.name + "=" + v, sq(g.prior.Forms["slopes"][slopeKind(k.label()+"=")].SD)})
-		}
-		if k.kind == layoutKnob && !k.varied() && v != k.usual {
-			to, err := strconv.ParseFloat(v, 64)
-			left, sign := math.Log(to/k.lo), 1.
-			if err != nil {
-				es, left = append(es, effect{k.name + "≠" + v, sq(g.prior.Kernel.Untried)}), 0
-			} else if left < 0 {
-				left, sign = -left, -1
-			}
-			for n := sign; left > 0; n += sign {
-				es = append(es, effect{fmt.Sprintf("%s·2^%g", k.name, n), sq(g.prior.Kernel.Untried) * min(left, math.Ln2)})
-				left -= math.Ln2
-			}
-		}
-	}
-	return es
 }
