@@ -18,8 +18,10 @@ type assumption struct {
 	Shared form.Sharing `json:"shared_input,omitempty"`
 	// All communication passes one point: its time grows in proportion to the workers.
 	Serial bool `json:"serial,omitempty"`
-	// Launches of operations take nearly all of the compute time, whatever the batch.
+	// Launches of operations may take most of the compute time.
 	Launched bool `json:"launch_bound,omitempty"`
+	// Exchanges with parameter servers overlap with computing.
+	Overlapped bool `json:"overlapped_servers,omitempty"`
 	// The network of GPU types that were not measured on several nodes is
 	// unknown; else it is that of a type that was.
 	Separate bool `json:"separate_networks,omitempty"`
@@ -30,7 +32,7 @@ type assumption struct {
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.scale.Launched, g.separate, g.tier, g.disturbed}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.scale.Launched, g.scale.Overlapped, g.separate, g.tier, g.disturbed}
 }
 
 // gpusPerNode is the largest number of GPUs of the usual node, with the links
@@ -98,7 +100,8 @@ func (g *group) begin(ctx context.Context) error {
 // assumption, without parts of the form.
 func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
-	m.scale.Fixed, m.scale.PerNode, m.scale.Shared, m.scale.Launched = a.Fixed, a.PerNode, a.Shared, a.Launched
+	m.scale.Fixed, m.scale.PerNode, m.scale.Shared = a.Fixed, a.PerNode, a.Shared
+	m.scale.Launched, m.scale.Overlapped = a.Launched, a.Overlapped
 	m.serial, m.separate, m.tier, m.disturbed = a.Serial, a.Separate, a.Tier, a.Disturbed
 	m.absent, m.members = absent, nil
 	if a.Disturbed > 0 {
@@ -110,11 +113,12 @@ func (g *group) like(a assumption, absent []string) (*group, error) {
 
 // variant is a change of the form, with its prior odds.
 type variant struct {
-	absent   []string
-	shared   form.Sharing
-	serial   bool
-	launched bool
-	odds     float64
+	absent     []string
+	shared     form.Sharing
+	serial     bool
+	launched   bool
+	overlapped bool
+	odds       float64
 }
 
 // limitOdds are the odds of each limit of a form: together the three of [limits]
@@ -168,7 +172,7 @@ func (g *group) others() ([]member, error) {
 		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
 	}
 	if g.family == form.ServerFamily {
-		variants = append(variants, variant{shared: form.OfServers, odds: limitOdds})
+		variants = append(variants, variant{overlapped: true, odds: 1})
 	}
 	if n := len(g.numbersOfWorkers()); g.family == form.CollectiveFamily && n >= 3 { // with two, it looks like communication
 		variants = append(variants, variant{serial: true, odds: g.prior.Shared}, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
@@ -194,7 +198,8 @@ func (g *group) others() ([]member, error) {
 				if i+j+k == 0 || k > 0 && (v.shared != "" || v.serial) { // not two rare things at once
 					continue
 				}
-				a.Shared, a.Serial, a.Launched, a.Tier, a.Disturbed = v.shared, v.serial, v.launched, l.Tier, l.Disturbed
+				a.Shared, a.Serial, a.Launched, a.Overlapped = v.shared, v.serial, v.launched, v.overlapped
+				a.Tier, a.Disturbed = l.Tier, l.Disturbed
 				m, err := g.like(a, v.absent)
 				if err != nil {
 					return nil, err
@@ -208,8 +213,9 @@ func (g *group) others() ([]member, error) {
 
 // ofLargest returns assumptions on the largest size, on which predictions of
 // larger ones rely, with their odds: it is as the others; or on a slower tier of
-// the network; or one of its rows that the others mispredict is a gross error (Box
-// and Tiao, "A Bayesian approach to some outlier problems", 1968).
+// the network; or one of its rows, off by more than a standard deviation of what the
+// others predict, is a gross error (Box and Tiao, "A Bayesian approach to some outlier
+// problems", 1968).
 func (g *group) ofLargest() (all []assumption, odds []float64) {
 	all, odds = []assumption{{}}, []float64{1}
 	sizes := g.numbersOfWorkers()
@@ -217,12 +223,15 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 		halvings := sq(g.prior.Kernel.Tiers / math.Ln2) // expected tiers, each half as fast, per factor of e
 		all, odds = append(all, assumption{Tier: sizes[n-1]}), append(odds, halvings*math.Log(sizes[n-1]/sizes[n-2]))
 	}
-	misses, _, err := g.leaveOneOut()
-	if err != nil || len(g.rows) < 3 || g.family == form.ServerFamily { // many workers may saturate servers
+	if len(g.rows) < 3 || g.family == form.ServerFamily { // many workers may saturate servers
+		return all, odds
+	}
+	misses, sds, err := g.leaveOneOut()
+	if err != nil {
 		return all, odds
 	}
 	for i := range misses {
-		if r := &g.rows[i]; g.pts[i].Workers == sizes[len(sizes)-1] && r.inflated == 0 && !r.agrees(math.Abs(misses[i])) {
+		if r := &g.rows[i]; g.pts[i].Workers == sizes[len(sizes)-1] && r.inflated == 0 && math.Abs(misses[i]) > sds[i] && !r.agrees(math.Abs(misses[i])) {
 			all, odds = append(all, assumption{Disturbed: 1 + i}), append(odds, g.prior.Disturbed)
 		}
 	}
@@ -281,10 +290,4 @@ func (g *group) unknowns(where string) (w []string) {
 		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))
 	}
 	return w
-}
-
-// microUnknown reports whether how pipelines are filled was not recorded.
-func (g *group) microUnknown() bool {
-	return slices.ContainsFunc(g.rows, func(r row) bool { return r.MicroUnknown }) &&
-		!slices.ContainsFunc(g.rows, func(r row) bool { return r.PP > 1 && !r.MicroUnknown })
 }

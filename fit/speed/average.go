@@ -117,7 +117,7 @@ func (g *group) deal(n int) [][]int {
 
 // asLimit returns the prior of a coordinate where parts of the form take no
 // time, communication passes one point as it does a parameter server, or
-// launches take nearly all of the compute time.
+// launches take most of the compute time. With "per_batch" absent they take all of it.
 func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 	const (
 		negligible = -8 // e⁻⁸ of a step is not measurable
@@ -134,9 +134,6 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 		p.Mean = dominant
 	case name == "fixed_share":
 		p = g.withLaunches(p)
-	case name == "bubble" && g.microUnknown():
-		fewer := math.Log(4*4) / 2 // from one micro-batch in all to the four per stage assumed, of four stages
-		p.Mean, p.SD = p.Mean+fewer, math.Hypot(p.SD, fewer)
 	case g.scale.Launched && g.family == form.LayoutFamily && name == "compute":
 		p.Mean -= dominant
 	case g.scale.Launched && g.family == form.LayoutFamily && name == "launch":

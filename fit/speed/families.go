@@ -87,7 +87,7 @@ func (s *FamilyScore) fit(ctx context.Context, rows []data.Measurement, with Set
 	if m, err = Fit(ctx, small, with); err != nil {
 		return err
 	}
-	s.Forward = 0
+	s.Forward, s.Missed = 0, 0
 	n := float64(len(large))
 	for _, r := range large {
 		p, err := m.Predict(r.Config)

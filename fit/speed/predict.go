@@ -151,7 +151,7 @@ func (m *Model) ask(c data.Config) (question, error) {
 		if alone := r.Placed && r.Nodes[1] == 1 && q.p.Nodes > 1; g.family == form.ServerFamily && (alone || !r.Placed && q.p.AskedNodes > 1) {
 			q.unlinked = linked(g.prior.Forms[form.CollectiveFamily]["inter_over_intra"], c.GPUType)
 		}
-		q.effects = g.effects(c, words)
+		q.effects = g.effects(c, t, words)
 		for _, e := range q.effects {
 			q.further += e.variance
 		}

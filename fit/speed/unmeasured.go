@@ -63,11 +63,11 @@ func (e effect) variates(n int) []float64 {
 	return stratified(distuv.UnitNormal, n, rand.New(rand.NewPCG(h.Sum64(), 0)))
 }
 
-// effects returns the effects of what was never measured: of words, given the labels of
-// the knobs with an unknown one, and of other values of a part of the layout, or other
+// effects returns the effects of what was never measured on GPU type t: of words, given
+// the labels of the knobs with an unknown one, and of other values of a part of the layout, or other
 // numbers of servers, than the only one measured. That of a number is a random walk over
 // its logarithm, with one effect per doubling.
-func (g *group) effects(c data.Config, words []string) (es []effect) {
+func (g *group) effects(c data.Config, t int, words []string) (es []effect) {
 	untried := sq(g.prior.Kernel.Untried)
 	walk := func(name string, from, to float64) {
 		left, sign := math.Log(to/from), 1.
@@ -94,8 +94,8 @@ func (g *group) effects(c data.Config, words []string) (es []effect) {
 			}
 		}
 	}
-	if t := slices.Index(g.types, c.GPUType); g.family == form.ServerFamily && g.ranges[t].PS[0] == g.ranges[t].PS[1] {
-		walk("ps", g.ranges[t].PS[0], float64(max(c.PS, 1)))
+	if r := &g.ranges[t]; g.family == form.ServerFamily && r.PS[0] == r.PS[1] {
+		walk("ps", r.PS[0], float64(max(c.PS, 1)))
 	}
 	return es
 }

@@ -66,8 +66,8 @@ func serversRow(workers, ps int) data.Measurement {
 		Job: "j", GPUType: "cpu", Mode: data.PSSync, Workers: workers, PS: ps, LocalBatch: 64 / k}}
 }
 
-// A table without micro-batches does not say how pipelines are filled: one micro-batch,
-// which works on one stage at a time, is as likely as many.
+// Rows without micro-batches do not say how pipelines are filled: one micro-batch, which
+// works on one stage at a time, is as likely as many. With micro-batches that is known.
 func TestPipelinesMayBeUnfilled(t *testing.T) {
 	row := func(tp, pp int, step float64) data.Measurement {
 		c := data.Config{Job: "j", GPUType: "a100", Workers: 8, Nodes: 1, Layout: data.Layout{TP: tp, PP: pp, MicroUnknown: true}}
@@ -78,19 +78,27 @@ func TestPipelinesMayBeUnfilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full, empty := 1.1, 4. // eight stages busy, or a stage at a time with half the communication
-	p, err := m.Predict(row(1, 8, 0).Config)
+	unknown := row(1, 8, 0).Config
+	known := unknown
+	known.MicroUnknown, known.LocalBatch, known.AccumSteps = false, 1, 31
+	p, err := m.Predict(unknown)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.StepTime.Lo > full || p.StepTime.Hi < empty {
+	if full, empty := 1., 8.; p.StepTime.Lo > full || p.StepTime.Hi < empty { // eight stages busy, or one at a time
 		t.Errorf("eight stages: %v s, want both %g and %g inside", p.StepTime, full, empty)
+	}
+	if p, err = m.Predict(known); err != nil {
+		t.Fatal(err)
+	}
+	if filled := 1 + 7./32; p.Median > 2*filled || p.StepTime.Hi > 8 { // the bubble of seven stages' times in 32
+		t.Errorf("eight stages, 32 micro-batches: median %.3g in %v s, want about %.3g", p.Median, p.StepTime, filled)
 	}
 }
 
 // A knob measured at one value may make steps faster or slower at others, and is not said
-// to do either.
-func TestKnobOfOneValueIsTakenForHarmless(t *testing.T) {
+// to do either: the value predicted is the median, and not far from that measured.
+func TestKnobOfOneValueLeavesTheMedian(t *testing.T) {
 	var rows []data.Measurement
 	at := func(workers int, width string) data.Config {
 		return data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: 1, LocalBatch: 16, Extra: map[string]string{"width": width}}
@@ -107,8 +115,8 @@ func TestKnobOfOneValueIsTakenForHarmless(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := p.StepTime; math.Abs(math.Log(e.Mean/.17)) > .1 || e.Hi < 2*e.Lo {
-			t.Errorf("width %s: %v s, want about .17 in a wide interval", width, e)
+		if e := p.StepTime; e.Mean != p.Median || e.Lo > .17/2 || e.Hi < 2*.17 {
+			t.Errorf("width %s: %v s, median %g; want the median, and half and twice .17 inside", width, e, p.Median)
 		}
 	}
 }

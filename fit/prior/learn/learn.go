@@ -120,7 +120,8 @@ func numbers() []number {
 	all := func(*split) bool { return true }
 	knobs := func(s *split) bool { return len(s.train[0].Extra) > 0 }
 	untried := func(s *split) bool {
-		return strings.HasPrefix(s.protocol, "one ") && (s.layouts() || s.protocol == "one server count")
+		name, one := strings.CutPrefix(s.protocol, "one ")
+		return one && slices.Contains(append(data.LayoutNames(), "server count"), name)
 	}
 	types := func(s *split) bool { return len(gpuTypes(s.train)) > 1 }
 	return []number{

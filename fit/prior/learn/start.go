@@ -66,6 +66,7 @@ func start() *prior.Speed {
 				"optimizer":    about(part, within),
 				"offload":      about(math.Log(30), within), // memory and links of a host are 10 to 100 times slower
 				"constant":     about(2*part, within),
+				"fill":         about(math.Log(16)/2, math.Log(16)/2), // from one micro-batch in all to four per stage, of four stages
 			},
 			"slopes": {
 				"gpu_type":    about(0, orders),

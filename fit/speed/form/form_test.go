@@ -19,19 +19,21 @@ func TestGradients(t *testing.T) {
 	}
 	for name, family := range Families() {
 		for _, mode := range family.Modes {
-			s := Scale{Batch: 8, Global: 32, Time: .2, Step: .3}
-			var pts []Point
-			for _, c := range configs {
-				c.Mode = mode
-				pts = append(pts, NewPoint(c, s))
-			}
-			f := NewTyped(NewSloped(family.New(mode, pts, s, true), []Feature{{Name: "x", At: func(p *Point) float64 { return p.LnWorkers }}}), 2)
-			t.Run(fmt.Sprintf("%s/%s", name, mode), func(t *testing.T) {
-				for i := range pts {
-					pts[i].Type = i % 2
-					checkGradient(t, f, &pts[i])
+			for variant, s := range map[string]Scale{"": {}, "launched": {Launched: true}, "overlapped": {Overlapped: true}, "input": {Shared: ByAll}, "in turn": {Shared: InTurn}} {
+				s.Batch, s.Global, s.Time, s.Step = 8, 32, .2, .3
+				var pts []Point
+				for _, c := range configs {
+					c.Mode = mode
+					pts = append(pts, NewPoint(c, s))
 				}
-			})
+				f := NewTyped(NewSloped(family.New(mode, pts, s, true), []Feature{{Name: "x", At: func(p *Point) float64 { return p.LnWorkers }}}), 2)
+				t.Run(fmt.Sprintf("%s/%s/%s", name, mode, variant), func(t *testing.T) {
+					for i := range pts {
+						pts[i].Type = i % 2
+						checkGradient(t, f, &pts[i])
+					}
+				})
+			}
 		}
 	}
 }

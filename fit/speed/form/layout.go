@@ -37,8 +37,9 @@ import (
 //
 // where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
 // whole pipe under full sharding. Hybrid sharding gathers among the s replicas of a
-// node, and sums its shards over the others once per step: 3/2·m·gradient·R(s) +
-// gradient·R(d/s)/s between nodes. If experts are divided over e ranks, a token
+// node, 3/2·m·gradient·R(s), which overlaps with the pipe, and sums its shards between
+// nodes once per step, gradient·R(d/s)/s, which overlaps with the last micro-batch;
+// the optimizer's share is 1/s. If experts are divided over e ranks, a token
 // goes to two of them and back (Lepikhin et al., "GShard", 2021),
 // b·tensor·R(e)·D/(t·c) more, and each rank holds 1/e of the share f of
 // parameters in experts: R(d·c) in G is (1−f)·R(d·c) + f·R(d·c/e)/e. A known size
@@ -46,12 +47,14 @@ import (
 type layoutForm struct {
 	s        Scale
 	measured Offsets // of the model measured first
+	unfilled bool    // micro-batches of some measurements are unknown
 }
 
 func newLayout(_ data.Mode, pts []Point, s Scale, _ bool) Form {
 	f := &layoutForm{s: s}
 	if len(pts) > 0 {
 		f.measured = pts[0].Offsets
+		f.unfilled = slices.ContainsFunc(pts, func(p Point) bool { return p.MicroUnknown })
 	}
 	return f
 }
@@ -116,12 +119,17 @@ const (
 	layOptimizer
 	layOffload // factor on the optimizer's time if it runs on the host
 	layConstant
+	layFill // factor on the bubble where micro-batches are unknown, if they are in some measurements
 	layCount
 )
 
 func (f *layoutForm) Names() []string {
-	return []string{"compute", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
+	names := []string{"compute", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
 		"gradient", "inter", "share_power", "power", "overlap", "optimizer", "offload", "constant"}
+	if f.unfilled {
+		names = append(names, "fill")
+	}
+	return names
 }
 
 func (f *layoutForm) Starts() []map[string]float64 {
@@ -191,26 +199,33 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 		comm += send
 	}
 	bubble := math.Exp(x[layBubble]) * (stages - 1)
+	if p.MicroUnknown && c.f.unfilled {
+		bubble *= math.Exp(x[layFill])
+	}
 	pipe := (m + bubble) * (micro + comm)
 	summed := func(among float64) float64 { // gradients of a stage, among so many copies inside a node
 		return math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(among) + o.InExperts*ring(math.Max(among/p.EP, 1))/p.EP) / (p.TP * stages)
 	}
 	toOthers := between * math.Exp(x[layShare]*math.Log(p.TP))
-	shards, grad, last := copies, summed(copies), micro+comm
+	overlap := overlapAt(x[layOverlap])
+	exposedBy := func(work, traffic float64) float64 {
+		if traffic == 0 {
+			return 0
+		}
+		return math.Exp(logSumExp(overlap*math.Log(work), overlap*math.Log(traffic))/overlap) - work
+	}
+	shards, grad, exposed := copies, summed(copies), 0.
 	if copies*p.TP > p.Widest {
 		grad *= toOthers
 	}
-	overlap := overlapAt(x[layOverlap])
 	switch p.Sharding {
 	case "zero3":
-		grad, last = grad*1.5*m, pipe
+		exposed = exposedBy(pipe, grad*1.5*m)
 	case "hybrid":
 		shards = math.Max(math.Min(copies, math.Floor(p.Widest/p.TP)), 1)
-		grad, last = summed(shards)*1.5*m+summed(copies/shards)/shards*toOthers, pipe
-	}
-	exposed := 0.
-	if grad > 0 {
-		exposed = math.Exp(logSumExp(overlap*math.Log(last), overlap*math.Log(grad))/overlap) - last
+		exposed = exposedBy(pipe, summed(shards)*1.5*m) + exposedBy(micro+comm, summed(copies/shards)/shards*toOthers)
+	default:
+		exposed = exposedBy(micro+comm, grad)
 	}
 	optimizer := math.Exp(x[layOptimizer]+o.Gradient) / (p.TP * stages)
 	if p.Sharding != "" {
@@ -271,7 +286,7 @@ func (c *layoutCurve) Params() []Param {
 			ps = append(ps, param(name, "", c.x[i]))
 		case layOverlap:
 			ps = append(ps, param(name, "", overlapAt(c.x[i])))
-		case layTensorInter, layBubble, layInter, layRecompute, laySelective, layHead, layOffload:
+		case layTensorInter, layBubble, layInter, layRecompute, laySelective, layHead, layOffload, layFill:
 			ps = append(ps, param(name, "", v))
 		default:
 			ps = append(ps, param(name, "s", unit*v))

@@ -34,16 +34,14 @@ type Point struct {
 	LnStep               float64 // effect of the network's size on all of a step
 }
 
-// Sharing says which workers share their input, or the time of parameter servers; empty
-// if neither takes longest.
+// Sharing says which workers share their input; empty if it never takes longest.
 type Sharing string
 
 // Values of Sharing.
 const (
-	ByNode    Sharing = "node"
-	ByAll     Sharing = "all"
-	InTurn    Sharing = "turn"    // by all, one after another, which no computing overlaps
-	OfServers Sharing = "servers" // exchanges overlap with computing until servers are saturated
+	ByNode Sharing = "node"
+	ByAll  Sharing = "all"
+	InTurn Sharing = "turn" // by all, one after another, which no computing overlaps
 )
 
 // overlap is γ of reading the input and the rest of a step.
@@ -64,9 +62,10 @@ type Scale struct {
 	Unit   float64 // s, geometric mean of the time of one sample on one worker if computing took all of the step
 	Fixed  bool    // the global batch, not the local one, was held constant
 	// PerNode is the workers that fill a node if nodes are unknown; 0: links are alike.
-	PerNode  float64
-	Shared   Sharing
-	Launched bool // launches of operations may take most of computing
+	PerNode    float64
+	Shared     Sharing
+	Launched   bool // launches of operations may take most of computing
+	Overlapped bool // exchanges with parameter servers overlap with computing
 }
 
 // batch is the local batch that stands for an unknown one.

@@ -69,7 +69,7 @@ func (t *ParameterServer) exchanged(work, transfer float64) float64 {
 
 // Params implements [Fitted].
 func (t *ParameterServer) Params() []Param {
-	return []Param{
+	ps := []Param{
 		param("fixed", "s", t.Fixed),
 		param("compute", "s", t.Compute),
 		param("transfer", "s", t.Transfer),
@@ -78,8 +78,11 @@ func (t *ParameterServer) Params() []Param {
 		param("per_worker", "s/worker", t.PerWorker),
 		param("per_server", "s/ps", t.PerServer),
 		param("update", "s", t.Update),
-		param("overlap", "", t.Overlap),
 	}
+	if t.Overlap != 1 {
+		ps = append(ps, param("overlap", "", t.Overlap))
+	}
+	return ps
 }
 
 // serverForm scales ParameterServer to one set of measurements. In ps-async
@@ -109,8 +112,8 @@ func (f *serverForm) Bind(x []float64) Curve {
 
 // overlap is γ of computing and the exchange.
 func (f *serverForm) overlap() float64 {
-	if f.s.Shared == OfServers {
-		return f.s.Shared.overlap()
+	if f.s.Overlapped {
+		return mostOverlap
 	}
 	return 1
 }
