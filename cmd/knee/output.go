@@ -54,14 +54,18 @@ func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
 // tableOf returns a table of structs: of each the fields with the names of the columns in JSON.
 func tableOf[T any](rows []T, columns string) *table {
-	t := newTable(columns)
+	t, at := newTable(columns), map[string][]int{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		at[name] = f.Index
+	}
 	for _, row := range rows {
-		v, cells := reflect.ValueOf(row), make([]any, len(t.columns))
-		for _, f := range reflect.VisibleFields(v.Type()) {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if i := slices.Index(t.columns, name); i >= 0 {
-				cells[i] = v.FieldByIndex(f.Index).Interface()
+		var cells []any
+		for _, name := range t.columns {
+			if at[name] == nil {
+				panic("no field is called " + name) // a programmer error
 			}
+			cells = append(cells, reflect.ValueOf(row).FieldByIndex(at[name]).Interface())
 		}
 		t.add(cells...)
 	}
