@@ -109,7 +109,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	}
 	safest := slices.Max(list.Map(out, func(v verdict) float64 { return v.works }))
 	scores := list.Map(out, func(v verdict) float64 { return less(v.score, failure*(safest-v.works)) }) // relative to the safest candidate
-	hopeless := slices.Max(scores) < math.Log(p.noticeable())
+	hopeless := failure > 0 && slices.Max(scores) < math.Log(p.noticeable())
 	for k, v := range out {
 		if hopeless { // the safest may be no use: the best of what probably works
 			if scores[k] = v.score; v.works < min(probable, safest) {

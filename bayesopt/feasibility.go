@@ -69,8 +69,8 @@ var (
 	middleSD   = 1.5
 )
 
-// headroom fits the classifier to trials at points of the unit cube, each as far as it is
-// not forbidden.
+// headroom fits the classifier to trials at points of the unit cube, each weighted by
+// the probability that it is not forbidden.
 func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	d := len(p.enc.columns) + 1
 	h := &headroom{width: make([]float64, d-1), usual: make([]float64, d), mean: make([]float64, d)}
@@ -88,6 +88,9 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	rows, weights := list.Map(points, h.row), list.Map(points, p.works)
 	copy(h.mean, prior)
 	h.cov = mat.NewSymDense(d, nil)
+	for j, v := range variance {
+		h.cov.SetSym(j, j, v)
+	}
 	precision, chol := mat.NewSymDense(d, nil), mat.Cholesky{}
 	for range 30 {
 		step := mat.NewVecDense(d, nil)
@@ -160,18 +163,32 @@ func (h *headroom) sd(r []float64) float64 {
 // probability, and those that the same weights of the classifier or forbidden values tell
 // together.
 func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
-	weights, _ := distmv.NewNormal(make([]float64, len(p.headrooms.mean)), p.headrooms.cov, rng) // positive definite, an inverse
-	rows := list.Map(of, func(i int) []float64 { return p.headrooms.row(p.Points[i]) })
+	off := make([]float64, len(p.headrooms.mean))
+	// the inverse of a matrix that is nearly singular may not be positive definite
+	weights, varied := distmv.NewNormal(slices.Clone(off), p.headrooms.cov, rng)
+	var open []int // in of: what may or may not fit
+	for k, i := range of {
+		if p.memory[i] < 1 {
+			open = append(open, k)
+		}
+	}
+	rows := list.Map(open, func(k int) []float64 { return p.headrooms.row(p.Points[of[k]]) })
 	sds, fits := list.Map(rows, p.headrooms.sd), make([]bool, len(of))
 	return func() []bool {
-		off, u, s := weights.Rand(nil), rng.Float64(), 0
+		if varied {
+			weights.Rand(off)
+		}
+		u, s := rng.Float64(), 0
 		for ; s < len(p.forbids)-1 && u > p.forbids[s].share; s++ {
 			u -= p.forbids[s].share
 		}
-		rest := p.headrooms.unexplained(rows, rng)
 		for k, i := range of {
-			score := (floats.Dot(rows[k], off) + softness*rest[k]) / sds[k]
-			fits[k] = distuv.UnitNormal.CDF(score) < p.memory[i] && !p.forbids[s].covers(p.Points[i])
+			fits[k] = !p.forbids[s].covers(p.Points[i])
+		}
+		rest := p.headrooms.unexplained(rows, rng)
+		for n, k := range open {
+			score := (floats.Dot(rows[n], off) + softness*rest[n]) / sds[n]
+			fits[k] = fits[k] && distuv.UnitNormal.CDF(score) < p.memory[of[k]]
 		}
 		return fits
 	}

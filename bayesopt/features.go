@@ -1,6 +1,7 @@
 package bayesopt
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -237,21 +238,22 @@ func neighbours(c data.Config) float64 {
 }
 
 // extraColumns models a further knob as a number if it is one for every
-// candidate, by its logarithm if all are positive; else as a category.
+// candidate, by its logarithm if all are positive, else in units of its range; other
+// knobs as categories.
 func extraColumns(name string, cands []data.Config) []column {
-	least := math.Inf(1)
+	least, most := math.Inf(1), math.Inf(-1)
 	for _, c := range cands {
 		v := knob(c, name)
 		if !finite(v) {
 			return oneHot("x_"+name, cands, func(c data.Config) string { return c.Extra[name] })
 		}
-		least = min(least, v)
+		least, most = min(least, v), max(most, v)
 	}
 	return []column{{name: "x_" + name, value: func(c data.Config) float64 {
 		if least > 0 {
 			return math.Log2(knob(c, name))
 		}
-		return knob(c, name)
+		return (knob(c, name) - least) / cmp.Or(most-least, 1)
 	}}}
 }
 

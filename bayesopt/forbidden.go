@@ -14,10 +14,14 @@ import (
 type values struct {
 	column    int
 	low, high float64
-	prior     float64 // ln odds that no trial works there
+	prior     float64 // ln of the probability that no trial works there
 }
 
 func (v values) holds(x []float64) bool { return x[v.column] >= v.low && x[v.column] <= v.high }
+
+func (v values) within(o values) bool {
+	return v.column == o.column && v.low >= o.low && v.high <= o.high
+}
 
 // forbidden is the hypothesis that trials work nowhere in some ranges, at most two.
 type forbidden struct {
@@ -38,11 +42,12 @@ type failure struct {
 }
 
 // forbid returns the hypotheses on ranges where all trials so far failed: single values, the
-// highest and the lowest of each column.
+// highest and the lowest of each column, and pairs of these.
+//
 // This is a spike and slab (George and McCulloch 1993): beforehand a range forbids with a
-// small probability, so that the expected share of a space that works is
-// [Constants.UsualFits]; else trials crash at random, with a rate of the same expectation,
-// known as well as from one trial.
+// small probability, so that the expected share of a space of many values that works is
+// about [Constants.UsualFits]. Elsewhere trials crash at random, with a rate of the same
+// expectation, known as well as from one trial.
 func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden) {
 	unusual := 1 - p.Options.Constants.UsualFits
 	add := func(ranges ...values) {
@@ -75,7 +80,9 @@ func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden)
 				}
 				add(s)
 				for _, other := range suspects {
-					add(s, other)
+					if !s.within(other) && !other.within(s) {
+						add(s, other)
+					}
 				}
 				suspects = append(suspects, s)
 			}
@@ -83,7 +90,7 @@ func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden)
 	}
 	logged := func(f forbidden) float64 { return f.share }
 	top := slices.Max(list.Map(all, logged))
-	all = slices.DeleteFunc(all, func(f forbidden) bool { return f.share < top+math.Log(averageCutoff) })
+	all = slices.DeleteFunc(all, func(f forbidden) bool { return f.ranges != nil && f.share < top+math.Log(averageCutoff) }) // nothing is ever certainly forbidden
 	total := floats.LogSumExp(list.Map(all, logged))
 	for k := range all {
 		all[k].share = math.Exp(all[k].share - total)
@@ -92,11 +99,12 @@ func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden)
 }
 
 // works returns the probability that a point is not forbidden.
-func (p *Problem) works(x []float64) (share float64) {
+func (p *Problem) works(x []float64) float64 {
+	share := 1.
 	for _, f := range p.forbids {
-		if !f.covers(x) {
-			share += f.share
+		if f.covers(x) {
+			share -= f.share
 		}
 	}
-	return min(share, 1)
+	return max(share, math.SmallestNonzeroFloat64)
 }

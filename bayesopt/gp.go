@@ -33,7 +33,7 @@ const minNugget = 1e-8
 // an ARD Matérn-5/2 kernel (Rasmussen and Williams 2006, eq. 4.17) plus a
 // constant (κ is constantRatio), an effect of each input, which its repetitions
 // share, and noise (extrinsic and intrinsic variance in Ankenman, Nelson and Staum
-// 2010). Logarithms are natural: any real value is valid.
+// 2010). Logarithms are natural: any real value is valid, of LogNugget −Inf too.
 type Hyper struct {
 	LogLength []float64 // ln ℓ_j, one per input column, in units of the column
 	LogNugget float64   // ln ν, noise variance relative to σ²

@@ -17,8 +17,8 @@ import (
 // responses and inputs scaled to [0, 1].
 type Prior struct {
 	Noisy bool // measurements scatter by several per cent: ln ν ~ N(−3, 1) instead of N(−4, 1)
-	// Effects says that inputs have effects of their own, ln ε ~ N(−4, 1); unless Noisy
-	// there is no noise then.
+	// Effects says that inputs have effects of their own, ln ε ~ N(−4, 1). Unless Noisy,
+	// there is noise then only if an input was observed twice.
 	Effects bool
 	Jumps   bool // half of the draws have a step at a random place of a random column, half of these a second one, up to three
 	// Knobs are the columns of knobs that may change communication only, Sizes
@@ -61,9 +61,7 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 		}
 	}
 	if p.Effects {
-		if h.Effect = math.Exp(usualNugget + rng.NormFloat64()); !p.Noisy {
-			h.LogNugget = math.Inf(-1)
-		}
+		h.Effect = math.Exp(usualNugget + rng.NormFloat64())
 	}
 	return h
 }

@@ -43,6 +43,12 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
 }
 
+// repeated reports whether two inputs are equal.
+func repeated(x [][]float64) bool {
+	sorted := slices.SortedFunc(slices.Values(x), slices.Compare)
+	return len(slices.CompactFunc(sorted, slices.Equal)) < len(x)
+}
+
 // response is one set of responses to the same inputs: the residuals of one
 // prior mean. If that is fitted to the trials, surprise holds those of the mean
 // before each trial but the first from.
@@ -66,11 +72,14 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 		floats.Scale(1/sigma2, extra)
 	}
 	var draws []weighted
+	exact := p.Effects && !p.Noisy && !repeated(x)
 	level := stat.Mean(responses[0].y, nil)
 	for n := 0; n < averageDraws || n < drawRounds*averageDraws && normalise(draws) < enoughDraws; n += averageDraws {
 		drawn, round := make([]Hyper, averageDraws), make([][]weighted, averageDraws)
 		for k := range drawn {
-			drawn[k] = p.draw(d, rng)
+			if drawn[k] = p.draw(d, rng); exact {
+				drawn[k].LogNugget = math.Inf(-1)
+			}
 		}
 		parallel.Do(averageDraws, 1, func(k int) {
 			// skip draws whose matrix cannot be factorised

@@ -155,3 +155,38 @@ func TestRepetitionsThatAgreeShareAnEffect(t *testing.T) {
 		t.Errorf("the best is %v, batch 192 expected %.3f nats off its measurements ± %.3f; want that batch and .1", cands[p.Favourite(post)], miss, sd)
 	}
 }
+
+// Without noise, an input that was observed twice shows some: what is predicted elsewhere
+// changes little, while a noise of zero would favour the draws that explain least.
+func TestRepetitionsShowNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	at := func() []float64 { return []float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64()} }
+	truth := func(x []float64) float64 { return math.Sin(3*x[0]) + x[1]*x[2] - x[3] }
+	var x, held [][]float64
+	var y []float64
+	for range 12 {
+		x = append(x, at())
+		y = append(y, truth(x[len(x)-1]))
+	}
+	for range 40 {
+		held = append(held, at())
+	}
+	miss := func() (square float64) {
+		post, err := AverageGP(x, y, Prior{Effects: true, Jumps: true}, 64, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range held {
+			mean, _ := post.Predict(h).Moments()
+			square += (mean - truth(h)) * (mean - truth(h))
+		}
+		return square
+	}
+	once := miss()
+	for i := range 4 {
+		x, y = append(x, x[i]), append(y, y[i]+.03)
+	}
+	if twice := miss(); twice > 2*once {
+		t.Errorf("the squared error grows from %.3g to %.3g", once, twice)
+	}
+}

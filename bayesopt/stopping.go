@@ -96,9 +96,8 @@ func (p *Problem) noticeable() float64 {
 	return p.Options.Constants.StopChance * p.Options.TargetRegret
 }
 
-// again suggests a repetition if its expected improvement of the choice of the best
-// is noticeable, and more than the value of
-// the best new trial, whose logarithm is worth.
+// again suggests a repetition if its expected improvement of the choice of the best is
+// noticeable, and more than the value of the best new trial, whose logarithm is worth.
 func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
 	repeats := 1
 	for _, n := range p.looks {

@@ -122,7 +122,7 @@ func (p *Problem) outlook(ln [][]float64, sd []float64) *outlook {
 	}
 	for _, i := range o.wanted {
 		r := slices.Clone(ln[i])
-		risk := -math.Log(p.fits[i])
+		risk := -math.Log(max(p.fits[i], math.SmallestNonzeroFloat64)) // a memory model may be certain
 		floats.AddConst(p.offset[i]+risk, r)
 		o.response, o.risk, o.own = append(o.response, r), append(o.risk, risk), append(o.own, sd[i])
 	}

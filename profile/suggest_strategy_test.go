@@ -199,8 +199,8 @@ func TestTargetVariesAWord(t *testing.T) {
 	}
 }
 
-// Where no trial is worth the cost of a failure, neither is the safest candidate tried,
-// however slow, nor a repetition made that cannot change the choice.
+// Where no trial is worth the cost of a failure, the next one is not the safest candidate,
+// which may be slow, nor a repetition that cannot change the choice.
 func TestHopelessTrials(t *testing.T) {
 	for seed := range int64(4) {
 		s := studyOf(knob("workers", "1", "2", "4", "8", "16", "32"), knob("local_batch", "8", "16", "32", "64", "128", "256"))
