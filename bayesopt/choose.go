@@ -108,15 +108,17 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 		return out
 	}
 	safest := slices.Max(list.Map(out, func(v verdict) float64 { return v.works }))
-	scores := list.Map(out, func(v verdict) float64 { return less(v.score, failure*(safest-v.works)) }) // relative to the safest candidate
-	hopeless := failure > 0 && slices.Max(scores) < math.Log(p.noticeable())
-	for k, v := range out {
-		if hopeless { // the safest may be no use: the best of what probably works
-			if scores[k] = v.score; v.works < min(probable, safest) {
-				scores[k] = math.Inf(-1)
+	score := func(v verdict) float64 { return less(v.score, failure*(safest-v.works)) } // relative to the safest candidate
+	if failure > 0 && slices.Max(list.Map(out, score)) < math.Log(p.noticeable()) {
+		score = func(v verdict) float64 { // the safest may be no use: the best of what probably works
+			if v.works < min(probable, safest) {
+				return math.Inf(-1)
 			}
+			return v.score
 		}
-		out[k].score = scores[k] - v.dear
+	}
+	for k, v := range out {
+		out[k].score = score(v) - v.dear
 	}
 	return out
 }

@@ -90,8 +90,9 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 // left, all of a known budget may.
 const repeatShare = 4
 
-// noticeable is the least expected improvement, as a share of the objective, for which
-// more than what is left of the budget is worth a trial.
+// noticeable is the smallest expected improvement that counts, as a share of the
+// objective. Repetitions must bring more. If no new trial does, the next is chosen among
+// candidates that probably work.
 func (p *Problem) noticeable() float64 {
 	return p.Options.Constants.StopChance * p.Options.TargetRegret
 }

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"knee/bayesopt"
-	"knee/internal/forest"
 	"knee/internal/list"
 )
 
@@ -30,7 +29,7 @@ func surrogates() map[string]fitter {
 			return bayesopt.FitGP(x, y, bayesopt.Prior{Noisy: p.Options.Noisy}, p.Options.Seed)
 		},
 		"forest": func(x [][]float64, y []float64, p *bayesopt.Problem) (surrogate, error) {
-			return forest.New(x, y, p.Rand()), nil
+			return newForest(x, y, p.Rand()), nil
 		},
 	}
 }

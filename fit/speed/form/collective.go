@@ -17,10 +17,10 @@ import (
 //
 // with n nodes, k workers, g workers on the widest node, local batch b, s
 // accumulation steps; x ⊕ y is x + y, or (x⁴ + y⁴)^¼ where Fixed is the launches of
-// operations, which overlap with executing them. It differs from Pollux (OSDI'21, section 3.2), which
-// extrapolates badly, in two ways: instead of linearly in the workers,
-// synchronisation grows with the bytes sent over each link, times a small power
-// for effects besides bandwidth (latency, stragglers, workers that share a
+// operations, which overlap with executing them. It differs from Pollux (OSDI'21,
+// section 3.2), which extrapolates badly, in two ways: instead of linearly in the
+// workers, synchronisation grows with the bytes sent over each link, times a small
+// power for effects besides bandwidth (latency, stragglers, workers that share a
 // node); and the slower link dominates. The bytes are those of a ring, R
 // (Patarasuk and Yuan, 2009). Libraries may use trees instead (Sanders, Speck
 // and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and

@@ -208,12 +208,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}
 	toOthers := between * math.Exp(x[layShare]*math.Log(p.TP))
 	overlap := overlapAt(x[layOverlap])
-	exposedBy := func(work, traffic float64) float64 {
-		if traffic == 0 {
-			return 0
-		}
-		return math.Exp(logSumExp(overlap*math.Log(work), overlap*math.Log(traffic))/overlap) - work
-	}
+	exposedBy := func(work, traffic float64) float64 { return math.Max(powerSum(work, traffic, overlap)-work, 0) }
 	shards, grad, exposed := copies, summed(copies), 0.
 	if copies*p.TP > p.Widest {
 		grad *= toOthers

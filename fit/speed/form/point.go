@@ -142,6 +142,11 @@ func lnRing(n float64) float64 {
 // logistic maps the real line to (0, 1).
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
+// powerSum returns (x^γ + y^γ)^(1/γ): the sum for γ = 1, nearly the larger for a large γ.
+func powerSum(x, y, gamma float64) float64 {
+	return math.Exp(logSumExp(gamma*math.Log(x), gamma*math.Log(y)) / gamma)
+}
+
 // logSumExp returns ln(eᵃ + eᵇ) without overflow; −Inf stands for a missing term.
 func logSumExp(a, b float64) float64 {
 	if a < b {

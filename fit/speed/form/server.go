@@ -12,10 +12,9 @@ import (
 //	    + Update·p^−ServersPower + PerWorker·k + PerServer·p
 //
 // with k workers, p servers, M samples per step, and x ⊕ y = (x^γ + y^γ)^(1/γ), of
-// which the larger counts if the exchange overlaps with computation (γ = Overlap). In ps-sync C is the step
-// time. In ps-async it is every worker's own cycle with its own samples
-// (without the k under Compute), and the job makes k updates per cycle: T =
-// C/k.
+// which the larger counts if the exchange overlaps with computation (γ = Overlap). In
+// ps-sync C is the step time. In ps-async it is every worker's own cycle with its own
+// samples (without the k under Compute), and the job makes k updates per cycle: T = C/k.
 //
 // Optimus (EuroSys'18, section 3.2) has the same terms with both powers and γ 1, and
 // servers that update parameters for each worker, not once per step; measured
@@ -43,7 +42,7 @@ func (t *ParameterServer) StepTime(c data.Config) float64 {
 // LogTimes implements [Curve].
 func (t *ParameterServer) LogTimes(p *Point) (step, compute float64) {
 	work, transfer, update := t.terms(p)
-	step = math.Log(t.exchanged(t.Fixed+work, transfer) + update + t.PerWorker*p.Workers + t.PerServer*p.Servers)
+	step = math.Log(powerSum(t.Fixed+work, transfer, t.Overlap) + update + t.PerWorker*p.Workers + t.PerServer*p.Servers)
 	if t.Async {
 		step -= p.LnWorkers
 	}
@@ -60,11 +59,6 @@ func (t *ParameterServer) terms(p *Point) (work, transfer, update float64) {
 	return t.Compute * p.Global / t.RefGlobal / shares,
 		t.Transfer * math.Exp(p.LnLinks+t.WorkersPower*p.LnWorkers-t.ServersPower*p.LnServers),
 		t.Update * math.Exp(-t.ServersPower*p.LnServers)
-}
-
-// exchanged returns the seconds until a worker has computed and exchanged.
-func (t *ParameterServer) exchanged(work, transfer float64) float64 {
-	return math.Exp(logSumExp(t.Overlap*math.Log(work), t.Overlap*math.Log(transfer)) / t.Overlap)
 }
 
 // Params implements [Fitted].
@@ -127,7 +121,7 @@ func (f *serverForm) Gradient(x []float64) func(p *Point, step, compute []float6
 	t := f.Bind(x).(*ParameterServer)
 	return func(p *Point, step, compute []float64) {
 		work, transfer, update := t.terms(p)
-		both := t.exchanged(t.Fixed+work, transfer)
+		both := powerSum(t.Fixed+work, transfer, t.Overlap)
 		cycle := both + update + t.PerWorker*p.Workers + t.PerServer*p.Servers
 		ofWork, ofTransfer := math.Pow((t.Fixed+work)/both, t.Overlap), math.Pow(transfer/both, t.Overlap)
 		compute[0], compute[1] = t.Fixed/(t.Fixed+work), work/(t.Fixed+work)

@@ -1,5 +1,4 @@
-// Package forest is a random forest for regression.
-package forest
+package baseline
 
 import (
 	"cmp"
@@ -17,10 +16,10 @@ const (
 	columnShare = 5.0 / 6
 )
 
-// Forest is a random forest of regression trees on bootstrap samples (Breiman 2001). The
+// forest is a random forest of regression trees on bootstrap samples (Breiman 2001). The
 // variance of a prediction is that of the trees' means plus the mean of the variances
 // within their leaves (Hutter et al., "Algorithm runtime prediction", 2014, section 4.3.2).
-type Forest struct{ trees []*node }
+type forest struct{ trees []*node }
 
 // node is a split, or a leaf where left is nil.
 type node struct {
@@ -30,9 +29,8 @@ type node struct {
 	mean, variance float64
 }
 
-// New grows a forest on rows of x, at least one, and their responses.
-func New(x [][]float64, y []float64, rng *rand.Rand) *Forest {
-	f := &Forest{}
+func newForest(x [][]float64, y []float64, rng *rand.Rand) *forest {
+	f := &forest{}
 	for range forestTrees {
 		rows := make([]int, len(x))
 		for k := range rows {
@@ -91,8 +89,8 @@ func (n *node) leaf(x []float64) *node {
 	return n
 }
 
-// Predict returns mean and variance of the response at a point.
-func (f *Forest) Predict(x []float64) (mean, variance float64) {
+// Predict implements surrogate.
+func (f *forest) Predict(x []float64) (mean, variance float64) {
 	var square float64
 	for _, t := range f.trees {
 		l := t.leaf(x)
@@ -104,9 +102,9 @@ func (f *Forest) Predict(x []float64) (mean, variance float64) {
 	return mean, max(0, square/n-mean*mean)
 }
 
-// Sample draws responses at points: a random tree, and a normal draw from the leaf at
-// every point.
-func (f *Forest) Sample(points [][]float64, rng *rand.Rand) []float64 {
+// Sample implements surrogate: a random tree, and a normal draw from the leaf
+// at every point.
+func (f *forest) Sample(points [][]float64, rng *rand.Rand) []float64 {
 	t := f.trees[rng.IntN(len(f.trees))]
 	out := make([]float64, len(points))
 	for k, x := range points {
