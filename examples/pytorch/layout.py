@@ -1,8 +1,9 @@
 """Trains a small transformer with tensor, pipeline and data parallelism.
 
 Of tp × pp × dp processes, tp share each layer, pp hold a stage of consecutive
-layers each and dp replicas average their gradients. On GPUs it uses nccl, else
-gloo.
+layers each and dp replicas average their gradients; with --sharding each of
+them keeps a part of the optimizer's state (zero1), or of the parameters and
+gradients too (zero3). Processes with a GPU of their own use nccl, others gloo.
 
     knee profile layout.yaml
     torchrun --nproc-per-node=4 layout.py --tp 2 --pp 2 --batch 4 --accum-steps 3
@@ -19,6 +20,7 @@ from collections import deque
 
 import torch
 import torch.distributed as dist
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 import knee_report
@@ -31,11 +33,13 @@ def swap(peer, there, shape_of=None, send=None):
     nothing if the neighbour is not there."""
     if not there:
         return None
-    received = None if shape_of is None else torch.empty_like(shape_of)
+    device = "cpu" if dist.get_backend() == "gloo" else None  # what gloo sends lies in the memory of the host
+    received = None if shape_of is None else torch.empty_like(shape_of, device=device)
+    send = None if send is None else send.to(device or send.device)
     ops = [dist.P2POp(op, t, peer) for op, t in ((dist.isend, send), (dist.irecv, received)) if t is not None]
     for request in dist.batch_isend_irecv(ops) if ops else ():
         request.wait()
-    return received
+    return None if received is None else received.to(shape_of.device)
 
 
 def gradients(stage, batch, like):
@@ -68,7 +72,7 @@ def gradients(stage, batch, like):
         x = swap(at.previous, not at.first, like if i + 1 < steady else None, backward(gradient))
     for _ in range(warm):
         swap(at.previous, not at.first, send=backward(swap(at.next, True, like)))
-    if at.dp > 1:
+    if at.dp > 1 and not stage.sharded:
         own = [p.grad for p in stage.parameters()]
         mean = parameters_to_vector(own) / at.dp
         dist.all_reduce(mean, group=at.replica_group)
@@ -86,7 +90,12 @@ def batch_of(step, samples, args):
 def train(layout, args, steps, device):
     """Trains, and yields the stage and its mean loss after each step."""
     stage = Stage(layout, args).to(device)
-    optimizer = torch.optim.Adam(stage.parameters(), lr=args.lr)
+    if args.sharding == "zero3" and layout.dp > 1:
+        stage.shard(device)
+    if args.sharding == "zero1" and layout.dp > 1:
+        optimizer = ZeroRedundancyOptimizer(stage.parameters(), torch.optim.Adam, layout.replica_group, lr=args.lr)
+    else:
+        optimizer = torch.optim.Adam(stage.parameters(), lr=args.lr)
     micro_steps = args.accum_steps + 1
     like = torch.empty(args.batch, args.seq_len, args.hidden, device=device)
     for step in range(steps):
@@ -110,14 +119,16 @@ def verify(rank, args):
     one process that computes the same micro-batches, in float64."""
     torch.set_default_dtype(torch.float64)
     layout = join(rank, args)
-    alone = argparse.Namespace(**{**vars(args), "accum_steps": (args.accum_steps + 1) * layout.dp - 1, "recompute": "none"})
+    alone = argparse.Namespace(**{**vars(args), "accum_steps": (args.accum_steps + 1) * layout.dp - 1, "recompute": "none", "sharding": "none"})
+    cpu = torch.device("cpu")
     worst = [0.0, 0.0, 0.0]  # of loss, gradients, parameters
-    for (stage, loss), (whole, wanted) in zip(train(layout, args, 3, "cpu"), train(Layout(), alone, 3, "cpu")):
+    for (stage, loss), (whole, wanted) in zip(train(layout, args, 3, cpu), train(Layout(), alone, 3, cpu)):
         rows = gathered([loss * layout.last])
         worst[0] = max(worst[0], abs(rows.sum().item() / (layout.tp * layout.dp) - wanted))
         named = {p.whole_name: p for p in whole.parameters()}
         for p in stage.parameters():
             for i, (mine, full) in enumerate([(p.grad, named[p.whole_name].grad), (p, named[p.whole_name])]):
+                mine = mine.full_tensor() if stage.sharded else mine
                 worst[i + 1] = max(worst[i + 1], ((mine - layout.share(full, p.split)).abs().max() / full.abs().max()).item())
     worst = gathered(worst).amax(0).tolist()
     if rank == 0:
@@ -129,7 +140,8 @@ def verify(rank, args):
 
 
 def join(rank, args):
-    backend = "nccl" if torch.cuda.is_available() and not args.verify else "gloo"
+    own_gpu = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= torch.cuda.device_count() and not args.verify
+    backend = "nccl" if own_gpu else "gloo"
     dist.init_process_group(backend, rank=rank, world_size=int(os.environ["WORLD_SIZE"]))
     return Layout(args.tp, args.pp, dist.get_world_size(), rank)
 
@@ -145,12 +157,16 @@ def arguments():
             ("heads", 4, None), ("seq-len", 32, None), ("vocab", 256, None), ("steps", 1_000_000, None), ("seed", 1, None)):
         parser.add_argument("--" + name, type=int, default=int(default), help=help)
     parser.add_argument("--recompute", choices=["none", "full"], default=env("KNEE_RECOMPUTE", "none"), help="compute activations again in the backward pass")
+    parser.add_argument("--sharding", choices=["none", "zero1", "zero3"], default=env("KNEE_SHARDING", "none"), help="divide the optimizer's state (zero1), or parameters and gradients too (zero3), among the replicas")
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of matrix products")
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--verify", action="store_true", help="compare with one process")
     args = parser.parse_args()
     for what, count in (("tp", args.heads), ("tp", args.vocab)):
         if count % args.tp:
             parser.error(f"--{what} {args.tp} does not divide {count} heads or rows of the vocabulary")
+    if args.sharding == "zero3" and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 8):
+        parser.error(f"--sharding zero3 needs PyTorch 2.8 or newer, this is {torch.__version__}")
     if args.pp > args.layers:
         parser.error(f"--pp {args.pp} is more than {args.layers} layers")
     return args
@@ -170,7 +186,7 @@ def main():
         torch.cuda.set_device(device)
     layout = join(int(os.environ.get("RANK", "0")), args)
     if dist.get_rank() == 0:
-        print(f"layout: tp {layout.tp}, pp {layout.pp}, dp {layout.dp}, batch {args.batch}, micro-steps {args.accum_steps + 1}, recompute {args.recompute}", flush=True)
+        print(f"layout: tp {layout.tp}, pp {layout.pp}, dp {layout.dp}, batch {args.batch}, micro-steps {args.accum_steps + 1}, recompute {args.recompute}, sharding {args.sharding}", flush=True)
     steps = knee_report.Steps()
     for _, loss in train(layout, args, args.steps, device):
         rows = gathered([loss * layout.last, knee_report.peak_memory_bytes()])

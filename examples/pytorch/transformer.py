@@ -163,7 +163,7 @@ class Ends(Part):
         return F.embedding(tokens, self.words) + self.places
 
     def loss(self, x, targets):
-        logits = self.head(self.norm(x))
+        logits = self.head(self.norm(x)).to(x.dtype)
         logits = logits - self.layout.maximum(logits.detach().amax(-1)).unsqueeze(-1)
         columns = logits.shape[-1]
         local = targets - columns * self.layout.tensor
@@ -178,14 +178,31 @@ class Stage(nn.Module):
 
     def __init__(self, layout, args):
         super().__init__()
-        self.layout, self.recompute = layout, args.recompute == "full"
+        self.layout, self.recompute, self.half = layout, args.recompute == "full", args.precision == "bfloat16"
+        self.sharded = False
         self.ends = Ends(layout, args)
         begin, end = (args.layers * s // layout.pp for s in (layout.stage, layout.stage + 1))
         self.blocks = nn.ModuleList(Block(layout, f"block{i}", args) for i in range(begin, end))
 
     def forward(self, x, tokens):
-        if self.layout.first:
-            x = self.ends.embed(tokens[:, :-1])
-        for block in self.blocks:
-            x = checkpoint(block, x, use_reentrant=False) if self.recompute else block(x)
-        return self.ends.loss(x, tokens[:, 1:]) if self.layout.last else x
+        with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self.half):
+            if self.layout.first:
+                x = self.ends.embed(tokens[:, :-1])
+            for block in self.blocks:
+                x = checkpoint(block, x, use_reentrant=False) if self.recompute else block(x)
+            return self.ends.loss(x, tokens[:, 1:]) if self.layout.last else x
+
+    def shard(self, device):
+        """Divides parameters, gradients and optimizer state among the replicas:
+        PyTorch gathers a layer while it is computed (FSDP)."""
+        from torch.distributed.device_mesh import DeviceMesh  # not in every PyTorch
+        from torch.distributed.fsdp import fully_shard
+        whole = dict(self.named_parameters())
+        mesh = DeviceMesh.from_group(self.layout.replica_group, device.type)
+        for module in (*self.blocks, self):
+            fully_shard(module, mesh=mesh)
+            if dist.get_backend() == "gloo":
+                module.set_force_sum_reduction_for_comms(True)  # gloo does not average
+        for name, p in self.named_parameters():
+            p.whole_name, p.split = whole[name].whole_name, whole[name].split
+        self.sharded = True

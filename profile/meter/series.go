@@ -40,7 +40,7 @@ type series struct {
 	per     int // steps in a batch
 	batches []batch
 	steps   int
-	elapsed float64 // Σ seconds
+	elapsed float64 // Σ seconds after the first step, which may load a GPU's libraries and compile
 
 	first, last time.Time // arrivals of the first and the latest line; zero if not known
 	pause       float64   // seconds, longest between two arrivals
@@ -74,8 +74,9 @@ func (s *series) add(at time.Time, one step) {
 		s.batches = append(s.batches, batch{})
 	}
 	s.batches[len(s.batches)-1].add(b)
-	s.steps++
-	s.elapsed += one.seconds
+	if s.steps++; s.steps > 1 {
+		s.elapsed += one.seconds
+	}
 }
 
 // merged returns batches of k times the size, the incomplete one, of warm-up, first.
