@@ -14,7 +14,7 @@ import (
 // replicas and m micro-batches of b samples, and times relative to one sample of
 // the whole model on one worker, a micro-batch takes on a stage
 //
-//	C = (((b·(1+r)/(t·c))⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
+//	C = (1+r)·(((b/(t·c))⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
 //	A = b·(1+r/2)·tensor·(R(t)/c + ¾·R(c)/t)·D    × tensor_inter if the ranks are on several nodes
 //
 // with D the share of the layers on the fullest stage, r the relative time of
@@ -176,10 +176,10 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	case "selective":
 		again = math.Exp(x[laySelective])
 	}
-	work := batch * (1 + again) / n
+	work := batch / n
 	launch := math.Exp(x[layLaunch] + o.Launch)
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
-	micro = math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
+	micro = (1 + again) * math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
 	var comm float64
 	for _, among := range []struct{ ranks, of, span, volume float64 }{
 		{p.TP, p.CP, p.TP, 1}, {p.CP, p.TP, n, .75}, {p.EP, n, n * p.EP, 1}, // tensors; keys and values; tokens of experts
