@@ -144,9 +144,10 @@ func (g *group) links(names []string) []link {
 	return all
 }
 
-// networkSD is the sd of ln of the ratio of the times between two nodes of two
-// GPU types that share a network: within a factor of two.
-const networkSD = math.Ln2
+// sharedSD is the sd of ln of the ratio of a time of two GPU types that does not depend
+// on the GPU, between two nodes of a network that both use or of the hosts' launches:
+// within a factor of two.
+const sharedSD = math.Ln2
 
 // networked returns the first GPU type that was measured on several nodes, and
 // those that were not, in this job or others; nil if there is none of either.
@@ -170,22 +171,33 @@ type relation struct {
 	weights []float64
 }
 
-// sharedNetwork makes inter_over_intra of the GPU types that were not measured on
-// several nodes relative to the value with which the time between nodes is that
-// of a type that was: the prior mean of a network that both share.
-func (g *group) sharedNetwork(names []string, blocks [][]prior.Coordinate) (all []relation) {
-	measured, others := g.networked()
-	ratio := slices.Index(names, "inter_over_intra")
-	for _, t := range others {
-		r := relation{t*len(names) + ratio, make([]float64, len(g.types)*len(names))}
-		for i, name := range names { // a time between nodes is the sum of three logarithms
-			if i == ratio || name == "intra" || name == form.TypeFactor {
-				r.weights[measured*len(names)+i], r.weights[t*len(names)+i] = 1, -1
+// shared makes coordinates of GPU types relative to those with which a time is the same
+// as on another type: between nodes where a type was not measured on several, the prior
+// mean of a network that both share, and for launches, which are the hosts' work.
+func (g *group) shared(names []string, blocks [][]prior.Coordinate) (all []relation) {
+	same := func(t, as int, coordinate string, factors ...string) { // a time is a sum of logarithms
+		at := slices.Index(names, coordinate)
+		if at < 0 {
+			return
+		}
+		r := relation{t*len(names) + at, make([]float64, len(g.types)*len(names))}
+		for i, name := range names {
+			if i == at || slices.Contains(factors, name) {
+				r.weights[as*len(names)+i], r.weights[t*len(names)+i] = 1, -1
 			}
 		}
 		r.weights[r.to] = 0
-		blocks[t][ratio] = prior.Coordinate{SD: networkSD, Own: 1}
+		blocks[t][at] = prior.Coordinate{SD: sharedSD, Own: 1}
 		all = append(all, r)
+	}
+	measured, others := g.networked()
+	for _, t := range others {
+		same(t, measured, "inter_over_intra", "intra", form.TypeFactor)
+	}
+	for t := 1; t < len(g.types); t++ {
+		if g.borrowed[t].Coordinates == nil {
+			same(t, 0, "launch", "compute", form.TypeFactor)
+		}
 	}
 	return all
 }

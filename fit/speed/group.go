@@ -194,7 +194,7 @@ func (g *group) prepare() error {
 	}
 	var relations []relation
 	if !g.separate {
-		relations = g.sharedNetwork(f.Names(), blocks)
+		relations = g.shared(f.Names(), blocks)
 	}
 	o, err := observe(g.rows, g.pts, k)
 	g.task = &task{observed: o, form: form.NewTyped(f, len(g.types)), coords: newCoordinates(blocks), links: g.links(f.Names())}
