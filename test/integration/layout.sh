@@ -14,6 +14,10 @@ check "tp 4 computes what one process computes" alike --tp 4 --accum-steps 1
 check "pp 4, fewer micro-batches than stages" alike --pp 4 --accum-steps 1
 check "pp 3 of 4 layers, more micro-batches, recomputed" alike --pp 3 --accum-steps 5 --recompute full
 check "tp 2, pp 2 and 2 replicas" alike --tp 2 --pp 2 --dp 2 --accum-steps 3
+check "ZeRO-1 over 2 replicas of tp 2" alike --tp 2 --dp 2 --sharding zero1 --accum-steps 1
+old() { ! alike --dp 2 --sharding zero3 >old 2>&1 && grep -q 'zero3 needs PyTorch 2.8 or newer' old; } # Debian's
+/usr/bin/python3 -c 'import torch; assert torch.__version__ < "2"' 2>/dev/null && zero3=old || zero3="alike --dp 2 --sharding zero3"
+check "FSDP, or which PyTorch it needs" $zero3
 differs() ( # without the all-reduce of gradients into a column-parallel layer
 	mkdir broken && cp ./*.py broken && cd broken
 	sed -i 's/return ctx.layout.sum(gradient), None/return gradient, None/' transformer.py
