@@ -194,7 +194,11 @@ func (p *trialProgress) event(e profile.Event) {
 		if name != "" && e.Kind != profile.TrialStepped && (e.Kind != profile.TrialStarted || e.Suggestion.Remeasure) {
 			p.bar.Say("  " + line)
 		}
-		p.bar.At(e.Progress.Done, e.Progress.Total, dollars(e.Progress.Spent)+", "+e.Trial.Config.String())
+		what := e.Trial.Config.String()
+		if e.Progress.Spent > 0 { // with a price
+			what = dollars(e.Progress.Spent) + ", " + what
+		}
+		p.bar.At(e.Progress.Done, e.Progress.Total, what)
 		return
 	}
 	name, line := lineOf(e, 0)
@@ -202,7 +206,11 @@ func (p *trialProgress) event(e profile.Event) {
 		return
 	}
 	p.last = time.Now()
-	p.bar.Log.Info(name, "trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total, "spent", dollars(e.Progress.Spent))
+	log := p.bar.Log.With("trial", e.Trial.ID, "what", line, "done", e.Progress.Done, "of", e.Progress.Total)
+	if e.Progress.Spent > 0 {
+		log = log.With("spent", dollars(e.Progress.Spent))
+	}
+	log.Info(name)
 }
 
 // lineOf names an event and puts it into one line, the configuration of a result padded
@@ -260,7 +268,7 @@ type suggestion struct {
 	Lo        float64 `json:"lo,omitempty"`
 	Hi        float64 `json:"hi,omitempty"`
 	PFeasible float64 `json:"p_feasible,omitempty"`
-	Cost      float64 `json:"cost_usd"`
+	Cost      float64 `json:"cost_usd,omitempty"`
 	PBetter   float64 `json:"p_better,omitempty"` // that something is better than the best by the target
 	Remeasure bool    `json:"remeasure,omitempty"`
 	Choice    any     `json:"choice,omitempty"` // the best so far, with objective.at there
@@ -358,10 +366,14 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 		}
 		list = append(list, suggestion{Config: s.Config, Expected: s.Expected.Mean, Lo: s.Expected.Lo, Hi: s.Expected.Hi, Unit: unit,
 			PFeasible: s.PFeasible, Cost: s.Cost, PBetter: s.Better, Remeasure: s.Remeasure, Choice: choice, Reason: s.Reason})
-		t.people.add(s.Config, between(s.Expected, number), unit, s.PFeasible, dollars(s.Cost), s.Reason)
+		cost := any("") // without a price
+		if s.Cost > 0 {
+			cost = dollars(s.Cost)
+		}
+		t.people.add(s.Config, between(s.Expected, number), unit, s.PFeasible, cost, s.Reason)
 		c, e := s.Config, s.Expected
 		t.add(c.GPUType, c.ModeOrDefault(), c.Placement.String(), c.NodeCount(), c.Workers, c.PS, orEmpty(c.LocalBatch), c.AccumSteps,
-			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, s.PFeasible, s.Cost, s.Reason)
+			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, s.PFeasible, orEmpty(s.Cost), s.Reason)
 		configs = append(configs, c)
 	}
 	t.addKnobs(configs)
