@@ -108,9 +108,12 @@ func (o Options) Validate() (Options, error) {
 	case o.Target != nil && (o.Objective == Accuracy || o.Deadline > 0):
 		return o, fmt.Errorf("target with objective %s and deadline %v, want throughput, goodput, step_time or cost_to_target without a deadline", o.Objective, o.Deadline)
 	}
-	for what, v := range map[string]float64{"work": o.Work, "deadline": o.Deadline, "trial seconds": o.TrialSeconds} {
-		if !(v >= 0) || math.IsInf(v, 1) {
-			return o, fmt.Errorf("%s: found %v, want 0 (default) or more", what, v)
+	for _, of := range []struct {
+		what string
+		v    float64
+	}{{"work", o.Work}, {"deadline", o.Deadline}, {"trial seconds", o.TrialSeconds}} {
+		if !(of.v >= 0) || math.IsInf(of.v, 1) {
+			return o, fmt.Errorf("%s: found %v, want 0 (default) or more", of.what, of.v)
 		}
 	}
 	if o.Constants == nil {

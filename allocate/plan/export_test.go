@@ -26,9 +26,6 @@ func (d Drawn) Solve(policy allocate.Policy) (*data.Plan, error) {
 	return solveWith(d.Problem, d.oracles, policy)
 }
 
-// Adopt makes a plan what runs.
-func (d *Drawn) Adopt(made *data.Plan) { adopt(&d.Problem, made) }
-
 // Check asserts what holds for every plan.
 func (d Drawn) Check(t rapid.TB, made *data.Plan) { checkPlan(t, d.Problem, made) }
 
