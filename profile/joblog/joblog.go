@@ -10,6 +10,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,7 +42,7 @@ type Progress struct {
 // time stamp up to the line as Observation.At, zero if there was none.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
 	p := Progress{Loss: math.NaN()}
-	steps := meter.New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, m.Rank, c)
+	steps := meter.OfLog(m.Rank, c)
 	var at, first time.Time
 	seen, rises, falls, last := 0, 0, 0, math.NaN()
 	pattern, parser, err := scan(r, name, c, m, func(o launch.Observation) {
@@ -93,13 +94,16 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		return p, nil
 	}
 	p.Measurement = data.Measurement{Config: c, Status: data.OK, StepTime: reading.StepTime, StepTimeSD: reading.SD, SyncTime: reading.SyncTime,
-		Steps: reading.Steps, Wall: at.Sub(first).Seconds(), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory,
+		Steps: reading.Steps, Wall: max(at.Sub(first).Seconds(), 0), StartedAt: first, PeakMemory: reading.PeakMemory, GPUMemory: reading.DeviceMemory,
 		Error: steps.Contradiction(0)}
 	if reading.Steps >= meter.FewestSteps {
 		p.Measurement.StepTimeSE = reading.SE
 	}
 	return p, nil
 }
+
+// rankMark is what knee and torchrun put before the lines of a rank.
+var rankMark = regexp.MustCompile(`^\[(?:worker |rank ?|default)(\d{1,9})\]`)
 
 // scan calls take for every line that reports something; what is the pattern's name.
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
@@ -139,6 +143,9 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			return what, parser, bad
 		}
 		if ok {
+			if mark := rankMark.FindStringSubmatch(lines.Text()); mark != nil && o.Rank == launch.UnknownRank {
+				o.Rank, _ = strconv.Atoi(mark[1])
+			}
 			o.At = at
 			take(o)
 		}

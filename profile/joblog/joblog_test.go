@@ -12,6 +12,7 @@ import (
 
 	"knee/data"
 	"knee/profile/joblog"
+	"knee/profile/launch"
 )
 
 func TestRead(t *testing.T) {
@@ -269,6 +270,66 @@ func TestReadNumbersLines(t *testing.T) {
 		if !errors.As(err, &input) || input.Line != want {
 			t.Errorf("%q: %v, want line %d", log, err, want)
 		}
+	}
+}
+
+// An evaluation that takes longer than the training before it stands inside the bar of the
+// training; batches stand inside a bar of epochs.
+func TestReadOfBarsInsideOthers(t *testing.T) {
+	for name, c := range map[string]struct{ outer, inner, every, times int }{
+		"evaluation": {3000, 400, 20, 10}, "epochs": {10, 500, 1, 5},
+	} {
+		var log strings.Builder
+		at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+		draw := func(step, total int, wait time.Duration) {
+			at = at.Add(wait)
+			fmt.Fprintf(&log, "%s %d/%d\n", at.Format("2006-01-02T15:04:05.000Z07:00"), step, total)
+		}
+		for i := range c.every * c.times {
+			draw(i, c.outer, 100*time.Millisecond)
+			for j := 0; i%c.every == c.every-1 && j < c.inner; j++ {
+				draw(j+1, c.inner, 50*time.Millisecond)
+			}
+		}
+		p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4},
+			data.Metrics{Regex: `(?P<step>\d+)/(?P<total_steps>\d+)`}, nil)
+		step := map[string]float64{"evaluation": 199, "epochs": 500}[name]
+		if err != nil || p.Step != step || p.Measurement.Steps < 100 {
+			t.Errorf("%s: step %g after %d steps of %g s, %v; want the longer bar, at %g", name, p.Step, p.Measurement.Steps, p.Measurement.StepTime, err, step)
+		}
+	}
+}
+
+// The ranks of a log that marks them are told apart.
+func TestReadOfMarkedRanks(t *testing.T) {
+	for _, mark := range []string{"[worker %d] ", "[rank%d]: ", "[default%d]:"} {
+		var log strings.Builder
+		for i := range 40 {
+			for r := range 4 {
+				fmt.Fprintf(&log, mark+"knee: {\"step\": %d, \"step_time_s\": %g}\n", r, i+1, 1+float64(r))
+			}
+		}
+		ranks := map[int]int{}
+		p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 4, LocalBatch: 4}, data.Metrics{}, func(o launch.Observation) { ranks[o.Rank]++ })
+		if err != nil || p.Measurement.StepTime != 1 || len(ranks) != 4 {
+			t.Errorf("%q: %g s, ranks %v, %v; want that of rank 0 of 4", mark, p.Measurement.StepTime, ranks, err)
+		}
+	}
+}
+
+// Where the clock was set back, the time of the job is not known.
+func TestReadOfAClockThatWasSetBack(t *testing.T) {
+	var log strings.Builder
+	at := time.Date(2025, 10, 26, 2, 59, 0, 0, time.UTC)
+	for i := range 100 {
+		if at = at.Add(time.Second); i == 70 {
+			at = at.Add(-time.Hour)
+		}
+		fmt.Fprintf(&log, "%s step %d\n", at.Format(time.DateTime), i)
+	}
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4}, data.Metrics{Regex: `step (?P<step>\d+)`}, nil)
+	if m := p.Measurement; err != nil || m.StepTime != 1 || m.Wall != 0 {
+		t.Errorf("%+v, %v; want steps of 1 s", m, err)
 	}
 }
 

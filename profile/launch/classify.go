@@ -26,8 +26,9 @@ var memoryWords = []string{"ut of ", "UT OF ", "utOfMem", "UT_OF_", "ut_of_", "M
 // noFailure matches words of advice before such a message, and quotas of services.
 var noFailure = regexp.MustCompile(`(?i)\b(?:if|avoids?|prevents?|quota)\b`)
 
-// noKills matches what follows in a count of none, as of oom_kill in memory.events.
-var noKills = regexp.MustCompile(`^[s" :=]*0\b`)
+// noKills matches what follows where there was none, as after oom_kill in memory.events and
+// OOMKilled of a pod.
+var noKills = regexp.MustCompile(`^(?:ed|[s" :=])*(?:0|false)\b`)
 
 // SpeaksOfMemory reports whether a line of output says that memory ran out.
 func SpeaksOfMemory(line string) bool {

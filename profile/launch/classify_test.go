@@ -50,6 +50,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		`torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL`,
 		`RuntimeError: DataLoader worker (pid 123) is killed by signal: Killed.`,
 		`oom_kill 1`,
+		`{"OOMKilled": true}`,
 		`ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.`,
 	} {
 		if !SpeaksOfMemory(line) {
@@ -70,6 +71,7 @@ func TestSpeaksOfMemory(t *testing.T) {
 		"ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
 		"zoom 3, allocated 2 GiB of memory",
 		"oom_kill 0",
+		"state: {OOMKilled: false, ExitCode: 1}",
 	} {
 		if SpeaksOfMemory(line) {
 			t.Errorf("taken for out of memory: %s", line)

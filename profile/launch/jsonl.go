@@ -85,6 +85,17 @@ func isJSON(text string) bool {
 	return json.Valid(notFinite.ReplaceAll([]byte(text), []byte(`"$1":null`)))
 }
 
+// front returns the JSON object that a text begins with, without what another process printed
+// behind it on the same line; the text if there is no whole one.
+func front(text string) string {
+	for end := range len(text) {
+		if text[end] == '}' && isJSON(text[:end+1]) && !strings.HasPrefix(text[end+1:], "}") {
+			return text[:end+1]
+		}
+	}
+	return text
+}
+
 // parseOwn reads `knee: {"step":12,"step_time_s":0.041,"loss":2.1}` anywhere in a line:
 // launchers and logging frameworks put text before it.
 func (p Parser) parseOwn(line string) (Observation, bool, error) {
@@ -110,7 +121,10 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	done, err := p.scan(&o, text)
 	if err == nil && !done {
 		o = unseen()
-		err = p.read(&o, text)
+		if err = p.read(&o, text); err != nil && front(text) != text {
+			o = unseen()
+			err = p.read(&o, front(text))
+		}
 	}
 	if err = cmp.Or(err, o.odd); err != nil {
 		return o, false, fmt.Errorf("%.120q: %w", text, err)

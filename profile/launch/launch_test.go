@@ -152,6 +152,7 @@ func TestLocalTellsFailuresApart(t *testing.T) {
 		{"cuda", step + "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB'; exit 1", one, data.OOM, "Tried to allocate"},
 		{"host", "echo 'MemoryError'; exit 1", one, data.OOM, "worker 0: MemoryError"},
 		{"one rank's memory, another's complaint", `if [ $RANK = 1 ]; then trap '' TERM; touch ` + ready + `; sleep 0.1; echo 'CUDA out of memory'; exit 1; fi; until [ -e ` + ready + ` ]; do sleep 0.01; done; echo lost rank 1; exit 2`, two, data.OOM, "worker 1: CUDA out of memory"},
+		{"survived", step + "echo 'CUDA out of memory'; " + step + `for i in 2 3; do echo "knee: {\"step\":$i,\"step_time_s\":0.5}"; done; echo 'KeyError: 3'; exit 1`, one, data.Failed, "KeyError: 3"},
 		{"silence", "echo hello", one, data.Failed, "without reporting a step"},
 		{"a log that a pattern reads", `printf '\r 1%%| | 1/100 [00:00<00:08, 9.80it/s]\r 2%%| | 2/100 [00:00<00:08, 9.80it/s]\n'; echo bye`, one, data.Failed, "{pattern: tqdm} in the study would read what it prints; its last words: bye"},
 		{"garbage", `echo 'knee: {"step":1,"step_time_s":"fast"}'; sleep 120`, one, data.Failed, "cannot be read"},

@@ -67,8 +67,10 @@ type output struct {
 	name  string // "worker 0"
 	rank  int    // for lines without a rank; may be UnknownRank
 
-	last string // last line that was no observation
-	oom  string // first out-of-memory line
+	last string  // last line that was no observation
+	oom  string  // first out-of-memory line; empty if two steps came after
+	step float64 // the last counter
+	more int     // steps since oom
 	kept []Observation
 }
 
@@ -93,7 +95,11 @@ func (p *output) line(at time.Time, line string) {
 	if !ok || !o.OfStep() {
 		p.last = line
 		if p.oom == "" && o.OutOfMemory != "" {
-			p.oom = line
+			p.oom, p.more = line, 0
+		}
+	} else if o.Step != p.step { // not of another rank, nor NaN
+		if p.step, p.more = o.Step, p.more+1; p.more > 1 {
+			p.oom = ""
 		}
 	}
 	if !ok {

@@ -26,6 +26,7 @@ func TestParsers(t *testing.T) {
 		{name: "two ranks on a line", line: `[0]:knee: {"step":7,"step_time_s":0.5}[1]:knee: {"step":7,"step_time_s":0.6}`, ok: true, step: 7, time: .5, rate: nan, loss: nan},
 		{name: "two ranks on a line, not finite", line: `knee: {"step":7,"step_time_s":0.5,"loss":NaN}knee: {"step":7,"step_time_s":0.6,"loss":NaN}`, ok: true, step: 7, time: .5, rate: nan, loss: nan},
 		{name: "a note that contains knee:", line: `knee: {"step":7,"step_time_s":0.5,"note":"see knee: docs"}`, ok: true, step: 7, time: .5, rate: nan, loss: nan},
+		{name: "text of another rank behind it", line: `knee: {"step":7,"step_time_s":0.5,"note":{"a":1}}INFO {rank 1}: done`, ok: true, step: 7, time: .5, rate: nan, loss: nan},
 		{name: "two ranks on a line, one cut", line: `knee: {"step": 2knee: {"step": 22, "step_time_s": 0.5}`},
 		{name: "a message", line: `knee: starting`, step: nan},
 		{name: "other output", line: `Epoch 3`, step: nan},

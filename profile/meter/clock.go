@@ -4,20 +4,26 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"knee/profile/launch"
 )
 
 // clock reads the step times of one rank from its observations.
 type clock struct {
-	samples float64   // per step, to turn throughput into time
-	sole    bool      // all its lines are of one rank
-	step    float64   // the last that was counted; NaN before the first
-	at      time.Time // its time stamp
-	most    float64   // steps of a line so far
-	rises   int       // lines that were counted
-	lagged  bool      // a line was of a step that was counted before
-	stamped float64   // seconds that time stamps alone gave
-	timed   float64   // steps in them
+	samples float64             // per step, to turn throughput into time
+	sole    bool                // all its lines are of one rank
+	log     bool                // of a job that may have been down
+	step    float64             // the last that was counted; NaN before the first
+	at      time.Time           // its time stamp
+	most    float64             // steps of a line so far
+	rises   int                 // lines that were counted
+	lagged  bool                // a line was of a step that was counted before
+	epoch   float64             // the counter at the end of the epoch before
+	stamped float64             // seconds that time stamps alone gave
+	timed   float64             // steps in them
+	ahead   *launch.Observation // the line before, if its counter was too far ahead to be counted
+	down    []float64           // seconds of steps that are left out, as if the run was down
 }
 
 // step is what a line says of the step that it ends.
@@ -28,8 +34,8 @@ type step struct {
 	rate    bool    // seconds are computed from samples/s
 }
 
-func newClock(samples float64, sole bool) *clock {
-	return &clock{samples: samples, sole: sole, step: math.NaN()}
+func newClock(samples float64, sole, log bool) *clock {
+	return &clock{samples: samples, sole: sole, log: log, step: math.NaN()}
 }
 
 // fewestToRestart is the least counter of unknown ranks after which a step below half of it
@@ -38,12 +44,14 @@ func newClock(samples float64, sole bool) *clock {
 const fewestToRestart = 8
 
 // farthest is how many times further than ever before the counter may move for a line to
-// stand for all these steps: beyond, it has jumped, as where a run is resumed.
+// be counted at once: beyond, it has jumped, as where a run is resumed, unless the next line
+// goes on from there.
 const farthest = 10
 
-// longestPause is how many times as long as before steps may seem by time stamps, which
-// include the writing of checkpoints.
-const longestPause = 8
+// longestPause is how many times as long as before a step may seem by the time stamps of a
+// log: beyond, the run was down and went on from its checkpoint, unless that happens as often as
+// recurring. Then it is part of the training, such as writing checkpoints.
+const longestPause, recurring = 8, 3
 
 // longestStep is an upper limit of a plausible step, in seconds.
 const longestStep = 1e9
@@ -60,6 +68,22 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		return s, s.seconds > 0
 	}
 	steps := o.Step - c.step
+	if left := c.epoch - o.Step; !c.sole && steps > c.most && left >= -c.most && left < steps {
+		c.lagged = true // another rank ends that epoch
+		return step{}, false
+	}
+	if c.rises == 2 && steps > 0 && farthest*steps < c.most {
+		c.most, c.stamped, c.timed = 0, 0, 0 // the first two lines were apart by a jump
+	}
+	if ahead := c.ahead; c.most > 0 && steps > farthest*c.most {
+		c.ahead = &o
+		if ahead == nil || !(o.Step > ahead.Step) {
+			return step{}, false
+		}
+		c.step, c.at = ahead.Step, ahead.At
+		steps = o.Step - c.step
+	}
+	c.ahead = nil
 	elapsed := o.At.Sub(c.at).Seconds()
 	lags := c.lagged || c.rises < fewestToRestart
 	restarted := o.Step < c.step && (c.sole || !lags || c.step >= fewestToRestart && o.Step < c.step/2)
@@ -69,10 +93,11 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		return step{}, false
 	}
 	c.rises++
-	c.step, c.at = o.Step, o.At
-	if s.count = math.Max(steps, 1); c.most > 0 && steps > farthest*c.most {
-		s.count = 1
+	if restarted {
+		c.epoch = c.step
 	}
+	c.step, c.at = o.Step, o.At
+	s.count = math.Max(steps, 1)
 	if steps > c.most {
 		c.most = steps
 	}
@@ -85,6 +110,15 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	}
 	usual := c.stamped / c.timed
 	c.stamped, c.timed = c.stamped+elapsed, c.timed+steps
-	// Where steps seem far longer than before, the run was down and went on from its checkpoint.
-	return s, !(s.seconds > longestPause*usual) || c.rises <= fewestToRestart
+	if !c.log || !(s.seconds > longestPause*usual) || c.rises <= fewestToRestart {
+		return s, true
+	}
+	if c.down = append(c.down, elapsed); len(c.down) < recurring {
+		return s, false
+	}
+	if len(c.down) == recurring {
+		s.count *= recurring
+		s.seconds = stat.Mean(c.down, nil) / steps
+	}
+	return s, true
 }

@@ -54,7 +54,14 @@ const leastSeconds = 0.5
 
 // New returns a meter for trials of c. rank is data.Metrics.Rank.
 func New(s data.TrialSettings, rank int, c data.Config) *Meter {
-	return &Meter{settings: s, config: c, ranks: newRanks(rank, c), step: math.NaN()}
+	return &Meter{settings: s, config: c, ranks: newRanks(rank, c, false), step: math.NaN()}
+}
+
+// OfLog returns a meter for the whole log of a job, which may have been down in between.
+func OfLog(rank int, c data.Config) *Meter {
+	m := New(data.TrialSettings{Warmup: -1, MinSteps: math.MaxInt}, rank, c)
+	m.ranks.log = true
+	return m
 }
 
 // Add takes one observation and reports whether the trial can be ended.
@@ -64,7 +71,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 		m.outOfMemory, m.survived = o.OutOfMemory, 0
 	}
 	if m.bars.take(o) {
-		m.ranks, m.series, m.seen, m.next = newRanks(m.ranks.asked, m.config), series{}, 0, 0
+		m.ranks, m.series, m.seen, m.next = newRanks(m.ranks.asked, m.config, m.ranks.log), series{}, 0, 0
 	}
 	if m.Beside(o) {
 		return false

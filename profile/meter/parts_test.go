@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func TestClock(t *testing.T) {
 				if sole && (strings.HasPrefix(c.name, "too early") || c.name == "rank that lags") { // of one rank it is another epoch
 					want = .5
 				}
-				clock := newClock(64, sole)
+				clock := newClock(64, sole, true)
 				clock.advance(bare(0, c.before))
 				o := bare(4, c.step)
 				c.change(&o)
@@ -74,7 +75,7 @@ func TestClock(t *testing.T) {
 // it repeats, is of no step.
 func TestClockOfResumedRun(t *testing.T) {
 	for _, sole := range []bool{false, true} {
-		clock, at, sum, n := newClock(64, sole), 0., 0., 0.
+		clock, at, sum, n := newClock(64, sole, true), 0., 0., 0.
 		for _, step := range []float64{100, 200, 300, 400, 500, 600, 700, 800, 900, 500, 600, 700, 800, 900, 1000} {
 			if at += 100; step == 500 && n > 4 {
 				at += 900
@@ -85,6 +86,92 @@ func TestClockOfResumedRun(t *testing.T) {
 		}
 		if mean := sum / n; math.Abs(mean-1) > 1e-9 || n != 13 {
 			t.Errorf("sole %v: %g s a step, of %g lines; want 1 s, of 13", sole, mean, n)
+		}
+	}
+}
+
+// meanOf is the mean of what a clock reads of steps at seconds, and the number of lines.
+func meanOf(c *clock, at, steps []float64) (mean, n float64) {
+	var sum, counted float64
+	for i, step := range steps {
+		if s, ok := c.advance(bare(at[i], step)); ok {
+			sum, counted, n = sum+s.seconds*s.count, counted+s.count, n+1
+		}
+	}
+	return sum / counted, n
+}
+
+// A counter that jumps, at first or later, as of a resumed run, costs a line or two; one
+// that is printed less often from there is followed.
+func TestClockOfAJumpingCounter(t *testing.T) {
+	for name, step := range map[string]func(i int) int{
+		"first line": func(i int) int { return (i + 5000) * min(i, 1) },
+		"tenth line": func(i int) int { return i + 5000*min(i/10, 1) },
+		"two jumps":  func(i int) int { return i + 5000*min(i/10, 1) + 5000*min(i/50, 1) },
+		"less often": func(i int) int { return i + max(i-20, 0)*49 },
+		"one in ten": func(i int) int { return 10 * i },
+	} {
+		for _, sole := range []bool{false, true} {
+			var at, steps []float64
+			for i := range 100 {
+				per := 1.
+				if i > 0 {
+					if per = float64(step(i) - step(i-1)); per > 1000 {
+						per = 1
+					}
+					per += at[i-1]
+				}
+				at, steps = append(at, per), append(steps, float64(step(i)))
+			}
+			c := newClock(64, sole, true)
+			c.advance(bare(at[0], steps[0]))
+			c.advance(bare(at[1], steps[1])) // a first gap is of the warm-up
+			if mean, n := meanOf(c, at[2:], steps[2:]); math.Abs(mean-1) > 1e-9 || n < 94 {
+				t.Errorf("%s, sole %v: %g s a step, of %g lines; want 1 s of nearly 98", name, sole, mean, n)
+			}
+		}
+	}
+}
+
+// Pauses that recur, such as for checkpoints, are part of the training. Two of a log are
+// times in which the job was down; while a trial runs, it is not down.
+func TestClockOfPauses(t *testing.T) {
+	for _, c := range []struct {
+		every int
+		log   bool
+		want  float64
+	}{{20, true, 1.95}, {20, false, 1.95}, {400, true, 1}, {400, false, 1.038}} {
+		var at, steps []float64
+		now := 0.
+		for i := range 1000 {
+			if now++; i > 0 && i%c.every == 0 {
+				now += 19
+			}
+			at, steps = append(at, now), append(steps, float64(i))
+		}
+		if mean, _ := meanOf(newClock(64, true, c.log), at, steps); math.Abs(mean/c.want-1) > .02 {
+			t.Errorf("a pause every %d steps, log %v: %g s a step, want %g", c.every, c.log, mean, c.want)
+		}
+	}
+}
+
+// Where ranks are not told apart, one may end an epoch after another began the next.
+func TestClockOfRanksThatLagBehindAnEpoch(t *testing.T) {
+	for _, lag := range []float64{.5, 1.5, 3} {
+		type line struct{ at, step float64 }
+		var lines []line
+		for i := range 400 {
+			for r := range 4 {
+				lines = append(lines, line{float64(i) + lag*float64((7*i+5*r)%4)/3, float64(1 + i%20)})
+			}
+		}
+		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.at, b.at) })
+		var at, steps []float64
+		for _, l := range lines {
+			at, steps = append(at, l.at), append(steps, l.step)
+		}
+		if mean, n := meanOf(newClock(64, false, true), at, steps); math.Abs(mean-1) > .03 || n < 300 {
+			t.Errorf("lag of %g steps: %g s a step, of %g lines; want 1 s of most of 400", lag, mean, n)
 		}
 	}
 }
@@ -417,7 +504,7 @@ func TestHurried(t *testing.T) {
 // AllRanks gives the curve of the lowest rank, and continues without a silent
 // one.
 func TestRanks(t *testing.T) {
-	if got := newRanks(4, data.Config{Workers: 4}).want; got != 3 {
+	if got := newRanks(4, data.Config{Workers: 4}, false).want; got != 3 {
 		t.Errorf("rank %d is metered for 4 of 4 workers, want 3", got)
 	}
 	m := New(data.TrialSettings{MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, data.AllRanks, data.Config{Workers: 2})

@@ -15,6 +15,7 @@ type ranks struct {
 	want    int // data.AllRanks for the mean of all
 	async   bool
 	single  bool // there is one worker
+	log     bool // of a job that may have been down
 	samples float64
 	moved   int // steps of all ranks
 	clocks  map[int]*clock
@@ -32,12 +33,12 @@ type RankTime struct {
 }
 
 // newRanks returns the ranks of a trial. Without worker want the last is metered.
-func newRanks(asked int, c data.Config) ranks {
+func newRanks(asked int, c data.Config, log bool) ranks {
 	want := asked
 	if want >= c.Workers {
 		want = max(0, c.Workers-1)
 	}
-	return ranks{asked: asked, want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, samples: c.SamplesPerStep(),
+	return ranks{asked: asked, want: want, async: c.ModeOrDefault() == data.PSAsync, single: c.Workers == 1, log: log, samples: c.SamplesPerStep(),
 		clocks: map[int]*clock{}, sums: map[int]RankTime{}, pending: map[int][]float64{}}
 }
 
@@ -46,7 +47,7 @@ func newRanks(asked int, c data.Config) ranks {
 func (r *ranks) take(o launch.Observation, s *series) (one step, timed, mine bool) {
 	c := r.clocks[o.Rank]
 	if c == nil {
-		c = newClock(r.samples, r.single || o.Rank != launch.UnknownRank)
+		c = newClock(r.samples, r.single || o.Rank != launch.UnknownRank, r.log)
 		r.clocks[o.Rank] = c
 		r.moved++
 	}
@@ -118,23 +119,29 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	return sum / n, true
 }
 
-// bars tells the progress bar of the training from others: it takes the longest.
+// bars tells the progress bar of the training from others. Where one begins before another
+// has ended, it is the longer: of steps around an evaluation, or inside a bar of epochs.
+// Else it is the one that takes longest.
 type bars struct {
-	metered float64          // steps of the bar that is metered; 0 without one
-	all     map[float64]*bar // by their steps
+	metered, last float64          // steps of the bar that is metered, and of the one before; 0 without one
+	all           map[float64]*bar // by their steps
 }
 
 type bar struct {
 	step, seconds float64
 	at            time.Time
+	around        bool // another began before its end
 }
 
-// take reports whether a bar is metered in place of another, as it has taken longer.
+// take reports whether a bar is metered in place of another.
 func (b *bars) take(o launch.Observation) (instead bool) {
 	if !(o.Total > 0) {
 		return false
 	}
 	x := b.all[o.Total]
+	if l := b.all[b.last]; l != nil && b.last != o.Total && l.step < b.last {
+		l.around = true
+	}
 	switch {
 	case x == nil:
 		if b.all == nil {
@@ -148,8 +155,9 @@ func (b *bars) take(o launch.Observation) (instead bool) {
 	default:
 		x.seconds += o.At.Sub(x.at).Seconds()
 	}
-	x.step, x.at = o.Step, o.At
-	if x.seconds <= b.all[b.metered].seconds {
+	x.step, x.at, b.last = o.Step, o.At, o.Total
+	switch m := b.all[b.metered]; {
+	case x == m, (x.around || m.around) && o.Total < b.metered, !x.around && !m.around && x.seconds <= m.seconds:
 		return false
 	}
 	b.metered = o.Total
