@@ -46,6 +46,7 @@ type Observation struct {
 	StepTime   float64 // seconds
 	SyncTime   float64 // seconds
 	Throughput float64 // samples/s
+	Rounding   float64 // unit of the last digit of the time or rate, as a share of it; 0 if not known
 	Loss       float64
 	GradSqr    float64 // |E g|²
 	GradVar    float64 // trace of the gradient covariance at the initial batch

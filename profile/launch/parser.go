@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -205,6 +206,10 @@ func (p Parser) group(o *Observation, name, text, line string) error {
 	}
 	if _, err := o.set(name, v, p.samples); err != nil {
 		return fmt.Errorf("%.120q: %w", line, err)
+	}
+	switch _, decimals, _ := strings.Cut(text, "."); name {
+	case "step_time_s", "step_time_ms", "steps_per_s", "throughput", "worker_throughput":
+		o.Rounding = math.Pow10(-len(decimals)) / v
 	}
 	return nil
 }

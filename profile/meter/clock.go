@@ -32,6 +32,7 @@ type step struct {
 	sync    float64 // seconds of it spent synchronising; NaN if not known
 	count   float64 // steps since the line before; NaN without a counter
 	rate    bool    // seconds are computed from samples/s
+	unit    float64 // seconds that a told time is rounded to
 }
 
 func newClock(samples float64, sole, log bool) *clock {
@@ -64,6 +65,9 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		s.seconds = c.samples / o.Throughput
 	}
 	s.seconds = math.Min(s.seconds, longestStep)
+	if s.seconds > 0 {
+		s.unit = o.Rounding * s.seconds
+	}
 	if math.IsNaN(o.Step) {
 		return s, s.seconds > 0
 	}
@@ -104,7 +108,7 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	if s.seconds > 0 {
 		return s, true
 	}
-	s.seconds = elapsed / steps
+	s.seconds, s.unit = elapsed/steps, 0
 	if !(steps > 0 && elapsed > 0) { // a clock that was set back tells nothing
 		return s, false
 	}

@@ -154,7 +154,7 @@ func (m *Meter) Read() Reading {
 	dropped, steady, hurried := m.steady()
 	r.Warmup, r.Hurried = total(dropped).n, hurried
 	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(steady)
-	r.SE = standardError(steady)
+	r.SE = math.Hypot(standardError(steady), m.series.rounding(r.SD))
 	return r
 }
 

@@ -3,6 +3,7 @@ package meter
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -486,6 +487,32 @@ func TestLongFirstStep(t *testing.T) {
 	}
 	if r := m.Read(); n < 19 || n > 23 || r.StepTime < .14 || r.StepTime > .16 {
 		t.Errorf("after a first step of 9 s, ended after %d steps of .15 s with %+v, want about 3 s of them", n, r)
+	}
+}
+
+// The interval holds the mean of steps that are printed with few digits, however little
+// they differ.
+func TestRounding(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 2))
+	for _, sd := range []float64{.01, .1, .3, .6, 2} {
+		inside, wide := 0, 0.
+		for range 100 {
+			m := meterOf(data.TrialSettings{Warmup: -1, MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02})
+			mean := 20 + rng.Float64()
+			for n := range 400 {
+				o := bare(float64(n), float64(n))
+				o.StepTime = math.Round(mean + sd*rng.NormFloat64())
+				o.Rounding = 1 / o.StepTime
+				m.Add(o)
+			}
+			r := m.Read()
+			if wide += 2 * r.SE / 100; math.Abs(r.StepTime-mean) < 2*r.SE {
+				inside++
+			}
+		}
+		if inside < 93 || wide > .6 || sd > 1 && wide > .4 {
+			t.Errorf("steps of a standard deviation of %g units: %d of 100 inside, of half-width %g", sd, inside, wide)
+		}
 	}
 }
 

@@ -43,6 +43,7 @@ type series struct {
 	elapsed float64 // Σ seconds after the first step, which may load a GPU's libraries and compile
 
 	first, last time.Time // arrivals of the first and the latest line; zero if not known
+	units       float64   // Σ seconds that told times are rounded to
 	pause       float64   // seconds, longest between two arrivals
 	rates       bool      // some times are computed from samples/s
 }
@@ -74,6 +75,7 @@ func (s *series) add(at time.Time, one step) {
 		s.batches = append(s.batches, batch{})
 	}
 	s.batches[len(s.batches)-1].add(b)
+	s.units += one.unit
 	if s.steps++; s.steps > 1 {
 		s.elapsed += one.seconds
 	}
@@ -116,4 +118,17 @@ func summary(bs []batch) (steps int, mean, sd, sync float64) {
 		sync = all.sync / all.syncs
 	}
 	return all.n, mean, sd, sync
+}
+
+// rounding is the standard error (s) of the mean of steps of a standard deviation that were
+// printed with few digits. It averages out where steps differ by more than the unit of the
+// last one (Widrow and Kollár, "Quantization Noise", 2008, chapter 5); nearly equal steps
+// that are rounded up or down seem to differ by half a unit.
+func (s *series) rounding(sd float64) float64 {
+	unit := s.units / float64(s.steps)
+	if !(unit > 0) {
+		return 0
+	}
+	own := math.Max(sd*sd-unit*unit/4, 0) // variance of the steps themselves
+	return unit / math.Sqrt(12) * math.Exp(-2*math.Pi*math.Pi*own/(unit*unit))
 }
