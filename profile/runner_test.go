@@ -198,6 +198,11 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 	line := func(step, seconds float64) launch.Observation {
 		return launch.Observation{Step: step, StepTime: seconds, SyncTime: nan, Throughput: nan, Loss: 1, GradSqr: nan, GradVar: nan}
 	}
+	bar := func(length float64) launch.Observation {
+		o := line(1, .01)
+		o.Total = length
+		return o
+	}
 	died := line(nan, nan)
 	died.Loss, died.OutOfMemory = nan, "torch.OutOfMemoryError: CUDA out of memory"
 	for _, tc := range []struct {
@@ -212,6 +217,8 @@ func TestRunnerOfTrialsThatHang(t *testing.T) {
 		{prints{line(nan, nan), line(nan, nan)}, data.Timeout, 0, "no step for 50ms (after 0 steps)"},
 		{prints{line(1, .02), line(2, .01)}, data.Timeout, 0, "no step for 50ms (after 2 steps)"},
 		{prints{line(1, nan)}, data.Timeout, 0, "no step for 50ms (after 1 step)"},
+		{prints{bar(10), bar(5)}, data.Timeout, 0, "no step for 50ms (after 1 step)"},
+		{prints{bar(10), bar(5), bar(7)}, data.Timeout, 0, "no step for 50ms (after 1 step); its progress bars are of 3 lengths, of which one is metered: print knee's lines, or leave total_steps out of metrics.regex"},
 		{prints{died}, data.OOM, 0, died.OutOfMemory},
 		{prints{line(1, 2), died, line(2, 1)}, data.OOM, 0, died.OutOfMemory},
 		{prints{died, line(1, .02), line(2, .01), line(3, .01)}, data.Timeout, 0, "no step for 50ms (after 3 steps)"},

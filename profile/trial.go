@@ -288,6 +288,9 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
 			end.Error += printed // output in place of steps, added by the launcher
 		}
+		if lengths := m.Lengths(); lengths > 2 { // training and validation
+			end.Error += fmt.Sprintf("; its progress bars are of %d lengths, of which one is metered: print knee's lines, or leave total_steps out of metrics.regex", lengths)
+		}
 		limit := r.Study.Trial.Timeout.Seconds()
 		if m.Observed() > 0 && reading.Steps < meter.FewestSteps && m.Shortest() >= limit/2 && !math.IsInf(m.Shortest(), 1) { // it makes steps, each longer than the timeout
 			end.StepTime = limit

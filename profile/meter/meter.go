@@ -100,6 +100,9 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 	return m.enough()
 }
 
+// Lengths is the number of lengths (steps) of progress bars.
+func (m *Meter) Lengths() int { return len(m.bars.all) }
+
 // Beside reports whether an observation is of another progress bar than the steps.
 func (m *Meter) Beside(o launch.Observation) bool { return o.Total > 0 && o.Total != m.bars.metered }
 
