@@ -44,8 +44,9 @@ to reach it. Predictions outside the measured range are marked.
   --workers              a scalability curve, and its knee
   --at FILE              each configuration of a table
   --deadline, --budget   the best configuration within them, or the nearest
-  --best                 the fastest layouts (tp × pp × dp, micro-batch, sharding,
-                         recomputation) that fit in memory, and why others lose
+  --best                 the fastest layouts (tp × pp × dp, micro-batch, and every
+                         combination of the measured shardings, recomputations and
+                         offloads) that fit in memory, and why others lose
   --what-if              the speedup of changes, all of them together: a link twice
                          as fast (inter_node=0.5x), perfect overlap (overlap=max),
                          reduction inside nodes first (hierarchical), a faster GPU
