@@ -281,8 +281,13 @@ func (a *Architecture) validate(o *object) {
 	rest := *a
 	rest.Parameters = 0
 	least, most := rest.outside()/10, 10*rest.Count() // experts may be smaller than a dense layer
-	if a.Parameters > 0 && a.Layers > 0 && a.Hidden > 0 && (a.Parameters < least || a.Parameters > most) {
+	const fewest = 1e5                                // of a transformer; fewer are meant in millions or billions
+	switch {
+	case a.Parameters == 0:
+	case a.Layers > 0 && a.Hidden > 0 && (a.Parameters < least || a.Parameters > most):
 		o.fail("parameters", fmt.Sprintf("%g", a.Parameters), fmt.Sprintf("a number such as 7e9: layers and hidden say about %.2g", rest.Count()))
+	case (a.Layers == 0 || a.Hidden == 0) && a.Parameters < fewest:
+		o.fail("parameters", fmt.Sprintf("%g", a.Parameters), fmt.Sprintf("all parameters of a transformer, at least %g, such as 7e9", fewest))
 	}
 }
 

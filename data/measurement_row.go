@@ -3,6 +3,7 @@ package data
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -348,4 +349,46 @@ func otherUnit(ms []Measurement) string {
 		}
 	}
 	return ""
+}
+
+// wordsAmongNumbers warns, for each job and knob, of the first value that is no number where
+// other rows have numbers: it makes all of them words. Among numbers NaN is an error.
+func wordsAmongNumbers(ms []Measurement) (warnings []string, err error) {
+	type column struct{ job, knob string }
+	type values struct {
+		rows, numbers int
+		word, nan     *InputError // the first of each
+	}
+	all := map[column]*values{}
+	for _, m := range ms {
+		for knob, text := range m.Extra {
+			v := all[column{m.Job, knob}]
+			if v == nil {
+				v = &values{}
+				all[column{m.Job, knob}] = v
+			}
+			v.rows++
+			odd := &InputError{Source{m.Source.File, m.Source.Line, extraPrefix + knob}, quote(text), ""}
+			switch x, err := strconv.ParseFloat(text, 64); {
+			case math.IsNaN(x):
+				v.nan = cmp.Or(v.nan, odd)
+			case err != nil || math.IsInf(x, 0):
+				v.word = cmp.Or(v.word, odd)
+			default:
+				v.numbers++
+			}
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(all), func(a, b column) int { return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.knob, b.knob)) }) {
+		v := all[at]
+		odd := cmp.Or(v.nan, v.word)
+		if v.numbers == 0 || odd == nil {
+			continue
+		}
+		if odd.Want = fmt.Sprintf("a number without a unit, as in %d of %d rows", v.numbers, v.rows); odd == v.nan {
+			return nil, odd
+		}
+		warnings = append(warnings, odd.Error()+"; with it all values of the knob are words, which have no order")
+	}
+	return warnings, nil
 }

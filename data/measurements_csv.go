@@ -106,6 +106,11 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
+	words, err := wordsAmongNumbers(kept.rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings = append(warnings, words...)
 	for _, unknown := range t.Unknown(mr.known, isExtraColumn) {
 		warnings = append(warnings, unknown+"; --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed")
 	}

@@ -329,3 +329,28 @@ func TestDoubtedRows(t *testing.T) {
 		t.Errorf("%q, %v; want %q", warnings, err, want)
 	}
 }
+
+// One value that is no number makes a knob words: it is named, and refused if it is NaN.
+func TestWordsAmongNumbers(t *testing.T) {
+	for _, c := range []struct{ cells, warning, failure string }{
+		{"32 64 128", "", ""},
+		{"sgd adam sgd", "", ""},
+		{"nan adam sgd", "", ""},
+		{"32 64px 128", `m.csv:3:x_width: found "64px", want a number without a unit, as in 2 of 3 rows`, ""},
+		{"inf 64 auto", `m.csv:2:x_width: found "inf", want a number without a unit, as in 1 of 3 rows`, ""},
+		{"auto 64 NaN", "", `m.csv:4:x_width: found "NaN", want a number without a unit, as in 1 of 3 rows`},
+	} {
+		text := "job,workers,step_time_s,x_width\n"
+		for _, cell := range strings.Fields(c.cells) {
+			text += "cnn,1,0.5," + cell + "\n"
+		}
+		_, warnings, err := data.ReadMeasurements(strings.NewReader(text), "m.csv")
+		var failure string
+		if err != nil {
+			failure = err.Error()
+		}
+		if got := strings.Join(warnings, "; "); !strings.HasPrefix(got, c.warning) || c.warning == "" && got != "" || failure != c.failure {
+			t.Errorf("%s: warnings %q, error %q; want %q and %q", c.cells, got, failure, c.warning, c.failure)
+		}
+	}
+}

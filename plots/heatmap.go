@@ -46,6 +46,7 @@ const mostCells = 40
 // tensor and pipeline parallelism of one number of workers, at the best micro-batch,
 // sharding and recomputation; pairs that do not fit in memory are crossed.
 func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
+	q.Unfit = true
 	all, err := p.Layouts(q)
 	if err != nil {
 		return nil, err
@@ -59,21 +60,20 @@ func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) 
 			measured[degrees(m.Config)] = true
 		}
 	}
-	pair := func(a predict.LayoutAnswer) [2]float64 { return degrees(a.Config) }
-	fit, of := grouped.By(all, pair)
-	for i, at := range fit { // the fastest come first
-		h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Value: of[at][0].Config.GlobalBatch() / of[at][0].Expected, Measured: measured[at], Best: i == 0})
-	}
-	q.Unfit = true
-	everything, err := p.Layouts(q)
-	if err != nil {
-		return nil, err
-	}
-	pairs, _ := grouped.By(everything, pair)
-	for _, at := range pairs {
-		if of[at] == nil {
-			h.Cells = append(h.Cells, cell{X: at[0], Y: at[1], Failed: true})
+	pairs, of := grouped.By(all, func(a predict.LayoutAnswer) [2]float64 { return degrees(a.Config) })
+	best := true
+	for _, at := range pairs { // in the order of their fastest
+		c := cell{X: at[0], Y: at[1], Failed: true}
+		if i := slices.IndexFunc(of[at], func(a predict.LayoutAnswer) bool { return a.Unfit() == "" }); i >= 0 {
+			c.Failed, c.Measured, c.Best = false, measured[at], best
+			c.Value, best = of[at][i].Config.GlobalBatch()/of[at][i].Expected, false
 		}
+		h.Cells = append(h.Cells, c)
+	}
+	if best { // none fits, as the error says
+		q.Unfit = false
+		_, err = p.Layouts(q)
+		return nil, err
 	}
 	return h.draw()
 }

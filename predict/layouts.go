@@ -66,36 +66,59 @@ func (a LayoutAnswer) Shares() (bubble, communication float64) {
 	return a.Parts.Bubble / step, (a.Parts.Tensor + a.Parts.Exposed) / step
 }
 
-// Layouts predicts every layout of the workers at the global batch that fits, in descending
-// order of P(fits) / expected step time. It fails with a *data.InputError if no layout was
-// measured or none divides the batch, and with a *[NoLayoutError] if none fits.
+// Layouts predicts every layout of the workers at the global batch that fits, with every
+// combination of the measured shardings, recomputes and offloads, in descending order of
+// P(fits) / expected step time. It fails with a *data.InputError if no layout was measured
+// or none divides the batch, and with a *[NoLayoutError] if none fits.
 func (p *Predictor) Layouts(q LayoutQuestion) ([]LayoutAnswer, error) {
 	measured := p.Model.Layouts(q.GPUType)
 	if len(measured) == 0 {
 		return nil, data.Invalid("layout", "no measured layout of "+q.GPUType, "measurements with tp, pp, sharding or recompute, to choose a layout from")
 	}
 	q = q.complete(measured)
-	candidates := q.candidates(measured, nil, p.Model.Architecture(), 1)
+	candidates := q.candidates(measured, p.Model.Architecture(), 1)
 	if len(candidates) == 0 {
 		return nil, q.indivisible()
+	}
+	if !q.Unfit {
+		var err error
+		if candidates, err = p.fitting(candidates); err != nil {
+			return nil, err
+		}
 	}
 	answers, err := p.AtAll(candidates)
 	if err != nil {
 		return nil, err
 	}
-	var fits []LayoutAnswer
-	for _, a := range answers {
-		if a.Memory == nil || q.Unfit || a.Memory.Fits >= LeastFits {
-			parts, _ := p.Model.Parts(a.Config)
-			fits = append(fits, LayoutAnswer{Answer: a, Parts: parts})
+	all := make([]LayoutAnswer, len(answers))
+	for i, a := range answers {
+		parts, _ := p.Model.Parts(a.Config)
+		all[i] = LayoutAnswer{Answer: a, Parts: parts}
+	}
+	byUsefulSpeed(all)
+	return all, nil
+}
+
+// fitting returns those that fit with [LeastFits], by memory alone: predicting speed costs
+// far more. It fails with a *[NoLayoutError] if none fits.
+func (p *Predictor) fitting(candidates []data.Config) (fit []data.Config, err error) {
+	nearest, most := 0, 0.
+	for i, c := range candidates {
+		if c, err = p.resolve(c); err != nil {
+			return nil, err
+		}
+		switch m := p.memoryOf(c); {
+		case m == nil || m.Fits >= LeastFits:
+			fit = append(fit, c)
+		case m.Fits > most:
+			nearest, most = i, m.Fits
 		}
 	}
-	if len(fits) == 0 {
-		nearest := slices.MaxFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Memory.Fits, b.Memory.Fits) })
-		return nil, &NoLayoutError{Tried: len(answers), Nearest: nearest}
+	if len(fit) > 0 {
+		return fit, nil
 	}
-	byUsefulSpeed(fits)
-	return fits, nil
+	a, err := p.At(candidates[nearest])
+	return nil, cmp.Or(err, error(&NoLayoutError{Tried: len(candidates), Nearest: a}))
 }
 
 // chooseLayout returns c with the layout of the largest goodput that fits.
@@ -172,8 +195,9 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 // measured; tp by divisors of the heads, within a node unless measured wider; pp also by
 // divisors of the layers; cp up to twice the largest measured, at least widest; ep by
 // divisors of the experts; micro-batches that were measured or are powers of two up to
-// twice the largest; sharding, recompute and offload as given or measured.
-func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []data.Layout, a data.Architecture, widest int) []data.Config {
+// twice the largest; every combination of the measured words of sharding, recompute and
+// offload, also of words never measured together.
+func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architecture, widest int) []data.Config {
 	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
 	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })
 	maps.Copy(stages, divisors(a.Layers))
@@ -185,10 +209,6 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 		}
 		if m.CP > 1 {
 			widest = max(widest, 2*m.CP)
-		}
-		words := data.Layout{Sharding: m.Sharding, Recompute: m.Recompute, Offload: m.Offload}
-		if !slices.Contains(combinations, words) {
-			combinations = append(combinations, words)
 		}
 	}
 	maps.Copy(contexts, doublings(widest))
@@ -214,6 +234,7 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 			}
 		}
 	}
+	combinations := crossedWords(measured)
 	seen := map[string]bool{}
 	var all []data.Config
 	for _, d := range degrees {
@@ -234,6 +255,21 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, combinations []d
 					seen[key] = true
 					all = append(all, c)
 				}
+			}
+		}
+	}
+	return all
+}
+
+// crossedWords combines each measured sharding, recompute and offload with all of the others.
+func crossedWords(measured []data.Measurement) (all []data.Layout) {
+	shardings, _ := grouped.By(measured, func(m data.Measurement) string { return m.Sharding })
+	recomputes, _ := grouped.By(measured, func(m data.Measurement) string { return m.Recompute })
+	offloads, _ := grouped.By(measured, func(m data.Measurement) string { return m.Offload })
+	for _, s := range shardings {
+		for _, r := range recomputes {
+			for _, o := range offloads {
+				all = append(all, data.Layout{Sharding: s, Recompute: r, Offload: o})
 			}
 		}
 	}
@@ -276,17 +312,14 @@ func doublings(n int) map[int]bool {
 func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int, globalBatch float64) ([]LayoutAnswer, error) {
 	m := memory.Fit(nil, a, 0)
 	q := LayoutQuestion{GPUType: gpuType, Workers: workers, PerNode: perNode, GlobalBatch: globalBatch}
-	like := []data.Measurement{{Config: data.Config{GPUType: gpuType, Workers: 1, LocalBatch: 4}}}
-	var combinations []data.Layout
-	for _, sharding := range []string{"", "zero1", "zero3", "hybrid"} {
-		for _, recompute := range []string{"", "selective", "full"} {
-			combinations = append(combinations, data.Layout{Sharding: sharding, Recompute: recompute})
-		}
+	var like []data.Measurement
+	for _, words := range []data.Layout{{}, {Sharding: "zero1", Recompute: "selective"}, {Sharding: "zero3", Recompute: "full"}, {Sharding: "hybrid"}} {
+		like = append(like, data.Measurement{Config: data.Config{GPUType: gpuType, Workers: 1, LocalBatch: 4, Layout: words}})
 	}
 	parts := speed.ExpectedParts(gpuType, a)
 	var all []LayoutAnswer
 	likely := false
-	for _, c := range q.candidates(like, combinations, a, workers) {
+	for _, c := range q.candidates(like, a, workers) {
 		needs, l := m.Predict(c), parts(c)
 		all = append(all, LayoutAnswer{Answer: Answer{Config: c, Memory: &needs, Expected: l.Step()}, Parts: l})
 		likely = likely || c.CP <= 1 && needs.Fits >= .5

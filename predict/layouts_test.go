@@ -152,6 +152,40 @@ func TestMeasuredLayoutsAreCandidates(t *testing.T) {
 	}
 }
 
+// Sharding, recomputation and offloading that were measured one at a time are also offered
+// together, but no word that was never measured.
+func TestWordsMeasuredOneAtATimeAreCombined(t *testing.T) {
+	var ms []data.Measurement
+	for i, l := range []data.Layout{{Recompute: "full"}, {}, {Sharding: "zero1", Recompute: "full"}, {Recompute: "full", Offload: "optimizer"}, {TP: 2, Recompute: "full"}} {
+		ms = append(ms, data.Measurement{Config: data.Config{Job: "gpt", GPUType: "a100", Workers: 8, Nodes: 1, LocalBatch: 1, AccumSteps: 64/(8/max(l.TP, 1)) - 1, Layout: l},
+			Status: data.OK, StepTime: 1 + .1*float64(i)})
+	}
+	m, err := fit.Fit(ms, fit.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := (&predict.Predictor{Model: m}).Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[data.Layout]bool{}
+	for _, l := range all {
+		words[data.Layout{Sharding: l.Config.Sharding, Recompute: l.Config.Recompute, Offload: l.Config.Offload}] = true
+	}
+	for _, sharding := range []string{"", "zero1"} {
+		for _, recompute := range []string{"", "full"} {
+			for _, offload := range []string{"", "optimizer"} {
+				if l := (data.Layout{Sharding: sharding, Recompute: recompute, Offload: offload}); !words[l] {
+					t.Errorf("no layout has %q", l)
+				}
+			}
+		}
+	}
+	if len(words) != 8 {
+		t.Errorf("%d combinations of two measured words each: %v", len(words), words)
+	}
+}
+
 func TestNoLayoutFits(t *testing.T) {
 	p := &predict.Predictor{Model: gptModel(t)}
 	_, err := p.Layouts(predict.LayoutQuestion{GPUType: "a100", Workers: 1, GlobalBatch: 64})

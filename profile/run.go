@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,6 +68,28 @@ func Run(ctx context.Context, s *data.Study, f Files, o Settings) (res Result, e
 	return res, errors.Join(err, f.Save(res))
 }
 
+// checkLaunches fails with a *data.InputError if the command cannot be rendered for a
+// candidate, or if the folder of local trials is missing. A replay has neither.
+func checkLaunches(s *data.Study, candidates []data.Config) error {
+	if s.Launcher.Replay != nil {
+		return nil
+	}
+	for _, c := range candidates {
+		if _, err := data.RenderCommand(s.Command, c, s.Source); err != nil {
+			return err
+		}
+	}
+	if s.Launcher.Local == nil || s.Dir == "" { // other launchers open it on their nodes
+		return nil
+	}
+	if folder, err := os.Stat(s.Source.Beside(s.Dir)); err != nil || !folder.IsDir() {
+		at := s.Source
+		at.Column = "dir"
+		return &data.InputError{Source: at, Found: strconv.Quote(s.Dir), Want: "an existing folder, relative to the study file"}
+	}
+	return nil
+}
+
 // Open prepares a study for [Runner.Run], for callers that change parts of [Run]. The caller
 // closes the storage.
 func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, error) {
@@ -77,12 +100,8 @@ func Open(ctx context.Context, s *data.Study, f Files, o Settings) (*Runner, err
 	if err != nil {
 		return nil, err
 	}
-	if s.Launcher.Replay == nil {
-		for _, c := range candidates {
-			if _, err := data.RenderCommand(s.Command, c, s.Source); err != nil {
-				return nil, err
-			}
-		}
+	if err := checkLaunches(s, candidates); err != nil {
+		return nil, err
 	}
 	launcher, err := launch.New(s, o.watchdog)
 	if err != nil {

@@ -11,11 +11,14 @@ import (
 )
 
 // Suggest returns up to n configurations to measure next, given measurements and training
-// curves. Earlier suggestions count as running. If the strategy stops at once, the only one
+// curves, of a study that [Run] would accept. Earlier suggestions count as running. If the strategy stops at once, the only one
 // has Stop set; there are fewer than n if no other is worth a trial before the first ones.
 func Suggest(s *data.Study, how Search, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
 	candidates, err := space.Candidates(s)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkLaunches(s, candidates); err != nil {
 		return nil, err
 	}
 	chooser, err := NewStrategy(s, how, EfficiencyOf(curves, s))

@@ -226,7 +226,7 @@ func known(v float64) *float64 {
 }
 
 func (r *fitResult) advise(m *fit.Model) error {
-	if slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil }) {
+	if hasLayouts(m) {
 		return nil // knee predict --best says which layouts are worth a look
 	}
 	gains, err := predict.Gains(m)

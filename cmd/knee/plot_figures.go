@@ -106,8 +106,8 @@ func (a *app) heatMapPlot() *cobra.Command {
 			if measured == nil {
 				return nil, usageError("the model of %s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", on.Base.Job)
 			}
-			size := cmp.Or(workers, slices.Max(predict.LayoutSizes(measured)))
-			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: size})
+			most := slices.MaxFunc(measured, func(a, b data.Measurement) int { return cmp.Compare(a.Workers, b.Workers) })
+			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: cmp.Or(workers, most.Workers)})
 		})
 	base.add(cmd)
 	bounded(cmd, &workers, "workers", "GPUs (default: the most measured)", atLeast(1))

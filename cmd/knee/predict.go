@@ -44,8 +44,9 @@ to reach it. Predictions outside the measured range are marked.
   --workers              a scalability curve, and its knee
   --at FILE              each configuration of a table
   --deadline, --budget   the best configuration within them, or the nearest
-  --best                 the fastest layouts (tp × pp × dp, micro-batch, sharding,
-                         recomputation) that fit in memory, and why others lose
+  --best                 the fastest layouts (tp × pp × dp, micro-batch, and every
+                         combination of the measured shardings, recomputations and
+                         offloads) that fit in memory, and why others lose
   --what-if              the speedup of changes, all of them together: a link twice
                          as fast (inter_node=0.5x), perfect overlap (overlap=max),
                          reduction inside nodes first (hierarchical), a faster GPU
@@ -82,8 +83,7 @@ given. A knob of the study has the value measured most unless --knob lists other
 				return err
 			}
 			if f.size != "" {
-				layouts := slices.ContainsFunc(m.GPUTypes(), func(t string) bool { return m.Layouts(t) != nil })
-				if layouts && !m.Architecture().Known() {
+				if hasLayouts(m) && !m.Architecture().Known() {
 					return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, and fit them again")
 				}
 				m = m.For(arch)
@@ -98,6 +98,11 @@ given. A knob of the study has the value measured most unless --knob lists other
 			maps.Copy(prices, f.price)
 			p := &predict.Predictor{Model: m, Price: prices, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
 			if f.layouts(m) {
+				for _, flag := range []string{"max-batch", "accumulation", "knob", "mode", "ps", "confident"} {
+					if cmd.Flags().Changed(flag) {
+						return usageError("--%s has no effect on layouts, which are chosen at the global batch of --global-batch", flag)
+					}
+				}
 				return a.predictLayouts(p, f, out)
 			}
 			if f.at != "" {
@@ -252,7 +257,7 @@ func (a *app) predictAt(p *predict.Predictor, f predictFlags, out format) error 
 	if err != nil {
 		return err
 	}
-	return a.printAnswers(answers, f, out)
+	return a.printAnswers(p.Model, answers, f, out)
 }
 
 // predictSweep predicts every configuration and names the knee of each curve.
@@ -262,7 +267,7 @@ func (a *app) predictSweep(p *predict.Predictor, f predictFlags, configs []data.
 		return err
 	}
 	all := slices.Concat(curves...)
-	if err := a.printAnswers(all, f, out); err != nil {
+	if err := a.printAnswers(p.Model, all, f, out); err != nil {
 		return err
 	}
 	if len(all) < len(configs) && f.localBatch == 0 { // repeats, or sizes without a batch
@@ -309,7 +314,7 @@ func (a *app) predictBest(p *predict.Predictor, f predictFlags, configs []data.C
 	if err != nil {
 		return err
 	}
-	if err := a.printAnswers([]predict.Answer{best}, f, out); err != nil {
+	if err := a.printAnswers(p.Model, []predict.Answer{best}, f, out); err != nil {
 		return err
 	}
 	a.adviseRate(p.Model, best)

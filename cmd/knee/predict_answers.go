@@ -41,10 +41,10 @@ func rowsOf(answers []predict.Answer) []answerRow {
 }
 
 // printAnswers prints answers, and warns if configurations may run out of memory.
-func (a *app) printAnswers(answers []predict.Answer, f predictFlags, out format) error {
+func (a *app) printAnswers(m *fit.Model, answers []predict.Answer, f predictFlags, out format) error {
 	a.warnUnfit(answers)
-	t := answerCSV(answers)
-	t.people = answersForPeople(answers, f)
+	t := answerCSV(answers, hasLayouts(m))
+	t.people = answersForPeople(answers, f, hasLayouts(m))
 	return out.print(a.stdout, rowsOf(answers), t)
 }
 
@@ -57,8 +57,8 @@ func (a *app) warnUnfit(answers []predict.Answer) {
 }
 
 // answersForPeople is the table for a terminal: with a goal, time and cost to it replace
-// the speed; the knobs outside the measured range are named.
-func answersForPeople(answers []predict.Answer, f predictFlags) *table {
+// the speed; the knobs outside the measured range are named. layouts adds a column.
+func answersForPeople(answers []predict.Answer, f predictFlags, layouts bool) *table {
 	goal := slices.ContainsFunc(answers, func(p predict.Answer) bool { return p.TimeToTarget.Mean > 0 })
 	t := newTable("workers,batch,step_time,samples/s,goodput,memory,fits,extrap.")
 	if goal {
@@ -66,6 +66,9 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 	}
 	if f.accumulation {
 		t.columns = slices.Insert(t.columns, 2, "global_batch")
+	}
+	if layouts {
+		t.columns = slices.Insert(t.columns, 1, "layout")
 	}
 	for _, p := range answers {
 		workers := fmt.Sprint(p.Config.Workers)
@@ -81,18 +84,25 @@ func answersForPeople(answers []predict.Answer, f predictFlags) *table {
 		}
 		cells := []any{workers, batch, between(p.StepTime, seconds), between(p.Throughput, number), between(p.Goodput, number)}
 		if goal {
-			cost := between(predict.GPUHours(p), number) + " GPU-h"
-			if p.CostToTarget.Mean > 0 {
-				cost = between(p.CostToTarget, dollars)
-			}
-			cells = []any{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), cost}
+			cells = []any{workers, batch, seconds(p.StepTime.Mean), number(p.Goodput.Mean), between(p.TimeToTarget, seconds), costWords(p)}
 		}
 		if f.accumulation {
 			cells = slices.Insert(cells, 2, any(number(p.Config.GlobalBatch())))
 		}
+		if layouts {
+			cells = slices.Insert(cells, 1, any(layoutWords(p.Config, "")))
+		}
 		t.addUnder(kindWords(p.Config), append(cells, memoryWords(p), fitsWords(p), beyond(p))...)
 	}
 	return t
+}
+
+// costWords is the cost to the goal, without a price in GPU-hours.
+func costWords(p predict.Answer) string {
+	if p.CostToTarget.Mean > 0 {
+		return between(p.CostToTarget, dollars)
+	}
+	return between(predict.GPUHours(p), number) + " GPU-h"
 }
 
 // kindWords names what the configurations of a curve share.
@@ -121,7 +131,7 @@ func beyond(p predict.Answer) string {
 	return strings.Join(knobs, ", ")
 }
 
-func answerCSV(answers []predict.Answer) *table {
+func answerCSV(answers []predict.Answer, layouts bool) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
 		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target,throughput_lo,throughput_hi,goodput_lo,goodput_hi")
 	var configs []data.Config
@@ -140,13 +150,13 @@ func answerCSV(answers []predict.Answer) *table {
 	t.addColumn("peak_memory_lo_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Lo)) })
 	t.addColumn("peak_memory_hi_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Hi)) })
 	t.addColumn("p_fits", func(i int) any { return orNil(rows[i].PFits) })
-	t.addKnobs(configs)
+	t.addKnobs(configs, layouts)
 	return t
 }
 
-// addKnobs adds columns of layouts, if there are any, and of knobs, by row.
-func (t *table) addKnobs(configs []data.Config) {
-	if slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }) {
+// addKnobs adds columns of layouts, if wanted, and of knobs, by row.
+func (t *table) addKnobs(configs []data.Config, layouts bool) {
+	if layouts {
 		for _, name := range data.LayoutNames() {
 			t.addColumn(name, func(i int) any { return configs[i].Get(name) })
 		}
@@ -170,7 +180,7 @@ type layoutRow struct {
 
 // layouts reports whether they are asked for: --best, or a sweep of a model with some.
 func (f *predictFlags) layouts(m *fit.Model) bool {
-	if f.best || f.at != "" || f.whatIf != nil || f.deadline != "" || f.budget > 0 || f.localBatch > 0 {
+	if f.best || f.at != "" || f.whatIf != nil || f.deadline != "" || f.budget > 0 || f.localBatch > 0 || f.mode.UsesPS() {
 		return f.best
 	}
 	gpu := cmp.Or(f.gpuType, m.GPUTypes()[0])
@@ -181,6 +191,11 @@ func (f *predictFlags) layouts(m *fit.Model) bool {
 		f.workers = strings.Trim(strings.ReplaceAll(fmt.Sprint(predict.LayoutSizes(m.Layouts(gpu))), " ", ","), "[]")
 	}
 	return true
+}
+
+// hasLayouts reports whether layouts were measured on any GPU type.
+func hasLayouts(m *fit.Model) bool {
+	return slices.ContainsFunc(m.GPUTypes(), func(gpu string) bool { return m.Layouts(gpu) != nil })
 }
 
 // predictLayouts lists the fastest layouts that fit, for every number of workers.
@@ -210,13 +225,18 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 	if varies != nil {
 		a.note("of several sizes measured, for %s; --model asks for another", strings.Join(varies, ", "))
 	}
-	speed := func(l, _ predict.LayoutAnswer) []any {
+	columns, speed := "step_time,samples/s", func(l, _ predict.LayoutAnswer) []any {
 		return []any{between(l.StepTime, seconds), between(l.Throughput, number)}
+	}
+	if p.Goal != (predict.Goal{}) {
+		columns, speed = "step_time,time_to_target,cost", func(l, _ predict.LayoutAnswer) []any {
+			return []any{seconds(l.StepTime.Mean), between(l.TimeToTarget, seconds), costWords(l.Answer)}
+		}
 	}
 	if f.best {
 		a.note("%s; this mean exceeds the median, step_time, where slow ones are possible", order)
 	}
-	return a.listLayouts(f, out, "step_time,samples/s", speed, func(k int) ([]predict.LayoutAnswer, error) {
+	return a.listLayouts(f, out, columns, speed, func(k int) ([]predict.LayoutAnswer, error) {
 		all, err := p.Layouts(predict.LayoutQuestion{GPUType: gpu, Workers: k, GlobalBatch: f.globalBatch, PerNode: f.perNode})
 		if len(all) > 1 && f.best && all[0].StepTime.Hi > all[1].StepTime.Lo {
 			overlapping := slices.DeleteFunc(slices.Clone(all), func(l predict.LayoutAnswer) bool { return l.StepTime.Lo >= all[0].StepTime.Hi })
@@ -271,7 +291,7 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 			bubble, communication := l.Shares()
 			rest := []any{memoryWords(l.Answer), fitsWords(l.Answer), part(bubble), part(communication), l.Loses, beyond(l.Answer)}
 			answers = append(answers, l.Answer)
-			people.add(slices.Concat([]any{k, layoutWords(l.Config)}, speed(l, all[0]), rest)...)
+			people.add(slices.Concat([]any{k, layoutWords(l.Config, fmt.Sprintf(", micro-batch %s × %d", number(l.Config.LocalBatch), l.Config.AccumSteps+1))}, speed(l, all[0]), rest)...)
 			row := layoutRow{rowsOf([]predict.Answer{l.Answer})[0], 0, bubble, communication, l.Loses}
 			if l.StepTime.Mean == 0 {
 				row.Relative = l.Expected / all[0].Expected
@@ -282,7 +302,7 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	if len(rows) == 0 {
 		return err
 	}
-	t := answerCSV(answers)
+	t := answerCSV(answers, true)
 	t.addColumn("bubble_share", func(i int) any { return rows[i].Bubble })
 	t.addColumn("communication_share", func(i int) any { return rows[i].Communication })
 	t.addColumn("relative_time", func(i int) any { return orEmpty(rows[i].Relative) })
@@ -294,8 +314,9 @@ func (a *app) listLayouts(f predictFlags, out format, columns string, speed func
 	return exitError{errors.New("none of these layouts fits in memory: " + unfit), exitInfeasible}
 }
 
-func layoutWords(c data.Config) string {
-	words := fmt.Sprintf("tp %d, pp %d, dp %d, micro-batch %s × %d", max(c.TP, 1), max(c.PP, 1), c.Replicas(), number(c.LocalBatch), c.AccumSteps+1)
+// layoutWords names a layout, with more after the degrees.
+func layoutWords(c data.Config, more string) string {
+	words := fmt.Sprintf("tp %d, pp %d, dp %d%s", max(c.TP, 1), max(c.PP, 1), c.Replicas(), more)
 	rest := c.Layout
 	rest.TP, rest.PP = 0, 0
 	if s := rest.String(); s != "" {

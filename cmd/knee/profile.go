@@ -376,6 +376,6 @@ func printSuggestions(a *app, out format, unit string, next []bayesopt.Suggestio
 			orEmpty(e.Mean), orEmpty(e.Lo), orEmpty(e.Hi), unit, s.PFeasible, orEmpty(s.Cost), s.Reason)
 		configs = append(configs, c)
 	}
-	t.addKnobs(configs)
+	t.addKnobs(configs, slices.ContainsFunc(configs, func(c data.Config) bool { return !c.Plain() }))
 	return out.print(a.stdout, list, t)
 }
