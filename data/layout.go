@@ -274,6 +274,13 @@ func (a Architecture) FLOPs() float64 {
 	return 6*s*a.Count()*(1-idle) + 12*l*s*s*h
 }
 
+// AttentionFLOPs returns those of attention among them if heads, as usual, have a width of
+// 128: in proportion to the attention scores, of which each head has one for every two tokens.
+func (a Architecture) AttentionFLOPs() float64 {
+	s, l := float64(a.SeqLen), float64(a.Layers)
+	return 12 * l * s * s * cmp.Or(128*float64(a.Heads), float64(a.Hidden))
+}
+
 func (a *Architecture) validate(o *object) {
 	if a.Heads > 0 && a.Hidden > 0 && a.Hidden%a.Heads != 0 {
 		o.fail("heads", strconv.Itoa(a.Heads), "a divisor of hidden, "+strconv.Itoa(a.Hidden))

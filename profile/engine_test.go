@@ -300,8 +300,8 @@ func testToldTimesAreCompared(t *testing.T) {
 		want string
 	}{
 		{.01, ""},
-		{10, "its 3 step times add up to 30 s, but it took 0.04 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
-		{.001, "trial 1 (1 × a100, allreduce): its steps take 0.499 s of the 4.98 s in which their lines came"},
+		{10, "its 4 step times add up to 40 s, but it took 0.05 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
+		{.001, "trial 1 (1 × a100, allreduce): its steps take 0.5 s of the 4.99 s in which their lines came"},
 	} {
 		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, _ launch.Trial, obs chan<- launch.Observation) error {
 			for i := 0; ctx.Err() == nil; i++ {

@@ -166,6 +166,36 @@ func TestAnotherSize(t *testing.T) {
 	}
 }
 
+// Attention scores that are written to memory take longer than their operations, and grow
+// with the square of the sequence; whether they are, two lengths tell.
+func TestLongerSequences(t *testing.T) {
+	for _, kept := range []float64{0, 2} {
+		row := func(base data.Measurement, tokens int) data.Measurement {
+			base.Architecture = data.Architecture{Layers: 32, Hidden: 2560, Heads: 32, SeqLen: tokens}
+			a := base.Architecture
+			ofLength := func(s float64) float64 { return s*1e10 + 32*32*s*s*1536*kept + 12*32*2560*s*s }
+			base.StepTime = layoutTime(base.Config) * ofLength(float64(a.SeqLen)) / ofLength(2048)
+			return base
+		}
+		var rows []data.Measurement
+		for i, r := range layoutRows() {
+			rows = append(rows, row(r, 2048<<(i%2)))
+		}
+		m, err := speed.Fit(context.Background(), rows, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, 3} { // without tensors to send
+			r := layoutRows()[i]
+			truth := row(r, 16384)
+			p, err := m.For(truth.Architecture).Predict(r.Config)
+			if e := truth.StepTime; err != nil || e < p.StepTime.Lo || e > p.StepTime.Hi || math.Abs(p.StepTime.Mean/e-1) > .35 {
+				t.Errorf("scores kept %g: %s, 16384 tokens: %v s, %v; want %.3g", kept, r.Config, p.StepTime, err, e)
+			}
+		}
+	}
+}
+
 // If some rows do not give their layout, all are ignored, with a warning.
 func TestUnknownLayouts(t *testing.T) {
 	ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,tp,pp,global_batch,step_time_s\ngpt,8,,,64,1\ngpt,16,4,2,64,.6\ngpt,32,4,2,64,.4\n"), "m.csv")

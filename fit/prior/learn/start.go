@@ -51,6 +51,7 @@ func start() *prior.Speed {
 			"layout": {
 				"compute":      about(0, within),
 				"launch":       about(small, within),
+				"scores":       about(small, math.Ln10),         // a score takes 1536 operations and up to 30 bytes, which memory takes longer for; few if it is not kept
 				"recompute":    about(math.Log(1./3), 2*beyond), // the forward pass again, a third of forward and backward
 				"selective":    about(2*small, within),
 				"tensor":       nvlink(about(small, within)),

@@ -66,6 +66,7 @@ type Offsets struct {
 	Unit, Launch, Tensor, PointToPoint, Gradient, Head, Constant float64
 	Layers                                                       int
 	InExperts                                                    float64 // share of the parameters in experts
+	Scores                                                       float64 // operations of attention with heads of 128, relative to all
 }
 
 // reference is the model for which all offsets are zero.
@@ -89,7 +90,7 @@ func OffsetsOf(a data.Architecture) Offsets {
 	return Offsets{
 		Unit: flops, Launch: layers - flops, Tensor: tokens + hidden + layers - flops, PointToPoint: tokens + hidden - flops,
 		Gradient: ln(a.Count(), r.Count()) - flops, Head: tokens + hidden + ln(float64(a.Vocab), float64(r.Vocab)) - flops,
-		Constant: -flops, Layers: a.Layers, InExperts: a.InExperts(),
+		Constant: -flops, Layers: a.Layers, InExperts: a.InExperts(), Scores: a.AttentionFLOPs() / a.FLOPs(),
 	}
 }
 
@@ -97,13 +98,14 @@ func OffsetsOf(a data.Architecture) Offsets {
 // those of the prior: its launches and links relative to computing do not
 // follow from the size of the model, and keep the prior.
 func (o Offsets) OfComputing() Offsets {
-	return Offsets{Unit: o.Unit, Layers: o.Layers, InExperts: o.InExperts}
+	return Offsets{Unit: o.Unit, Layers: o.Layers, InExperts: o.InExperts, Scores: o.Scores}
 }
 
 // Coordinates of the layout form: ln unless noted, relative to a sample of the whole model.
 const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
+	layScores    // time of attention scores that are written to memory, relative to that of their operations with heads of 128
 	layRecompute // time of full recomputation relative to compute
 	laySelective // the same for selective recomputation
 	layTensor
@@ -124,7 +126,7 @@ const (
 )
 
 func (f *layoutForm) Names() []string {
-	names := []string{"compute", "launch", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
+	names := []string{"compute", "launch", "scores", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
 		"gradient", "inter", "share_power", "power", "overlap", "optimizer", "offload", "constant"}
 	if f.unfilled {
 		names = append(names, "fill")
@@ -176,7 +178,8 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	case "selective":
 		again = math.Exp(x[laySelective])
 	}
-	work := batch / n
+	scores := math.Exp(x[layScores])
+	work := batch / n * (1 + scores*o.Scores) / (1 + scores*c.f.measured.Scores)
 	launch := math.Exp(x[layLaunch] + o.Launch)
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = (1 + again) * math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
@@ -281,7 +284,7 @@ func (c *layoutCurve) Params() []Param {
 			ps = append(ps, param(name, "", c.x[i]))
 		case layOverlap:
 			ps = append(ps, param(name, "", overlapAt(c.x[i])))
-		case layTensorInter, layBubble, layInter, layRecompute, laySelective, layHead, layOffload, layFill:
+		case layTensorInter, layBubble, layInter, layScores, layRecompute, laySelective, layHead, layOffload, layFill:
 			ps = append(ps, param(name, "", v))
 		default:
 			ps = append(ps, param(name, "s", unit*v))
