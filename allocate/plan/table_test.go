@@ -177,12 +177,12 @@ func TestWhatRunsFits(t *testing.T) {
 	}
 }
 
-// TestWiderRangesAskForNoMore: sizes that divide a fixed batch are offered, and smaller
-// ones than all of these.
-func TestWiderRangesAskForNoMore(t *testing.T) {
+// TestSizesDivideAFixedBatch: sizes that divide a fixed batch are offered, others only if
+// none does.
+func TestSizesDivideAFixedBatch(t *testing.T) {
 	job := data.Job{Batch: data.Batch{Initial: 32}}
 	for _, c := range []struct{ counts, want []int }{
-		{[]int{3}, []int{3}}, {[]int{3, 4, 5, 8}, []int{3, 4, 8}}, {[]int{1, 2, 3, 4}, []int{1, 2, 4}}, {[]int{5, 6, 7}, []int{5, 6, 7}},
+		{[]int{3}, []int{3}}, {[]int{3, 4, 5, 8}, []int{4, 8}}, {[]int{1, 2, 3, 4}, []int{1, 2, 4}}, {[]int{5, 6, 7}, []int{5, 6, 7}},
 	} {
 		if got := whole(job, slices.Clone(c.counts)); !slices.Equal(got, c.want) {
 			t.Errorf("of %v: %v, want %v", c.counts, got, c.want)
