@@ -83,10 +83,23 @@ func (l batchLimits) round(k float64, measured []float64) []speed.Batch {
 	return out
 }
 
+// atMost lowers batches of k workers that rounding raised above the global most, 0 for no
+// limit, and drops those then below localMin.
+func atMost(batches []speed.Batch, k, most, localMin float64) []speed.Batch {
+	if most > 0 {
+		for i := range batches {
+			b := &batches[i]
+			b.Local = math.Min(b.Local, math.Floor(most/k/float64(b.Accum+1)))
+		}
+	}
+	return slices.DeleteFunc(batches, func(b speed.Batch) bool { return b.Local < localMin })
+}
+
 // BestBatch chooses the local batch and accumulation steps that maximise goodput for the
 // workers, servers, GPU type and mode of c. Candidates are measured and round batches;
 // within one standard error of the best, measured ones and powers of two are preferred. If
-// the limits allow none, candidates follow Pollux's rule in 50 geometric steps.
+// the limits allow none, candidates follow Pollux's rule in 50 geometric steps, rounded down
+// where rounding up would exceed Batch.Max.
 // Accumulation is a candidate only if allowed ([Predictor.Accumulate]), measured, or needed
 // for the initial batch.
 //
@@ -133,7 +146,7 @@ func (p *Predictor) chooseBatch(c data.Config) (data.Config, error) {
 	l.accumulate = p.Accumulate || accumulated || float64(c.Workers)*l.localMax < l.initial
 	batches := l.round(float64(c.Workers), measured)
 	if len(batches) == 0 {
-		batches = l.choices(float64(c.Workers))
+		batches = atMost(l.choices(float64(c.Workers)), float64(c.Workers), p.batch().Max, l.localMin)
 	}
 	if len(batches) == 0 {
 		return c, data.Invalid("workers", c.Workers, fmt.Sprintf("workers that can share a global batch of %.6g to %.6g samples in local batches of %.6g to %.6g, as measured",

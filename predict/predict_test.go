@@ -226,6 +226,11 @@ func TestBestBatchLimits(t *testing.T) {
 	if err != nil || a.Config.GlobalBatch() != 256 || a.Config.AccumSteps != 3 {
 		t.Errorf("%v, %v; want 4 micro-steps of 64", a.Config, err)
 	}
+	// Three workers share 128 samples as 43 each, one above the most.
+	p.Batch = data.Batch{Initial: 128, Max: 128, Adapt: true}
+	if a, err = p.BestBatch(data.Config{GPUType: "a100", Workers: 3}); err != nil || a.Config.GlobalBatch() != 126 {
+		t.Errorf("%v, %v; want 42 samples on each", a.Config, err)
+	}
 }
 
 func TestFixedGlobalBatchIsKept(t *testing.T) {

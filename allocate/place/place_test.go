@@ -135,3 +135,25 @@ func TestReleaseGivesBackWhatPlaceTook(t *testing.T) {
 		}
 	})
 }
+
+// TestApart: a job that is planned for one node keeps off the nodes of a job that spans
+// nodes once its workers or servers need several, and shares one otherwise.
+func TestApart(t *testing.T) {
+	need := data.Resources{Worker: data.Need{CPUs: 1}, PS: data.Need{CPUs: 1}}
+	for name, tt := range map[string]struct {
+		config data.Config
+		want   string
+	}{
+		"one node":          {data.Config{GPUType: "t4", Workers: 2, Placement: data.Placement{2}}, "[{t41 2 0}] true"},
+		"no node has three": {data.Config{GPUType: "t4", Workers: 3, Placement: data.Placement{3}}, "[] false"},
+		"servers elsewhere": {data.Config{GPUType: "t4", Workers: 2, PS: 2, Placement: data.Placement{2}}, "[] false"},
+	} {
+		c := testCluster(append(nodes("t4", 2, 4), data.Node{Name: "cpu1", GPUType: "cpu", CPUs: 4})...)
+		c.Nodes[0].CPUs, c.Nodes[1].CPUs = 5, 5
+		p := New(c)
+		p.Take([]data.NodeShare{{Node: "t41", Workers: 2}, {Node: "t42", Workers: 2}}, need)
+		if got, ok := p.Place(Request{Config: tt.config, Resources: need, Apart: true}); fmt.Sprint(got, ok) != tt.want {
+			t.Errorf("%s: %v, want %s", name, got, tt.want)
+		}
+	}
+}

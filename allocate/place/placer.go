@@ -146,6 +146,7 @@ func (p *Placer) exact(r Request) []part {
 	if len(shape) == 0 {
 		return nil
 	}
+	r.Apart = r.Apart && len(shape) > 1
 	if !slices.IsSortedFunc(shape, func(a, b int) int { return b - a }) {
 		shape = Sorted(shape)
 	}
@@ -154,7 +155,7 @@ func (p *Placer) exact(r Request) []part {
 		i := p.here(r, w)
 		if i < 0 {
 			i = p.tightest(r.Config.GPUType, w, func(b *bucket) bool {
-				return !p.avoids(r, b.key.spread) && p.nodes[b.first()].room(w, 0, r.Resources)
+				return !(r.Apart && b.key.spread) && p.nodes[b.first()].room(w, 0, r.Resources)
 			})
 		}
 		if i < 0 {
@@ -172,7 +173,7 @@ func (p *Placer) here(r Request, w int) int {
 	best, least := -1, 0
 	for _, s := range r.Current {
 		i := p.find(s.Node)
-		if i < 0 || p.nodes[i].bucket == nil || p.avoids(r, p.nodes[i].spread > 0) {
+		if i < 0 || p.nodes[i].bucket == nil || r.Apart && p.nodes[i].spread > 0 {
 			continue
 		}
 		if room := p.slots(i, r); room >= w && (best < 0 || room < least) {
@@ -200,11 +201,6 @@ func (p *Placer) tightest(gpuType string, least int, good func(*bucket) bool) in
 	return -1
 }
 
-// avoids reports whether Apart keeps the job off a node.
-func (p *Placer) avoids(r Request, spread bool) bool {
-	return r.Apart && spread && len(r.Config.Placement) != 1
-}
-
 // loose places the workers on as few nodes as possible, those with most room, and holds
 // them; nil if they do not fit.
 func (p *Placer) loose(r Request) []part {
@@ -215,7 +211,7 @@ func (p *Placer) loose(r Request) []part {
 	var levels []level
 	for _, row := range p.free[r.Config.GPUType] {
 		for _, b := range row {
-			if room := p.slots(b.first(), r); room > 0 && !p.avoids(r, b.key.spread) {
+			if room := p.slots(b.first(), r); room > 0 && !(r.Apart && b.key.spread) {
 				levels = append(levels, level{b, room})
 			}
 		}
@@ -233,7 +229,7 @@ func (p *Placer) loose(r Request) []part {
 		l := levels[at]
 		if at == 0 || levels[at-1].room != l.room { // of equal nodes its present ones come first
 			for _, s := range r.Current {
-				if i := p.find(s.Node); left > 0 && i >= 0 && p.nodes[i].bucket != nil && p.slots(i, r) == l.room && !p.avoids(r, p.nodes[i].spread > 0) {
+				if i := p.find(s.Node); left > 0 && i >= 0 && p.nodes[i].bucket != nil && p.slots(i, r) == l.room && !(r.Apart && p.nodes[i].spread > 0) {
 					take(i, l.room)
 				}
 			}

@@ -27,6 +27,10 @@ func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 		}
 		parts[i].ps++
 	}
+	spread := func(x part) bool { return p.nodes[x.node].spread > 0 }
+	if left > 0 && r.Apart && slices.ContainsFunc(parts, spread) { // with servers elsewhere it would span nodes
+		return parts, false
+	}
 	beside := len(parts)
 	for ; left > 0; left-- {
 		if i := p.elsewhere(r); i >= 0 {
@@ -85,7 +89,7 @@ func (p *Placer) fewest(r Request, parts []part) int {
 func (p *Placer) elsewhere(r Request) int {
 	best := -1
 	for t := range p.free {
-		i := p.tightest(t, 0, func(b *bucket) bool { return p.nodes[b.first()].room(0, 1, r.Resources) })
+		i := p.tightest(t, 0, func(b *bucket) bool { return !(r.Apart && b.key.spread) && p.nodes[b.first()].room(0, 1, r.Resources) })
 		if i >= 0 && (best < 0 || cmp.Or(p.nodes[i].gpus-p.nodes[best].gpus, i-best) < 0) {
 			best = i
 		}

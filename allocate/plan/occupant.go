@@ -17,13 +17,21 @@ type occupant struct {
 }
 
 // occupy finds the jobs that are not planned and returns the cluster without what the
-// running ones among them use. why has the known reasons by job.
+// running ones among them use; an opportunistic one beyond its quota stops. why has the
+// known reasons by job.
 func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	p.occupants = map[int]occupant{}
 	free := *p.Cluster
 	free.Nodes = slices.Clone(free.Nodes)
+	quotas := p.Tenants
 	stay := func(i int, nodes []data.NodeShare) {
-		p.occupants[i] = occupant{nodes, why[i]}
+		if p.leftover && !permitted(quotas, p.Jobs[i]) {
+			p.infeasible[i] = "other jobs take the quota of its tenant; " + why[i]
+			return
+		}
+		o := occupant{nodes, why[i]}
+		p.occupants[i] = o
+		quotas = remaining(quotas, []data.PlannedJob{o.planned(p.Jobs[i])}, p.Jobs[i:])
 		take(&free, nodes, p.Jobs[i].Resources)
 	}
 	var unknown []int           // that run on unknown nodes

@@ -38,20 +38,16 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	rest.Cluster, rest.Tenants = &left, remaining(pr.Tenants, made.Jobs, claim)
 	room := left
 	room.Nodes = slices.Clone(left.Nodes)
-	displaced := map[string]displacement{} // by job
-	quotas := rest.Tenants
+	displaced := map[string][]data.NodeShare{} // by job: the nodes that other jobs take
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
 		now := currentShares(*job)
 		switch has, holds := roomFor(&room, now, job.Resources); {
 		case len(now) == 0 || !has: // it starts anew as any other job does
 		case !holds:
-			displaced[job.Name], job.Current = displacement{now, "other jobs take its nodes"}, nil
-		case pr.Predictors[job.Name] == nil && !permitted(quotas, *job): // one with a model may shrink
-			displaced[job.Name], job.Current = displacement{now, "other jobs take the quota of its tenant"}, nil
+			displaced[job.Name], job.Current = now, nil
 		default:
 			take(&room, now, job.Resources)
-			quotas = remaining(quotas, []data.PlannedJob{{GPUType: job.Current.GPUType, Workers: job.Current.Placement.Workers()}}, []data.Job{*job})
 		}
 	}
 	others, err := solve(rest, nil)
@@ -73,10 +69,10 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		j := (*from)[0]
 		*from = (*from)[1:]
 		if was, ok := displaced[j.Name]; ok {
-			j.Was = was.from
+			j.Was = was
 			j.Action = map[data.Action]data.Action{data.Start: data.Move, data.Wait: data.Pause}[j.Action]
 			if j.Action == data.Pause {
-				j.Reason = was.why + "; " + j.Reason
+				j.Reason = "other jobs take its nodes; " + j.Reason
 			}
 			if r := job.RestartSeconds; j.Action == data.Move && j.Finish.Mean > 0 {
 				j.Finish, j.Cost = shift(j.Finish, r), shift(j.Cost, r*rest.price[j.GPUType]*float64(j.Workers)/3600)
@@ -86,12 +82,6 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	}
 	made.Jobs = all
 	return made, nil
-}
-
-// displacement is of an opportunistic job that cannot stay.
-type displacement struct {
-	from []data.NodeShare
-	why  string
 }
 
 // yielding is the cluster with the nodes of opportunistic jobs after the others of their

@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/predict"
 )
 
 // TestOpportunisticTakesWhatIsLeft: of 8 GPUs a job with a claim takes at most 6
@@ -197,18 +198,26 @@ func TestOpportunisticNeedsCores(t *testing.T) {
 }
 
 // TestOpportunisticStaysBesideOthers: of equal nodes a job with a claim takes the
-// empty one, and a running job without a model stays only within the quota.
+// empty one, and a running job without a model, or that fits nowhere, stays only within the
+// quota.
 func TestOpportunisticStaysBesideOthers(t *testing.T) {
 	for _, tt := range []struct {
 		quota, own int
+		model      oracle // with which it wants more than there is
 		want       data.Action
 		reason     string
-	}{{8, 4, data.Keep, "no fitted model"}, {4, 4, data.Pause, "quota"}, {8, 8, data.Pause, "nodes"}} {
-		extra, own := named("extra", 1, 8), named("own", tt.own, tt.own)
+	}{
+		{8, 4, nil, data.Keep, "no fitted model"}, {4, 4, nil, data.Pause, "quota"}, {8, 8, nil, data.Pause, "nodes"},
+		{8, 4, t4(0.9, 1e6), data.Keep, "at least 9 workers"}, {4, 4, t4(0.9, 1e6), data.Pause, "quota"},
+	} {
+		extra, own := named("extra", 9, 0), named("own", tt.own, tt.own)
 		extra.Opportunistic, extra.Tenant, own.Tenant = true, "ann", "ann"
 		extra.Current = &data.Current{GPUType: "t4", Placement: data.Placement{2}, Nodes: []string{"t41"}}
 		pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...), Jobs: []data.Job{extra, own}, Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{"t4": tt.quota}}}}
-		made, err := solveKnown(pr, []oracle{nil, t4(0.9, 1e6)})
+		if tt.model != nil {
+			pr.Predictors = map[string]*predict.Predictor{"extra": {}}
+		}
+		made, err := solveKnown(pr, []oracle{tt.model, t4(0.9, 1e6)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -448,3 +448,15 @@ func TestDrainedJobsTakeNoPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestMoreNodesKeepTheFairShare: nodes that are added change no fair share, and have names
+// of their own.
+func TestMoreNodesKeepTheFairShare(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 2, 4)...)}
+	if more, err := pr.WithMore(nodes("v100", 1, 4)); err != nil || more.FairSlots != 8 || more.Cluster.Slots() != 12 {
+		t.Errorf("fair share of %d slots of %d, %v, want 8 of 12", more.FairSlots, more.Cluster.Slots(), err)
+	}
+	if _, err := pr.WithMore(nodes("t4", 1, 4)); err == nil || !strings.Contains(err.Error(), `found "t41", as in the cluster`) {
+		t.Errorf("error %v", err)
+	}
+}

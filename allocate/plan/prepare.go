@@ -238,27 +238,28 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 		return err
 	}
 	p.aims[i] = aim
+	offered := cmp.Or(kept, x)
+	// The batch changes while a job runs, but what runs fits in memory whatever its model
+	// says, and another layout takes a restart.
 	ask := func(c data.Config) (predict.Answer, error) {
+		if c.Plain() {
+			if a, err := p.Cache.answer(offered.job, offered.oracle, c); err == nil && place.Same(a.Config, c) {
+				return a, nil
+			}
+		}
 		if c.LocalBatch > 0 {
 			return x.oracle.At(c)
 		}
-		a, err := p.Cache.answer(job, x.oracle, c)
-		if err != nil { // what runs fits in memory
-			a, err = answerAt(job, x.oracle, c)
-		}
-		return a, err
+		return answerAt(offered.job, x.oracle, c)
 	}
-	options := x.options(job, standing, ask)
+	options := offered.options(job, standing, ask)
 	s.Reference = smallest
 	if err := aim(&s.Reference); err != nil {
 		return err
 	}
 	s.Fair = x.fairSpeed(s, share)
-	if kept != nil {
-		options = kept.options(kept.job, standing, ask)
-		if _, err := kept.smallest(); err != nil && len(options) == 0 {
-			return fmt.Errorf("no configuration can be planned with its initial batch, the first: %w", err)
-		}
+	if _, err := offered.smallest(); err != nil && len(options) == 0 {
+		return fmt.Errorf("no configuration can be planned with its initial batch, the first: %w", err)
 	}
 	soonest := math.Inf(1)
 	for n := range options {

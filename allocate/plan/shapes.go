@@ -123,23 +123,18 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	return slices.Sorted(maps.Keys(counts))
 }
 
-// whole keeps the sizes that divide a fixed batch into whole samples, and those below the
-// first such size, on which a job can still run. Of a job with logical workers it keeps
-// the sizes that divide them (EasyScale, Li et al., SC 2023: training does not depend on
-// the number of GPUs).
+// whole keeps the sizes that divide a fixed batch into whole samples; all if none does. Of
+// a job with logical workers it keeps the sizes that divide them (EasyScale, Li et al., SC
+// 2023: training does not depend on the number of GPUs).
 func whole(job data.Job, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
 		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
 	}
-	if job.Batch.Adapt || job.Batch.Initial <= 0 {
+	divides := func(w int) bool { return math.Mod(job.Batch.Initial, float64(w)) == 0 }
+	if job.Batch.Adapt || job.Batch.Initial <= 0 || !slices.ContainsFunc(counts, divides) {
 		return counts
 	}
-	divided := false
-	return slices.DeleteFunc(counts, func(w int) bool {
-		divides := math.Mod(job.Batch.Initial, float64(w)) == 0
-		divided = divided || divides
-		return divided && !divides
-	})
+	return slices.DeleteFunc(counts, func(w int) bool { return !divides(w) })
 }
 
 // serverCounts are the numbers of parameter servers to try beside w workers.

@@ -179,7 +179,8 @@ func (x *table) fairSpeed(s objective.Subject, share int) (best float64) {
 	return best
 }
 
-// options copies the table for a job that may stay on standing; zero: there is none.
+// options copies the table for a job that may stay on standing; zero: there is none. ask
+// predicts standing where the table does not.
 func (x *table) options(job data.Job, standing data.Config, ask func(data.Config) (predict.Answer, error)) []allocate.Option {
 	out := make([]allocate.Option, 0, len(x.shapes)+1)
 	put := func(a predict.Answer, keeps bool) {
@@ -187,14 +188,17 @@ func (x *table) options(job data.Job, standing data.Config, ask func(data.Config
 			out = append(out, allocate.Option{Answer: a, Use: allocate.UseOf(a.Config, job.Resources), Keeps: keeps})
 		}
 	}
-	if standing.Workers > 0 {
-		if a, err := ask(standing); err == nil {
-			put(a, true)
+	stays := false
+	for n := range x.shapes {
+		if x.errs[n] == nil {
+			keeps := standing.Workers > 0 && place.Same(x.answers[n].Config, standing)
+			put(x.answers[n], keeps)
+			stays = stays || keeps
 		}
 	}
-	for n := range x.shapes {
-		if x.errs[n] == nil && (standing.Workers == 0 || !place.Same(x.answers[n].Config, standing)) {
-			put(x.answers[n], false)
+	if standing.Workers > 0 && !stays {
+		if a, err := ask(standing); err == nil {
+			put(a, true)
 		}
 	}
 	return out

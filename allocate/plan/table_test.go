@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -176,12 +177,12 @@ func TestWhatRunsFits(t *testing.T) {
 	}
 }
 
-// TestWiderRangesAskForNoMore: sizes that divide a fixed batch are offered, and smaller
-// ones than all of these.
-func TestWiderRangesAskForNoMore(t *testing.T) {
+// TestSizesDivideAFixedBatch: sizes that divide a fixed batch are offered, others only if
+// none does.
+func TestSizesDivideAFixedBatch(t *testing.T) {
 	job := data.Job{Batch: data.Batch{Initial: 32}}
 	for _, c := range []struct{ counts, want []int }{
-		{[]int{3}, []int{3}}, {[]int{3, 4, 5, 8}, []int{3, 4, 8}}, {[]int{1, 2, 3, 4}, []int{1, 2, 4}}, {[]int{5, 6, 7}, []int{5, 6, 7}},
+		{[]int{3}, []int{3}}, {[]int{3, 4, 5, 8}, []int{4, 8}}, {[]int{1, 2, 3, 4}, []int{1, 2, 4}}, {[]int{5, 6, 7}, []int{5, 6, 7}},
 	} {
 		if got := whole(job, slices.Clone(c.counts)); !slices.Equal(got, c.want) {
 			t.Errorf("of %v: %v, want %v", c.counts, got, c.want)
@@ -200,6 +201,54 @@ func TestAnotherJobTakesUnequalShares(t *testing.T) {
 	for i, want := range []string{"4-2", "2", "3"} {
 		if got := made.Jobs[i].Config().Placement.String(); got != want {
 			t.Errorf("%s as %s, want %s", made.Jobs[i].Name, got, want)
+		}
+	}
+}
+
+// linear is an oracle of which the speed is proportional to the local batch, at most 64.
+type linear struct{ law }
+
+func (l linear) At(c data.Config) (predict.Answer, error) {
+	if c.LocalBatch > 64 {
+		return predict.Answer{}, errors.New("batch not measured")
+	}
+	l.rates = map[string]float64{"t4": 100 * c.LocalBatch / 64}
+	return l.law.At(c)
+}
+
+func (l linear) BestBatch(c data.Config) (predict.Answer, error) {
+	c.LocalBatch = 64
+	return l.At(c)
+}
+
+// TestKeptJobsRunAtTheirBestBatch: a job that stays is valued at the best batch where it
+// runs, or at its fixed one; that it runs at another is said of a job that cannot adapt.
+func TestKeptJobsRunAtTheirBestBatch(t *testing.T) {
+	for name, tt := range map[string]struct {
+		batch  data.Batch
+		lo     int
+		shape  data.Placement
+		warned bool
+	}{
+		"adaptive":         {data.Batch{Initial: 64, Adapt: true}, 1, data.Placement{4}, false},
+		"adaptive, uneven": {data.Batch{Initial: 64, Adapt: true}, 1, data.Placement{3, 1}, false},
+		"fixed":            {data.Batch{Initial: 256}, 4, data.Placement{4}, true},
+	} {
+		job := named("a", tt.lo, 4)
+		job.Batch = tt.batch
+		job.Current = &data.Current{GPUType: "t4", Placement: tt.shape, Nodes: []string{"t41", "t42"}[:len(tt.shape)], LocalBatch: 16}
+		pr := Problem{Cluster: testCluster(nodes("t4", len(tt.shape), 4)...), Jobs: []data.Job{job}}
+		pr.Cluster.Nodes[0].GPUs = tt.shape[0] // the shape is the only one
+		if len(tt.shape) > 1 {
+			pr.Cluster.Nodes[1].GPUs = tt.shape[1]
+		}
+		made, err := solveWith(pr, []oracle{linear{t4(0.9, 1e6)}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := made.Jobs[0]
+		if said := slices.ContainsFunc(made.Warnings, func(w string) bool { return strings.Contains(w, "64 samples a step and is planned with 256") }); j.Action != data.Keep || j.Workers != 4 || j.LocalBatch != 64 || said != tt.warned {
+			t.Errorf("%s: %s %d workers at a batch of %g, warnings %q", name, j.Action, j.Workers, j.LocalBatch, made.Warnings)
 		}
 	}
 }

@@ -35,6 +35,7 @@ const (
 	extrapolated kind = "get an allocation whose speed is extrapolated"
 	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
 	roundedUp    kind = "get a global batch above theirs, as their workers cannot share that in whole samples"
+	otherBatch   kind = "run at another batch than they are planned with"
 	late         kind = "are expected to miss their deadlines"
 	overdue      kind = "have deadlines that have passed"
 )
@@ -106,6 +107,12 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	if fixed := !job.Batch.Adapt || p.KeepBatch; fixed && job.Batch.Initial > 0 && a.Config.GlobalBatch() > job.Batch.Initial && p.action(i, at) != data.Keep {
 		ws.add(job.Name, roundedUp, fmt.Sprintf("%s takes %g samples a step, not the %g of its batch: allow workers that divide it", a.Config, a.Config.GlobalBatch(), job.Batch.Initial))
 	}
+	if p.action(i, at) == data.Keep && !job.Batch.Adapt && job.Current.LocalBatch > 0 {
+		now, want := currentConfig(job).GlobalBatch(), a.Config.GlobalBatch()
+		if math.Abs(now-want) >= float64(a.Config.Workers) { // less is rounding to whole samples
+			ws.add(job.Name, otherBatch, fmt.Sprintf("runs with %g samples a step and is planned with %g: restart it with that batch, let it adapt its batch, or correct current", now, want))
+		}
+	}
 	if d, t := job.Deadline.Seconds(), a.TimeToTarget.Mean+p.restart(i, at); d > 0 && !passed && a.TimeToTarget.Mean > 0 && t > d {
 		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(t-d)))
 	}
@@ -119,6 +126,10 @@ func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
 	}
 	now := currentConfig(job)
 	a, err := p.oracles[i].At(now)
+	if c := p.state.Jobs[i].Current; c != allocate.None {
+		a, err = p.state.Jobs[i].Options[c].Answer, nil
+		now = a.Config
+	}
 	switch {
 	case err != nil:
 		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", now, err))

@@ -38,6 +38,16 @@ func (pr Problem) WithNodes(gpuType string, n int) (Problem, error) {
 // maxMoreNodes bounds the nodes that can be added at once.
 const maxMoreNodes = 65536
 
+// WithMore is the problem with the nodes of another cluster, whose names must be new.
+func (pr Problem) WithMore(more []data.Node) (Problem, error) {
+	for _, n := range more {
+		if slices.ContainsFunc(pr.Cluster.Nodes, func(x data.Node) bool { return x.Name == n.Name }) {
+			return pr, &data.InputError{Source: data.Source{Column: "nodes"}, Found: fmt.Sprintf("%q, as in the cluster", n.Name), Want: "nodes of other names"}
+		}
+	}
+	return pr.withCluster(slices.Concat(pr.Cluster.Nodes, more)), nil
+}
+
 // WithoutNodes is the problem without some nodes; jobs on them are planned anew.
 func (pr Problem) WithoutNodes(names []string) (Problem, error) {
 	nodes := slices.Clone(pr.Cluster.Nodes)

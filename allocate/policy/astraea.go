@@ -30,7 +30,7 @@ type attended struct {
 // Allocate implements [allocate.Policy].
 func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
-	had, weights := a.book(s)
+	had, weights := a.book(s), tickets(s)
 	furthest := func(j *allocate.JobState) key {
 		t := tenant(j)
 		age := math.Max(s.Now-j.Submitted, 1)
@@ -40,26 +40,25 @@ func (a *Astraea) Allocate(s allocate.State) (allocate.Assignment, error) {
 	return q.assignment(), nil
 }
 
-// book adds up the GPU time that tenants have had, and the weights.
-func (a *Astraea) book(s allocate.State) (had, weights map[string]float64) {
+// book adds up the GPU time that tenants have had.
+func (a *Astraea) book(s allocate.State) map[string]float64 {
 	if a.gone == nil {
 		a.gone = map[string]float64{}
 	}
 	before := a.jobs
-	a.jobs, weights = map[string]attended{}, map[string]float64{}
+	a.jobs = map[string]attended{}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		a.jobs[j.Name] = attended{tenant(j), j.Attained}
-		weights[tenant(j)] = math.Max(weights[tenant(j)], tickets(s, j))
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if _, here := a.jobs[name]; !here {
 			a.gone[before[name].tenant] += before[name].attained
 		}
 	}
-	had = maps.Clone(a.gone)
+	had := maps.Clone(a.gone)
 	for i := range s.Jobs {
 		had[tenant(&s.Jobs[i])] += s.Jobs[i].Attained
 	}
-	return had, weights
+	return had
 }

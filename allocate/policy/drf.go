@@ -13,10 +13,8 @@ import (
 func drf(q *queue) {
 	s := q.state
 	names, waiting := grouped.By(sorted(s, submitted), func(i int) string { return tenant(&s.Jobs[i]) })
-	held, weight := map[string][]float64{}, map[string]float64{}
-	for i := range s.Jobs {
-		t := tenant(&s.Jobs[i])
-		weight[t] = math.Max(weight[t], tickets(s, &s.Jobs[i]))
+	held, weight := map[string][]float64{}, tickets(s)
+	for _, t := range names {
 		held[t] = make([]float64, len(q.Limit))
 	}
 	for {

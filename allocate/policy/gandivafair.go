@@ -64,16 +64,16 @@ func (g *GandivaFair) Allocate(s allocate.State) (allocate.Assignment, error) {
 // of the others, as in stride scheduling.
 func (g *GandivaFair) book(all *gangs) (out []*user) {
 	s, old, kinds := all.state, g.users, len(all.types)
+	weights := tickets(s)
 	g.users = map[string]*user{}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		u := g.users[tenant(j)]
 		if u == nil {
-			u = &user{gain: make([]float64, kinds), due: make([]float64, kinds), holds: make([]float64, kinds)}
+			u = &user{tickets: weights[tenant(j)], gain: make([]float64, kinds), due: make([]float64, kinds), holds: make([]float64, kinds)}
 			g.users[tenant(j)] = u
 		}
 		u.jobs = append(u.jobs, i)
-		u.tickets = math.Max(u.tickets, tickets(s, j))
 		u.demand += size(j)
 		var slowest float64
 		for k := range all.types {

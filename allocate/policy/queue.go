@@ -188,11 +188,6 @@ func tenant(j *allocate.JobState) string {
 	return "tenant " + j.History.Tenant
 }
 
-// tickets is the weight of the tenant of a job if the state lists it, else that of the job.
-func tickets(s allocate.State, j *allocate.JobState) float64 {
-	return cmp.Or(max(0, s.Tenants[j.History.Tenant].Weight), weightOf(j))
-}
-
 // key orders jobs, lexicographically.
 type key [3]float64
 

@@ -154,7 +154,11 @@ func WriteWorkload(w io.Writer, jobs []Job) error {
 			row = append(row, j.Tenant)
 		}
 		if fates {
-			row = append(row, string(j.Fate), Exact(j.EndsAt))
+			ends := ""
+			if j.EndsAt > 0 {
+				ends = Exact(j.EndsAt)
+			}
+			row = append(row, string(j.Fate), ends)
 		}
 		rows = append(rows, row)
 	}

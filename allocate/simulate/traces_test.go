@@ -150,3 +150,16 @@ func TestUnknownColumnsOfAWorkloadAreNamed(t *testing.T) {
 		t.Errorf("warnings %q, want one that names workes_max and what it may mean", warnings)
 	}
 }
+
+// TestFateWithoutShare: a job that fails at no stated share of its work is written as it is
+// read.
+func TestFateWithoutShare(t *testing.T) {
+	var text strings.Builder
+	if err := WriteWorkload(&text, []Job{{Name: "a", Workers: 1, Work: 10, Fate: Fails}}); err != nil {
+		t.Fatal(err)
+	}
+	jobs, _, err := ReadWorkload(strings.NewReader(text.String()), "w.csv")
+	if err != nil || jobs[0].Fate != Fails || jobs[0].EndsAt != 0 {
+		t.Errorf("%q: %+v, %v", text.String(), jobs, err)
+	}
+}

@@ -73,7 +73,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 		if j.Submit = at; isClock {
 			clock++
 		} else {
-			j.Submit = row.Number("submit_s", 0, data.Seconds())
+			j.Submit = row.Required("submit_s", data.Seconds())
 		}
 		if clock > 0 && clock <= len(jobs) {
 			row.Bad("submit_s", "times such as 2026-01-01 10:00:00 in all rows, or seconds in all")
@@ -123,7 +123,7 @@ func parseJob(row *data.Row, n int) Job {
 	work := data.NonNegative("a number")
 	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)),
 		Application: row.Text("application"), Tenant: row.Text("tenant"),
-		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, work),
+		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, data.Positive("a number")),
 		Workers: int(row.Number("workers", 0, workerCount()))}
 	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
 		j.Work, j.Seconds = row.Number("duration_s", 0, work), true
@@ -240,8 +240,8 @@ func parseFate(j *Job, row *data.Row) {
 		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
 	}
 	j.Declared = row.Number("declared", 0, data.NonNegative("the unit of the work"))
-	j.CancelAfter = row.Number("cancel_after_s", 0, data.Seconds())
-	share := data.Bounds{What: "a share", Min: 0, Max: 1, Want: "a share of the declared work, above 0 and up to 1"}
+	j.CancelAfter = row.Number("cancel_after_s", 0, data.PositiveSeconds())
+	share := data.Bounds{What: "a share", Min: 1e-9, Max: 1, Want: "a share of the declared work, above 0 and up to 1"}
 	if j.EndsAt = row.Number("ends_at", 0, share); j.EndsAt > 0 {
 		j.Declared = j.Work
 		j.Work *= j.EndsAt

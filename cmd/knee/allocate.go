@@ -56,7 +56,9 @@ it; with --strict that is an error.
   '-job NAME'       without a job
   '+jobs FILE'      with the jobs of another jobs.yaml
   '+nodes FILE'     with the nodes of another cluster.yaml
---curve plans for a quarter to twice the nodes of each type.`,
+--curve plans for a quarter to twice the nodes of each type. Other nodes do not
+change the fair share, by which the objectives fairness and goodput count: it
+stays that of the cluster as it is.`,
 		Example: `  knee allocate --cluster cluster.yaml --jobs jobs.yaml
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json
   knee allocate --cluster cluster.yaml --jobs jobs.yaml --what-if '+1 a100' --what-if '-n1'

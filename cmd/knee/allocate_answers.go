@@ -96,6 +96,8 @@ func change(pr plan.Problem, text string) (changed plan.Problem, err error) {
 		err = errors.New("want + or - and what to add or remove; see 'knee allocate --help'")
 	case word == "job":
 		changed, err = pr.WithoutJob(arg)
+	case notCount == nil && arg != "" && n < 1:
+		err = fmt.Errorf("%d fewer nodes, want at least 1", n)
 	case notCount == nil && arg != "":
 		changed, err = pr.WithoutLast(arg, n)
 	case slices.Contains(pr.Cluster.GPUTypes(), rest):
@@ -129,10 +131,11 @@ func moreNodes(pr plan.Problem, file string) (plan.Problem, error) {
 	if err != nil {
 		return pr, err
 	}
-	c := *pr.Cluster
-	c.Nodes = append(slices.Clone(c.Nodes), more.Nodes...)
-	pr.Cluster = &c
-	return pr, nil
+	changed, err := pr.WithMore(more.Nodes)
+	if e := (*data.InputError)(nil); errors.As(err, &e) {
+		e.File = file
+	}
+	return changed, err
 }
 
 type explained struct {

@@ -32,6 +32,9 @@ measures a pair, knee simulate --packed takes the table.`,
 			if err != nil {
 				return err
 			}
+			if len(rows) == 0 {
+				return &data.InputError{Source: data.Source{File: args[0]}, Found: "no pairs", Want: "a row for each job of a measured pair"}
+			}
 			a.warn(warnings...)
 			if c := interference.CrossValidate(rows); c.Rows > 0 {
 				a.note("left out, %d measured shares are %.1f %% off on average (the mean of all others: %.1f %%), and %.0f %% of them in intervals of 90 %%",
