@@ -187,6 +187,7 @@ type point struct {
 	tokens        float64   // ln of those of a micro-batch
 	growth        growth    // of tokens over those measured
 	knobs         []float64 // weights of factors.knobs, for activations and for state
+	input         input
 }
 
 // stage is what a device of a pipeline stage keeps of the forward pass: bytes of
@@ -231,6 +232,7 @@ func pointOf(c data.Config, a data.Architecture) point {
 	// there are stages (Narayanan et al., SC'21, 2.2.1).
 	samples := math.Max(c.LocalBatch, 1e-6) / cp
 	p.tokens = math.Log(samples) + math.Log(float64(a.SeqLen))
+	p.input = inputOf(c, a, p.tokens)
 	layer := activationsOf(a) * samples / n
 	kept, saved := (10+24/t)/34*layer, 10*(1-1/t)/34*layer
 	scores := layer * 5 * float64(a.SeqLen) * float64(a.Heads) / float64(a.Hidden) / 34 / t
