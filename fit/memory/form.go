@@ -18,6 +18,7 @@ const (
 	state       = iota // factor on parameters, gradients and optimizer state
 	gradients          // share: gradients in 16 or in 32 bit
 	activation         // factor on activations
+	sequence           // share of activations outside tensor parallelism that sequence parallelism divides by t too
 	scores             // share of attention scores kept: none with FlashAttention, or all
 	scoreBytes         // factor on the bytes of all attention scores
 	logits             // bytes per token and entry of the vocabulary
@@ -79,6 +80,7 @@ func (g Gaussian) and(other Gaussian) Gaussian {
 //     in large transformer models", 2022, equation 2); twice that in 32 bit, half
 //     of it if operations are fused. Tokens pass one expert (Switch) to eight
 //     (DeepSeek-V2).
+//   - sequence: 34/t bytes instead with sequence parallelism (same source, section 4.2.2).
 //   - scores: 5·heads·tokens/hidden bytes more (same source), unless
 //     FlashAttention recomputes them; twice that in 32 bit, half without dropout.
 //   - logits: 2 bytes in 16 bit; a copy in 32 bit, the softmax, and gradients of
@@ -103,7 +105,7 @@ func (learned Prior) of(a data.Architecture) [coordinates]Gaussian {
 	p := [coordinates]Gaussian{
 		state: within(math.Sqrt2), activation: within(2), scoreBytes: within(2), logits: between(2, 16),
 		overhead: learned.Overhead, constant: between(.3e9, 3e9), headroom: between(.85, 1), noise: learned.Noise,
-		gradients: either, scores: either, selective: either, recomputed: either, offloaded: either, experts: either,
+		gradients: either, sequence: either, scores: either, selective: either, recomputed: either, offloaded: either, experts: either,
 		reported: either, discrepancy: learned.Discrepancy, power: either, curvature: either, beyond: either,
 	}
 	if !known { // 5 GB of state and .1 GB for a sample, from small networks to large ones
@@ -185,12 +187,13 @@ type point struct {
 	tokens        float64   // ln of those of a micro-batch
 	growth        growth    // of tokens over those measured
 	knobs         []float64 // weights of factors.knobs, for activations and for state
+	input         input
 }
 
 // stage is what a device of a pipeline stage keeps of the forward pass: bytes of
-// activations, attention scores, and those of a layer that is recomputed; and
-// tokens × vocabulary of a micro-batch.
-type stage struct{ activations, scores, recomputed, logits float64 }
+// activations without sequence parallelism, those that it saves, attention scores,
+// and those of a layer that is recomputed; and tokens × vocabulary of a micro-batch.
+type stage struct{ activations, saved, scores, recomputed, logits float64 }
 
 // growth is of a ratio to the middle of those measured: its ln, which follows a power; ln
 // of the hyperbolic cosine of that, which follows a sum of powers; and ln of the ratio to
@@ -229,19 +232,21 @@ func pointOf(c data.Config, a data.Architecture) point {
 	// there are stages (Narayanan et al., SC'21, 2.2.1).
 	samples := math.Max(c.LocalBatch, 1e-6) / cp
 	p.tokens = math.Log(samples) + math.Log(float64(a.SeqLen))
+	p.input = inputOf(c, a, p.tokens)
 	layer := activationsOf(a) * samples / n
-	kept := (10 + 24/t) / 34 * layer
+	kept, saved := (10+24/t)/34*layer, 10*(1-1/t)/34*layer
 	scores := layer * 5 * float64(a.SeqLen) * float64(a.Heads) / float64(a.Hidden) / 34 / t
 	keep := func(layers float64) stage {
 		switch {
 		case c.Offload == "activations":
-			return stage{kept, scores, 0, 0}
+			return stage{kept, saved, scores, 0, 0}
 		case c.Recompute == "full": // the input of each layer, and one layer in full
-			return stage{layer*layers*2/34 + kept, 0, scores, 0}
+			inputs := layer * layers * 2 / 34
+			return stage{inputs + kept, inputs*(1-1/t) + saved, 0, scores, 0}
 		case c.Recompute == "selective":
-			return stage{kept * layers, 0, scores, 0}
+			return stage{kept * layers, saved * layers, 0, scores, 0}
 		}
-		return stage{kept * layers, scores * layers, 0, 0}
+		return stage{kept * layers, saved * layers, scores * layers, 0, 0}
 	}
 	p.first, p.last = keep(n*share*math.Min(float64(c.AccumSteps+1), stages)), keep(n*share)
 	if p.last.logits = samples * float64(a.SeqLen) * vocab / t; stages == 1 {
@@ -257,6 +262,7 @@ var offloads = []string{"", "optimizer", "cpu"}
 type factors struct {
 	state                          [3]held // bytes per parameter, by offload
 	experts, selective, reported   float64 // shares
+	sequence                       float64
 	activations, scores, again     float64 // of stage's bytes
 	logits, constant, headroom, sd float64
 	growth                         growth    // exponents
@@ -266,7 +272,7 @@ type factors struct {
 func factorsOf(x []float64) factors {
 	over := math.Exp(x[overhead])
 	f := factors{
-		experts: share(x[experts]), reported: share(x[reported]), selective: everySecond + (1-everySecond)*share(x[selective]),
+		experts: share(x[experts]), reported: share(x[reported]), sequence: share(x[sequence]), selective: everySecond + (1-everySecond)*share(x[selective]),
 		activations: over * math.Exp(x[activation]), logits: over * math.Exp(x[logits]),
 		constant: math.Exp(x[constant]), headroom: x[headroom], sd: math.Exp(x[noise]),
 	}
@@ -322,7 +328,7 @@ func (p *point) parts(f *factors) (first, last parts) {
 	}
 	own = math.Exp(own)
 	of := func(s stage) parts {
-		activations := s.activations*kept + s.scores*f.scores + s.recomputed*f.again
+		activations := (s.activations-f.sequence*s.saved)*kept + s.scores*f.scores + s.recomputed*f.again
 		return parts{sum, own * activations, own * f.logits * s.logits, f.constant}
 	}
 	if last = of(p.last); p.first == p.last {

@@ -3,8 +3,8 @@
 //
 // A physical form divides parameters, gradients, optimizer state, activations
 // and logits over tensor and pipeline parallelism and sharding. The factors of
-// its terms have priors, which measurements narrow. A measured peak is an exact
-// observation; a configuration without one that ran, or ran out of memory, is
+// its terms have priors, which measurements narrow; a Gaussian process over
+// configurations has what it misses. A measured peak is an exact observation; a configuration without one that ran, or ran out of memory, is
 // censored: below, or above, the memory of the device. Without measurements the
 // prior gives an estimate with a wide interval.
 package memory
@@ -31,8 +31,11 @@ type Model struct {
 	Knobs        []knob             `json:"knobs,omitempty"`            // the study's own
 	Tokens       [2]float64         `json:"ln_tokens,omitzero"`         // fewest and most of a micro-batch measured
 	Failed       []data.Config      `json:"out_of_memory,omitempty"`    // that ran out of memory, and never ran; at most maxRows
+	Peaks        []peak             `json:"peaks,omitempty"`            // recorded, at most maxRows
 
-	factors []factors // of the draws
+	factors   []factors   // of the draws
+	peaks     evidence    // of Peaks
+	residuals [][]float64 // of the draws
 }
 
 // maxDraws bounds what a file may hold; a fit returns [walkers].
@@ -46,6 +49,9 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	}
 	if len(m.Draws) == 0 || len(m.Draws) > maxDraws {
 		return fmt.Errorf("%d draws of the memory model, want 1 to %d", len(m.Draws), maxDraws)
+	}
+	if len(m.Peaks) > maxRows {
+		return fmt.Errorf("%d peaks of the memory model, want at most %d", len(m.Peaks), maxRows)
 	}
 	for _, k := range m.Knobs {
 		if (k.Reference > 0) != (len(k.Values) == 0) {
@@ -70,11 +76,18 @@ func (m *Model) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// count computes the factors of the draws.
+// count computes the factors and residuals of the draws.
 func (m *Model) count() {
-	m.factors = make([]factors, len(m.Draws))
+	rows := make([]observation, len(m.Peaks))
+	for i, r := range m.Peaks {
+		rows[i] = observation{point: pointOf(r.Config, r.Config.Architecture), ln: r.Ln}
+		m.relate(&rows[i].point, r.Config)
+	}
+	m.peaks = evidenceOf(rows)
+	m.factors, m.residuals = make([]factors, len(m.Draws)), make([][]float64, len(m.Draws))
 	for i, d := range m.Draws {
 		m.factors[i] = factorsOf(d)
+		m.residuals[i] = m.peaks.residuals(&m.factors[i])
 	}
 }
 
@@ -124,6 +137,7 @@ func fitUnder(
 		default:
 			continue
 		}
+		r.Config.Architecture = arch
 		rows, measured, tokens = append(rows, o), append(measured, r.Config), append(tokens, o.tokens)
 	}
 	m.Knobs, m.Failed = knobsOf(measured), failed(ms)
@@ -136,13 +150,18 @@ func fitUnder(
 	}
 	if n := len(rows); n > maxRows { // evenly spaced
 		for i := range maxRows {
-			rows[i] = rows[i*n/maxRows]
+			rows[i], measured[i] = rows[i*n/maxRows], measured[i*n/maxRows]
 		}
 		rows = rows[:maxRows]
 	}
+	for i, o := range rows {
+		if o.ran == 0 {
+			m.Peaks = append(m.Peaks, peak{measured[i], o.ln})
+		}
+	}
 	of := prior(m.Architecture)
 	own := slices.Repeat([]Gaussian{{0, 1}}, 2*sizeOf(m.Knobs))
-	for _, w := range sample(rows, append(of[:], own...), seed) {
+	for _, w := range sample(evidenceOf(rows), append(of[:], own...), seed) {
 		for i := range w.x {
 			w.x[i] = scalar.Round(w.x[i], 6) // as written to a file
 		}
@@ -215,43 +234,43 @@ func (m *Model) Predict(c data.Config) Prediction {
 		c.LocalBatch = 1
 	}
 	p := m.point(c)
-	out.Peak = m.interval(func(f *factors) float64 {
-		ln := p.ln(f)
-		out.Fits += f.fits(ln, out.Capacity) / float64(len(m.factors))
-		return ln
-	})
+	lns, left := m.posterior(&p, p.ln)
+	for i, ln := range lns {
+		out.Fits += m.factors[i].fits(ln, left, out.Capacity) / float64(len(lns))
+	}
+	out.Peak = m.interval(lns, left)
 	return out
 }
 
-// interval predicts bytes whose mean logarithm is given.
-func (m *Model) interval(ln func(*factors) float64) data.Estimate {
-	lns := make([]float64, len(m.factors))
-	for i := range m.factors {
-		f := &m.factors[i]
-		lns[i] = ln(f) + f.sd*scatter()[i*53%walkers] // one value each, in a fixed order
+// interval predicts bytes of a posterior.
+func (m *Model) interval(lns []float64, left float64) data.Estimate {
+	for i := range lns {
+		lns[i] += left * m.factors[i].sd * scatter()[i*53%walkers] // one value each, in a fixed order
 	}
 	slices.Sort(lns)
 	at := func(p float64) float64 { return math.Exp(quantile.Sorted(lns, p)) }
 	return data.Estimate{Mean: at(.5), Lo: at(.05), Hi: at(.95)}
 }
 
-// fits is the probability that a peak of known mean logarithm fits in a capacity.
-func (f *factors) fits(ln, capacity float64) float64 {
+// fits is the probability that a peak of a known posterior fits in a capacity.
+func (f *factors) fits(ln, left, capacity float64) float64 {
 	if math.IsInf(capacity, 1) {
 		return 1
 	}
-	return student((math.Log(capacity) + f.headroom - ln) / f.sd)
+	return student((math.Log(capacity) + f.headroom - ln) / (left * f.sd))
 }
 
 // FitsGiven predicts the probability that c fits, given that ran does.
 func (m *Model) FitsGiven(c, ran data.Config) float64 {
 	p, before := m.point(c), m.point(ran)
+	lns, left := m.posterior(&p, p.ln)
+	lnsBefore, leftBefore := m.posterior(&before, before.ln)
 	var both, sum float64
 	for i := range m.factors {
 		f := &m.factors[i]
-		first := f.fits(before.ln(f), m.Capacity(ran.GPUType))
+		first := f.fits(lnsBefore[i], leftBefore, m.Capacity(ran.GPUType))
 		sum += first
-		both += first * f.fits(p.ln(f), m.Capacity(c.GPUType))
+		both += first * f.fits(lns[i], left, m.Capacity(c.GPUType))
 	}
 	if sum == 0 {
 		return 0

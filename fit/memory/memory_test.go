@@ -17,6 +17,8 @@ func config(workers int, batch float64, l data.Layout) data.Config {
 
 // By hand, at the prior means: 17 bytes for each of 1.31e9 parameters, 34·s·b·h·l
 // of activations of a sample and half of all scores, √32 bytes per logit, and .95 GB.
+// Tensor parallelism divides 24 of the 34 and, as sequence parallelism is as likely as
+// not, half of the other 10.
 func TestPartsByHand(t *testing.T) {
 	var x [coordinates]float64
 	for i, p := range learned().of(gpt) {
@@ -32,7 +34,8 @@ func TestPartsByHand(t *testing.T) {
 	}{
 		{"one GPU", config(1, 1, data.Layout{}), 17 * gpt.Count(), (34*token + scores) * 24, logits},
 		{"zero3 over 8, two layers gathered", config(8, 1, data.Layout{Sharding: "zero3"}), (17./8 + 2*7./8/12) * gpt.Count(), (34*token + scores) * 24, logits},
-		{"tensors over 4", config(4, 1, data.Layout{TP: 4}), 17 * gpt.Count() / 4, (16*token + scores/4) * 24, logits / 4},
+		{"tensors over 4", config(4, 1, data.Layout{TP: 4}), 17 * gpt.Count() / 4, ((34./4+10*.75/2)*token + scores/4) * 24, logits / 4},
+		{"tensors over 4, full recomputation", config(4, 1, data.Layout{TP: 4, Recompute: "full"}), 17 * gpt.Count() / 4, 2./4*token*24*(1+3./2) + (34./4+10*.75/2)*token + scores/8, logits / 4},
 		{"optimizer over replicas and contexts", config(8, 1, data.Layout{CP: 2, Sharding: "zero1"}), (5 + 12./8) * gpt.Count(), (34*token + scores) * 12, logits / 2},
 		{"full recomputation", config(1, 1, data.Layout{Recompute: "full"}), 17 * gpt.Count(), 2*token*24 + 34*token + scores/2, logits},
 		{"state on the host", config(1, 1, data.Layout{Offload: "cpu"}), 5. / 2 * gpt.Count(), (34*token + scores) * 24, logits},
@@ -73,7 +76,7 @@ func TestExperts(t *testing.T) {
 // none of which are in experts and all of them; peaks over ep tell. Layers and
 // hidden size do not count the parameters of an unknown number of experts.
 func TestExpertsUncounted(t *testing.T) {
-	peak := func(ep int) float64 { return 2e9 + 17*(2e9+30e9/float64(ep)) }
+	peak := func(ep int) float64 { return 2e9 + 17*(8e9+24e9/float64(ep)) }
 	for name, size := range map[string]data.Architecture{"parameters": {Parameters: 32e9}, "layers": {Layers: 32, Hidden: 4096}} {
 		var ms []data.Measurement
 		for _, ep := range []int{8, 8, 4, 2} {
@@ -88,6 +91,35 @@ func TestExpertsUncounted(t *testing.T) {
 				t.Errorf("%s given, %d rows: %.3g to %.3g bytes for ep 1, it takes %.3g; the factor between the bounds was %.2f before", name, len(rows), p.Lo, p.Hi, peak(1), before)
 			}
 			before = p.Hi / p.Lo
+		}
+	}
+}
+
+// The same rows over tp 8 and 4 fit a program with sequence parallelism and one without: what
+// tp 1 needs is not sure, and lies within the interval for both. A row of tp 1 tells.
+func TestSequenceParallel(t *testing.T) {
+	var x [coordinates]float64
+	for i, p := range learned().of(gpt) {
+		x[i] = p.Mean
+	}
+	x[scores] = -5
+	f := factorsOf(x[:])
+	for _, f.sequence = range []float64{0, 1} {
+		row := func(tp int, batch float64) data.Measurement {
+			c := config(8, batch, data.Layout{TP: tp})
+			p := pointOf(c, gpt)
+			return data.Measurement{Config: c, Status: data.OK, StepTime: 1, PeakMemory: math.Exp(p.ln(&f))}
+		}
+		ms, asked := []data.Measurement{row(8, 1), row(8, 4), row(8, 16), row(4, 2), row(4, 8), row(4, 16)}, row(1, 16)
+		before := Fit(ms, gpt, 1).Predict(asked.Config).Peak
+		after := Fit(append(ms, row(1, 2)), gpt, 1).Predict(asked.Config).Peak
+		for name, p := range map[string]data.Estimate{"without": before, "with": after} {
+			if p.Lo > asked.PeakMemory || p.Hi < asked.PeakMemory {
+				t.Errorf("sequence parallelism %g, %s a row of tp 1: %.3g to %.3g bytes, it takes %.3g", f.sequence, name, p.Lo, p.Hi, asked.PeakMemory)
+			}
+		}
+		if after.Hi/after.Lo > before.Hi/before.Lo {
+			t.Errorf("sequence parallelism %g: %.3g to %.3g bytes, and with a row of tp 1 %.3g to %.3g", f.sequence, before.Lo, before.Hi, after.Lo, after.Hi)
 		}
 	}
 }

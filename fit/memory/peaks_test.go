@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/bench"
@@ -75,10 +76,12 @@ func (s source) scoreOf(known int, larger bool, prior func(data.Architecture) [c
 				}
 				out.ran[bin]++
 				p, density := m.point(r.Config), 0.
-				for _, d := range m.Draws {
-					density += math.Exp(logLikelihood(d, []observation{{point: p, ln: math.Log(r.PeakMemory)}})) / float64(len(m.Draws))
+				lns, left := m.posterior(&p, p.lnReported)
+				for i, ln := range lns {
+					t := distuv.StudentsT{Mu: ln, Sigma: left * m.factors[i].sd, Nu: 4}
+					density += t.Prob(math.Log(r.PeakMemory)) / float64(len(lns))
 				}
-				peak := m.interval(p.lnReported)
+				peak := m.interval(lns, left)
 				out.errors, out.density = append(out.errors, 100*math.Abs(peak.Mean/r.PeakMemory-1)), append(out.density, math.Log(density))
 				if peak.Lo <= r.PeakMemory && r.PeakMemory <= peak.Hi {
 					out.inside++

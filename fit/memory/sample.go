@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"knee/internal/gp"
 )
 
 // observation is one measurement in the form's quantities.
@@ -28,22 +30,40 @@ func (g Gaussian) log(x float64) float64 {
 	return -z * z / 2
 }
 
-// logLikelihood is that of coordinates, up to a constant. Peaks scatter as Student's t with
-// four degrees of freedom, as single runs allocate differently.
-func logLikelihood(x []float64, rows []observation) (v float64) {
+// evidence is what measurements tell.
+type evidence struct {
+	peaks    []observation // recorded
+	factor   *gp.Factor    // of their correlation
+	censored []observation
+}
+
+func evidenceOf(rows []observation) (e evidence) {
+	for _, o := range rows {
+		if o.ran == 0 {
+			e.peaks = append(e.peaks, o)
+		} else {
+			e.censored = append(e.censored, o)
+		}
+	}
+	e.factor = factorize(e.peaks)
+	return e
+}
+
+// logLikelihood is that of coordinates, up to a constant. Each peak, given those before it,
+// scatters as Student's t with four degrees of freedom, as single runs allocate differently.
+func (e *evidence) logLikelihood(x []float64) (v float64) {
 	f := factorsOf(x)
 	tail, chance := 1., 1. // products of the rows', as logarithms take time
-	for i := range rows {
-		o := &rows[i]
-		if o.ran == 0 {
-			z := (o.ln - o.point.lnReported(&f)) / f.sd
-			v -= x[noise]
-			if tail *= 1 + z*z/4; tail > 1e100 { // before it overflows
-				v, tail = v-2.5*math.Log(tail), 1
-			}
-		} else {
-			chance *= student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise
+	for _, z := range e.residuals(&f) {
+		z /= f.sd
+		v -= x[noise]
+		if tail *= 1 + z*z/4; tail > 1e100 { // before it overflows
+			v, tail = v-2.5*math.Log(tail), 1
 		}
+	}
+	for i := range e.censored {
+		o := &e.censored[i]
+		chance *= student(o.ran*(o.capacity+f.headroom-o.point.ln(&f))/f.sd) + surprise
 	}
 	v += math.Log(chance) - 2.5*math.Log(tail)
 	if !(v > leastLikely) { // also of bytes beyond all numbers
@@ -89,10 +109,11 @@ type walker struct {
 // that few are resampled often, are weighted by a power of the likelihood that leaves half
 // as many effective as are wanted, resampled and moved, until it is 1 (Del Moral, Doucet
 // and Jasra, "Sequential Monte Carlo samplers", 2006).
-func sample(rows []observation, prior []Gaussian, seed int64) []walker {
+func sample(rows evidence, prior []Gaussian, seed int64) []walker {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6d656d))
 	n := walkers
-	if len(rows) > 0 {
+	none := len(rows.peaks)+len(rows.censored) == 0
+	if !none {
 		n *= moves * len(prior)
 	}
 	all := make([]walker, n)
@@ -104,11 +125,11 @@ func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 			all[w].x[i] = p.Mean + p.SD*distuv.UnitNormal.Quantile((float64(at)+.5)/float64(n))
 		}
 	}
-	if len(rows) == 0 {
+	if none {
 		return all
 	}
 	for w := range all {
-		all[w].likelihood = logLikelihood(all[w].x, rows)
+		all[w].likelihood = rows.logLikelihood(all[w].x)
 	}
 	for power := 0.; power < 1; {
 		rise, step := 0., 1-power // bisection
@@ -130,7 +151,7 @@ func sample(rows []observation, prior []Gaussian, seed int64) []walker {
 		all = chosen
 		for range moves * len(prior) {
 			for w := range all {
-				all[w].move(all, power, rows, prior, rng)
+				all[w].move(all, power, &rows, prior, rng)
 			}
 		}
 	}
@@ -155,7 +176,7 @@ func weigh(all []walker, power float64) (weights []float64, effective float64) {
 // difference of two other walkers in random coordinates, scaled as is best for a
 // normal posterior (differential evolution, ter Braak, Statistics and Computing, 2006;
 // Vrugt et al., 2009). This needs neither derivatives nor scales.
-func (w *walker) move(all []walker, power float64, rows []observation, prior []Gaussian, rng *rand.Rand) {
+func (w *walker) move(all []walker, power float64, rows *evidence, prior []Gaussian, rng *rand.Rand) {
 	y, priors := slices.Clone(w.x), 0.
 	if i := rng.IntN(2 * len(y)); i < len(y) {
 		y[i] = prior[i].Mean + prior[i].SD*rng.NormFloat64()
@@ -173,7 +194,7 @@ func (w *walker) move(all []walker, power float64, rows []observation, prior []G
 			}
 		}
 	}
-	v := logLikelihood(y, rows)
+	v := rows.logLikelihood(y)
 	if math.Log(rng.Float64()) < power*(v-w.likelihood)+priors {
 		w.x, w.likelihood = y, v
 	}
