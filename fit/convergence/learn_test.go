@@ -131,6 +131,9 @@ func rounded(v float64) float64 { return math.Round(1e3*v) / 1e3 }
 // 30 of 90 for imagenet; others have none.
 var cutAfter = map[string]float64{"imagenet": 1. / 3}
 
+// warmedUp are the jobs whose learning rate rose from 0: yolov3's over its first 2 epochs.
+var warmedUp = map[string]bool{"yolov3": true}
+
 // learnRates sets the probabilities and HitSD of a prior, the latter by
 // comparing when neighbouring batch sizes of a job reach targets.
 func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
@@ -152,6 +155,7 @@ func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
 		}
 	}
 	var means []float64
+	warmed := 0.
 	before, uncut := 0., 0. // sums over jobs of the share before a first cut, and of the share before it or without one
 	for job, ss := range squares {
 		means = append(means, stat.Mean(ss, nil))
@@ -160,10 +164,14 @@ func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
 			at = 1
 		}
 		uncut += at
+		if warmedUp[job] {
+			warmed++
+		}
 	}
 	// Laplace's rule of succession: the probability that a record without cuts
-	// is followed by one, and that a plan is wrong, as none was.
+	// is followed by one, that a learning rate is warmed up, and that a plan is wrong, as none was.
 	p.Break = rounded((before + 1) / (uncut + 2))
+	p.Warmup = rounded((warmed + 1) / float64(len(means)+2))
 	slices.Sort(means)
 	p.HitSD = rounded(math.Sqrt(stat.Mean(means, nil)))
 	p.WrongPlan = rounded(1 / float64(len(means)+2))

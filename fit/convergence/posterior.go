@@ -44,7 +44,7 @@ const (
 	noiseBefore = .003
 	// mostPatches approximately bounds the patches of a regression, for time. A
 	// patch is divided if it may hold more than one in patchesWorth of the
-	// probability.
+	// probability of a record.
 	mostPatches  = 2048
 	patchesWorth = 50
 )
@@ -89,28 +89,65 @@ func (c *Curve) posterior() *posterior {
 // Laplace's rule of succession after those that passed.
 func (c *Curve) spikeStays() float64 { return 1 / float64(c.Spikes+2) }
 
-// hypotheses returns the fits of a segment, with ln of their probabilities. With
-// the prior probability Break the learning rate was cut at an unknown point:
+// hypotheses returns the fits of a segment, with ln of their probabilities.
+//
+// The learning rate may have risen from 0 over a part of the record (warmups). The loss is
+// flat at first then, and without a warm-up only curves that level off soon have such a
+// shoulder.
+//
+// With the prior probability Break the learning rate was cut at an unknown point:
 // candidates are multiples of an eighth of the points. The curve after the cut
 // is then separate, with the evidence of both sides against that of the whole.
 func (c *Curve) hypotheses(s segment) (parts []*regression, logs []float64) {
 	whole := newRegression(s, nil)
 	chance, n := c.beliefs().Break, len(s.points)
-	parts, logs = []*regression{whole}, []float64{whole.fit(mostPatches) + math.Log(1-chance)}
+	parts, logs = []*regression{whole}, []float64{whole.fit(mostPatches, 1) + math.Log(1-chance)}
+	if s.start == 0 { // else the warm-up is over
+		lengths, chances := c.warmups()
+		logs[0] += math.Log(1 - floats.Sum(chances))
+		for i, w := range lengths {
+			r := newRegression(s, nil)
+			r.warmup = w
+			parts, logs = append(parts, r), append(logs, r.fit(1, 1)+math.Log((1-chance)*chances[i]))
+		}
+	}
 	for i := eighth(n); i+eighth(n) <= n; i += eighth(n) {
 		before := newRegression(segment{points: s.points[:i], start: s.start}, whole)
 		after := newRegression(segment{points: s.points[i:], start: s.points[i-1].X}, whole)
-		parts, logs = append(parts, after), append(logs, before.fit(1)+after.fit(1)+math.Log(chance/8))
+		parts, logs = append(parts, after), append(logs, before.fit(1, 1)+after.fit(1, 1)+math.Log(chance/8))
 	}
 	total := floats.LogSumExp(logs)
 	for i, r := range parts {
 		if i > 0 && logs[i] > total-math.Log(drawCount) { // likely enough to be drawn
+			share := math.Exp(logs[i] - total)
 			logs[i] -= r.evidence
-			logs[i] += r.fit(mostPatches)
+			logs[i] += r.fit(mostPatches, share)
 		}
 	}
 	floats.AddConst(-floats.LogSumExp(logs), logs)
 	return parts, logs
+}
+
+// warmups returns lengths of a warm-up in steps, each half the one before, and their prior
+// probabilities. With the prior probability Warmup there is one, and the logarithm of its
+// length is uniform from a thousandth to a tenth of the run: 1 % of it for BERT, 4 for the
+// Transformer, 6 for ResNet-50 in large batches. The run is as long as planned, or of a
+// length as in [Curve.anywhere]. Those under a 32nd of the record are too short to matter.
+func (c *Curve) warmups() (lengths, chances []float64) {
+	known := c.beliefs()
+	for part := .5; part >= 1./32; part /= 2 { // from part to twice the part of the record
+		w := math.Sqrt2 * part * c.LastX
+		long := math.Min(c.LastX/(10*w), 1) // probability that the run is ten times as long
+		if c.Planned > c.LastX {
+			long *= known.WrongPlan
+			if 10*w <= c.Planned {
+				long += 1 - known.WrongPlan
+			}
+		}
+		lengths = append(lengths, w)
+		chances = append(chances, known.Warmup*long*math.Ln2/math.Log(100))
+	}
+	return lengths, chances
 }
 
 // eighth is an eighth of so many points, the least length of a segment.
@@ -119,6 +156,7 @@ func eighth(points int) int { return max(points/8, minSegment) }
 // regression fits shapes to a stretch of a record.
 type regression struct {
 	segment
+	warmup        float64   // steps over which the learning rate rose
 	span, before  float64   // range of the record, and squared error of the prior
 	y, first, fin []float64 // losses, and the weight of the value at either end in each
 	cells         []cell
@@ -140,10 +178,10 @@ func newRegression(s segment, whole *regression) *regression {
 // of the record with all parameters integrated out, for end values within its range. The
 // prior of shapes is averaged over all patches, which counts against cuts.
 //
-// Up to most patches, those are divided that may hold more than a share of the probability
-// and have shapes that differ: without noise shapes fit that are closer than any fixed
-// grid.
-func (r *regression) fit(most int) float64 {
+// Up to most patches, those are divided that may hold more than one in patchesWorth of the
+// probability and have shapes that differ: without noise shapes fit that are closer than any
+// fixed grid. share is the probability of the regression among its rivals.
+func (r *regression) fit(most int, share float64) float64 {
 	n := len(r.points)
 	roots := patches(n, r.points[n-1].X-r.start)
 	r.cells = nil
@@ -167,7 +205,7 @@ func (r *regression) fit(most int) float64 {
 			return r.evidence
 		}
 		tried, divide = tried+len(tiles), nil
-		enough := floats.LogSumExp(all) - math.Log(patchesWorth)
+		enough := floats.LogSumExp(all) - math.Log(patchesWorth*share)
 		for _, t := range tiles {
 			if tried < most && t.hope(least, r.freedom()) > enough {
 				divide = append(divide, t.patch)
@@ -201,12 +239,12 @@ type tile struct {
 // divide returns the quarters of a patch whose shape falls over the record.
 func (r *regression) divide(p patch) (tiles []tile) {
 	around := make([]float64, len(r.points))
-	if r.normalise(p.centre()) {
+	if r.normalise(p.centre(r.warmup)) {
 		copy(around, r.first)
 	}
 	var miss []product
 	for _, q := range p.quarters() {
-		t := tile{patch: q, cells: r.weigh(q.centre())}
+		t := tile{patch: q, cells: r.weigh(q.centre(r.warmup))}
 		if t.cells == nil {
 			continue
 		}

@@ -13,6 +13,8 @@ type prior struct {
 	// Break is the probability that curves say nothing about when a target is
 	// met, as before an unannounced cut of the learning rate.
 	Break float64 `json:"break"`
+	// Warmup is the probability that the learning rate rose from 0 at the begin of the run.
+	Warmup float64 `json:"warmup"`
 	// The gap from a target to the limit, as a share of the way from the first value to the
 	// target, is log-normal beyond the median, and smaller ones are as likely.
 	GapMedian float64 `json:"gap_median"`

@@ -8,14 +8,24 @@ import "math"
 type shape struct {
 	power       bool
 	scale, bend float64 // steps, exponent
+	warmup      float64 // steps over which the learning rate rose, 0 without
 }
 
 func (g shape) at(x float64) float64 {
-	x = math.Max(x, 0) / g.scale
+	x = warmed(math.Max(x, 0), g.warmup) / g.scale
 	if g.power { // exponentials of logarithms take a third of the time of math.Pow
 		return math.Exp(-g.bend * math.Log(1+x))
 	}
 	return math.Exp(-math.Exp(g.bend * math.Log(x)))
+}
+
+// warmed returns the steps at the full learning rate that are worth x steps with a linear
+// warm-up: the integral of the learning rate (Goyal et al., 2017, section 2.2).
+func warmed(x, warmup float64) float64 {
+	if x < warmup {
+		return x * x / (2 * warmup)
+	}
+	return x - warmup/2
 }
 
 // patch is a rectangle of shapes in the logarithms of scale and exponent, over
@@ -28,9 +38,9 @@ type patch struct {
 	width, height float64
 }
 
-// centre returns the shape at the centre.
-func (p patch) centre() shape {
-	return shape{p.power, math.Exp(p.scale) - p.base, math.Exp(p.bend)}
+// centre returns the shape at the centre, after a warm-up.
+func (p patch) centre(warmup float64) shape {
+	return shape{p.power, math.Exp(p.scale) - p.base, math.Exp(p.bend), warmup}
 }
 
 // quarters divides a patch.
