@@ -86,14 +86,15 @@ func isJSON(text string) bool {
 }
 
 // front returns the JSON object that a text begins with, without what another process printed
-// behind it on the same line; the text if there is no whole one.
+// behind it on the same line; empty if there is none, or only a brace is behind it.
 func front(text string) string {
-	for end := range len(text) {
-		if text[end] == '}' && isJSON(text[:end+1]) && !strings.HasPrefix(text[end+1:], "}") {
-			return text[:end+1]
-		}
+	text = notFinite.ReplaceAllString(text, `"$1":null`)
+	d := json.NewDecoder(strings.NewReader(text))
+	var whole json.RawMessage
+	if d.Decode(&whole) != nil || strings.HasPrefix(text[d.InputOffset():], "}") {
+		return ""
 	}
-	return text
+	return string(whole)
 }
 
 // parseOwn reads `knee: {"step":12,"step_time_s":0.041,"loss":2.1}` anywhere in a line:
@@ -121,9 +122,11 @@ func (p Parser) parseOwn(line string) (Observation, bool, error) {
 	done, err := p.scan(&o, text)
 	if err == nil && !done {
 		o = unseen()
-		if err = p.read(&o, text); err != nil && front(text) != text {
-			o = unseen()
-			err = p.read(&o, front(text))
+		if err = p.read(&o, text); err != nil {
+			if whole := front(text); whole != "" {
+				o = unseen()
+				err = p.read(&o, whole)
+			}
 		}
 	}
 	if err = cmp.Or(err, o.odd); err != nil {
