@@ -4,9 +4,10 @@
 // A physical form divides parameters, gradients, optimizer state, activations
 // and logits over tensor and pipeline parallelism and sharding. The factors of
 // its terms have priors, which measurements narrow; a Gaussian process over
-// configurations has what it misses. A measured peak is an exact observation; a configuration without one that ran, or ran out of memory, is
-// censored: below, or above, the memory of the device. Without measurements the
-// prior gives an estimate with a wide interval.
+// configurations has what it misses. A measured peak is an exact observation; a
+// configuration without one that ran, or ran out of memory, is censored: below, or
+// above, the memory of the device. Without measurements the prior gives an estimate
+// with a wide interval.
 package memory
 
 import (
