@@ -274,8 +274,9 @@ func (a Architecture) FLOPs() float64 {
 	return 6*s*a.Count()*(1-idle) + 12*l*s*s*h
 }
 
-// AttentionFLOPs returns those of attention among them if heads, as usual, have a width of
-// 128: in proportion to the attention scores, of which each head has one for every two tokens.
+// AttentionFLOPs returns the operations of attention for one sample if heads, as usual, have
+// a width of 128: in proportion to the scores, of which each head has one for every pair of
+// tokens. Without heads it takes their width times their number as the hidden size.
 func (a Architecture) AttentionFLOPs() float64 {
 	s, l := float64(a.SeqLen), float64(a.Layers)
 	return 12 * l * s * s * cmp.Or(128*float64(a.Heads), float64(a.Hidden))

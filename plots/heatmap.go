@@ -61,19 +61,20 @@ func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) 
 		}
 	}
 	pairs, of := grouped.By(all, func(a predict.LayoutAnswer) [2]float64 { return degrees(a.Config) })
-	best := true
-	for _, at := range pairs { // in the order of their fastest
-		c := cell{X: at[0], Y: at[1], Failed: true}
-		if i := slices.IndexFunc(of[at], func(a predict.LayoutAnswer) bool { return a.Unfit() == "" }); i >= 0 {
-			c.Failed, c.Measured, c.Best = false, measured[at], best
-			c.Value, best = of[at][i].Config.GlobalBatch()/of[at][i].Expected, false
-		}
-		h.Cells = append(h.Cells, c)
-	}
-	if best { // none fits, as the error says
+	fits := func(a predict.LayoutAnswer) bool { return a.Unfit() == "" }
+	best := slices.IndexFunc(all, fits) // in the order of P(fits) / time
+	if best < 0 {                       // as the error says
 		q.Unfit = false
 		_, err = p.Layouts(q)
 		return nil, err
+	}
+	for _, at := range pairs {
+		c := cell{X: at[0], Y: at[1], Failed: true}
+		if i := slices.IndexFunc(of[at], fits); i >= 0 {
+			c.Failed, c.Measured, c.Best = false, measured[at], at == degrees(all[best].Config)
+			c.Value = of[at][i].Config.GlobalBatch() / of[at][i].Expected
+		}
+		h.Cells = append(h.Cells, c)
 	}
 	return h.draw()
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // Suggest returns up to n configurations to measure next, given measurements and training
-// curves, of a study that [Run] would accept. Earlier suggestions count as running. If the strategy stops at once, the only one
-// has Stop set; there are fewer than n if no other is worth a trial before the first ones.
+// curves, of a study that [Run] would accept. Earlier suggestions count as running. If the
+// strategy stops at once, the only one has Stop set; there are fewer than n if no other is
+// worth a trial before the first ones.
 func Suggest(s *data.Study, how Search, history []data.Measurement, curves []data.CurvePoint, n int) ([]bayesopt.Suggestion, error) {
 	candidates, err := space.Candidates(s)
 	if err != nil {

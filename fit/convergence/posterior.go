@@ -140,7 +140,7 @@ func (c *Curve) warmups() (lengths, chances []float64) {
 		long := math.Min(c.LastX/(10*w), 1) // probability that the run is ten times as long
 		if c.Planned > c.LastX {
 			long *= known.WrongPlan
-			if 10*w <= c.Planned {
+			if 10*w <= c.Planned && c.Planned <= 1000*w {
 				long += 1 - known.WrongPlan
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -102,9 +101,6 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 	return p, nil
 }
 
-// rankMark is what knee and torchrun put before the lines of a rank.
-var rankMark = regexp.MustCompile(`^\[(?:worker |rank ?|default)(\d{1,9})\]`)
-
 // scan calls take for every line that reports something; what is the pattern's name.
 func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(launch.Observation)) (what string, parser launch.Parser, err error) {
 	b := bufio.NewReaderSize(r, launch.HeadBytes)
@@ -143,9 +139,6 @@ func scan(r io.Reader, name string, c data.Config, m data.Metrics, take func(lau
 			return what, parser, bad
 		}
 		if ok {
-			if mark := rankMark.FindStringSubmatch(lines.Text()); mark != nil && o.Rank == launch.UnknownRank {
-				o.Rank, _ = strconv.Atoi(mark[1])
-			}
 			o.At = at
 			take(o)
 		}

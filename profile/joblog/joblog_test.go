@@ -300,6 +300,27 @@ func TestReadOfBarsInsideOthers(t *testing.T) {
 	}
 }
 
+// A bar whose end is not drawn is not around the next one.
+func TestReadOfBarsWithoutTheirEnds(t *testing.T) {
+	var log strings.Builder
+	at := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	draw := func(first, total, every int, wait time.Duration) {
+		for i := first; i < total; i += every {
+			at = at.Add(time.Duration(every) * wait)
+			fmt.Fprintf(&log, "%s %d/%d\n", at.Format("2006-01-02T15:04:05.000Z07:00"), i, total)
+		}
+	}
+	for range 6 {
+		draw(7, 100, 7, time.Second)
+		draw(7, 400, 8, 20*time.Millisecond)
+	}
+	p, err := joblog.Read(strings.NewReader(log.String()), "job.log", data.Config{Job: "a", Workers: 1, LocalBatch: 4},
+		data.Metrics{Regex: `(?P<step>\d+)/(?P<total_steps>\d+)`}, nil)
+	if err != nil || p.Step != 98 || math.Abs(p.Measurement.StepTime-1) > .01 {
+		t.Errorf("step %g, %g s, %v; want the training's 1 s", p.Step, p.Measurement.StepTime, err)
+	}
+}
+
 // The ranks of a log that marks them are told apart.
 func TestReadOfMarkedRanks(t *testing.T) {
 	for _, mark := range []string{"[worker %d] ", "[rank%d]: ", "[default%d]:"} {

@@ -87,6 +87,14 @@ func TestOutOfMemoryIsObserved(t *testing.T) {
 	for _, line := range []string{"hello", `knee: {"step":1,"step_time_s":0.5}`, "torch.OutOfMemoryError: CUDA out of memory.", "torch.OutOfMemoryError: CUDA out of memory. Again."} {
 		p.line(time.Now(), line)
 	}
+	for range 3 { // of other ranks
+		p.line(time.Now(), `knee: {"step_time_s":0.5}`)
+		p.line(time.Now(), `knee: {"step":1,"step_time_s":0.5}`)
+	}
+	if p.oom == "" {
+		t.Error("lines of other ranks made it forget that memory ran out")
+	}
+	p.kept = p.kept[:3]
 	if n := len(p.kept); n != 3 || p.kept[1].OutOfMemory != "torch.OutOfMemoryError: CUDA out of memory." || p.kept[1].Rank != 1 || p.kept[1].OfStep() {
 		t.Errorf("observed %+v", p.kept)
 	}

@@ -69,7 +69,7 @@ type output struct {
 
 	last string  // last line that was no observation
 	oom  string  // first out-of-memory line; empty if two steps came after
-	step float64 // the last counter
+	step float64 // the largest counter
 	more int     // steps since oom
 	kept []Observation
 }
@@ -97,7 +97,7 @@ func (p *output) line(at time.Time, line string) {
 		if p.oom == "" && o.OutOfMemory != "" {
 			p.oom, p.more = line, 0
 		}
-	} else if o.Step != p.step { // not of another rank, nor NaN
+	} else if o.Step > p.step { // not of another rank, nor NaN
 		if p.step, p.more = o.Step, p.more+1; p.more > 1 {
 			p.oom = ""
 		}

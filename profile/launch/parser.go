@@ -34,6 +34,9 @@ func (p Parser) Parse(line string) (o Observation, ok bool, err error) {
 	return o, true, nil
 }
 
+// ofRank matches what knee and torchrun put before the lines of a rank.
+var ofRank = regexp.MustCompile(`^\[(?:worker |rank ?|default)(\d{1,9})\]`)
+
 // reported is Parse without lines that say that memory ran out.
 func (p Parser) reported(line string) (o Observation, ok bool, err error) {
 	if strings.IndexByte(line, 0x1b) >= 0 {
@@ -43,6 +46,9 @@ func (p Parser) reported(line string) (o Observation, ok bool, err error) {
 		o, ok, err = p.parseOwn(line)
 	} else {
 		o, ok, err = p.match(line)
+	}
+	if mark := ofRank.FindStringSubmatch(line); ok && mark != nil && o.Rank == UnknownRank {
+		o.Rank, _ = strconv.Atoi(mark[1])
 	}
 	if own := ok && len(p.kinds) == 0; err != nil || !p.memory || own || o.PeakMemory > 0 {
 		return o, ok, err
@@ -207,9 +213,20 @@ func (p Parser) group(o *Observation, name, text, line string) error {
 	if _, err := o.set(name, v, p.samples); err != nil {
 		return fmt.Errorf("%.120q: %w", line, err)
 	}
-	switch _, decimals, _ := strings.Cut(text, "."); name {
+	switch name {
 	case "step_time_s", "step_time_ms", "steps_per_s", "throughput", "worker_throughput":
-		o.Rounding = math.Pow10(-len(decimals)) / v
+		o.Rounding = lastDigit(text) / v
 	}
 	return nil
+}
+
+// lastDigit returns the unit of the last digit of a decimal number such as 1.50 or 1.5e-03.
+func lastDigit(text string) float64 {
+	digits, power := text, 0
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		digits = text[:i]
+		power, _ = strconv.Atoi(text[i+1:])
+	}
+	_, decimals, _ := strings.Cut(digits, ".")
+	return math.Pow10(power - len(decimals))
 }

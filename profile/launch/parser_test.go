@@ -54,6 +54,19 @@ func TestParsers(t *testing.T) {
 	}
 }
 
+// A number is rounded to its last digit.
+func TestParserTellsRounding(t *testing.T) {
+	p, err := launch.NewParser(data.Metrics{Regex: `took (?P<step_time_s>\S+)`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]float64{"0.041": .001 / .041, "2": .5, "2e-02": .5, "1.5E-3": 1. / 15, "1,000.5": .1 / 1000.5} {
+		if o, ok, err := p.Parse("took " + text); !ok || err != nil || math.Abs(o.Rounding/want-1) > 1e-9 {
+			t.Errorf("%s: %v, %v; want a share of %g", text, o.Rounding, err, want)
+		}
+	}
+}
+
 func TestParserRefusesExpressions(t *testing.T) {
 	for regex, want := range map[string]string{
 		"(":                    "missing closing",

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"knee/profile/launch"
@@ -24,6 +25,7 @@ type clock struct {
 	timed   float64             // steps in them
 	ahead   *launch.Observation // the line before, if its counter was too far ahead to be counted
 	down    []float64           // seconds of steps that are left out, as if the run was down
+	recurs  bool                // such pauses are part of the training
 }
 
 // step is what a line says of the step that it ends.
@@ -50,8 +52,9 @@ const fewestToRestart = 8
 const farthest = 10
 
 // longestPause is how many times as long as before a step may seem by the time stamps of a
-// log: beyond, the run was down and went on from its checkpoint, unless that happens as often as
-// recurring. Then it is part of the training, such as writing checkpoints.
+// log: beyond, the run was down and went on from its checkpoint. Pauses that happened as
+// often as recurring, and took less than twice the time of the other steps, are part of the training,
+// such as writing checkpoints.
 const longestPause, recurring = 8, 3
 
 // longestStep is an upper limit of a plausible step, in seconds.
@@ -81,7 +84,7 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	}
 	if ahead := c.ahead; c.most > 0 && steps > farthest*c.most {
 		c.ahead = &o
-		if ahead == nil || !(o.Step > ahead.Step) {
+		if ahead == nil || !(o.Step > ahead.Step) || o.Step-ahead.Step > farthest*(ahead.Step-c.step) {
 			return step{}, false
 		}
 		c.step, c.at = ahead.Step, ahead.At
@@ -97,7 +100,7 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		return step{}, false
 	}
 	c.rises++
-	if restarted {
+	if restarted && o.Step <= c.most { // it began anew
 		c.epoch = c.step
 	}
 	c.step, c.at = o.Step, o.At
@@ -114,15 +117,13 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 	}
 	usual := c.stamped / c.timed
 	c.stamped, c.timed = c.stamped+elapsed, c.timed+steps
-	if !c.log || !(s.seconds > longestPause*usual) || c.rises <= fewestToRestart {
+	if !c.log || c.recurs || !(s.seconds > longestPause*usual) || c.rises <= fewestToRestart {
 		return s, true
 	}
-	if c.down = append(c.down, elapsed); len(c.down) < recurring {
-		return s, false
-	}
-	if len(c.down) == recurring {
-		s.count *= recurring
+	c.down = append(c.down, elapsed)
+	if c.recurs = len(c.down) >= recurring && 3*floats.Sum(c.down) < 2*c.stamped; c.recurs {
+		s.count *= float64(len(c.down))
 		s.seconds = stat.Mean(c.down, nil) / steps
 	}
-	return s, true
+	return s, c.recurs
 }

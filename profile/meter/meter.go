@@ -157,7 +157,7 @@ func (m *Meter) Read() Reading {
 	dropped, steady, hurried := m.steady()
 	r.Warmup, r.Hurried = total(dropped).n, hurried
 	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(steady)
-	r.SE = math.Hypot(standardError(steady), m.series.rounding(r.SD))
+	r.SE = math.Hypot(standardError(steady), rounding(total(steady), r.SD))
 	return r
 }
 

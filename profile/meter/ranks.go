@@ -119,9 +119,9 @@ func (r *ranks) round(rank int, seconds float64, timed bool) (float64, bool) {
 	return sum / n, true
 }
 
-// bars tells the progress bar of the training from others. Where one begins before another
-// has ended, it is the longer: of steps around an evaluation, or inside a bar of epochs.
-// Else it is the one that takes longest.
+// bars tells the progress bar of the training from others. Of bars inside one another, where
+// one goes on after another, it is the longer: of steps around an evaluation, or inside a bar
+// of epochs. Else it is the one that takes longest.
 type bars struct {
 	metered, last float64          // steps of the bar that is metered, and of the one before; 0 without one
 	all           map[float64]*bar // by their steps
@@ -130,7 +130,8 @@ type bars struct {
 type bar struct {
 	step, seconds float64
 	at            time.Time
-	around        bool // another began before its end
+	around        bool // went on after another
+	again         bool // began anew
 }
 
 // take reports whether a bar is metered in place of another.
@@ -139,9 +140,6 @@ func (b *bars) take(o launch.Observation) (instead bool) {
 		return false
 	}
 	x := b.all[o.Total]
-	if l := b.all[b.last]; l != nil && b.last != o.Total && l.step < b.last {
-		l.around = true
-	}
 	switch {
 	case x == nil:
 		if b.all == nil {
@@ -150,15 +148,21 @@ func (b *bars) take(o launch.Observation) (instead bool) {
 		x = &bar{}
 		b.all[o.Total] = x
 	case !(o.Step > x.step):
+		x.again = true
 	case o.StepTime > 0:
+		x.around = x.around || b.last != o.Total
 		x.seconds += o.StepTime * (o.Step - x.step)
 	default:
+		x.around = x.around || b.last != o.Total
 		x.seconds += o.At.Sub(x.at).Seconds()
 	}
 	x.step, x.at, b.last = o.Step, o.At, o.Total
-	switch m := b.all[b.metered]; {
-	case x == m, (x.around || m.around) && o.Total < b.metered, !x.around && !m.around && x.seconds <= m.seconds:
+	m := b.all[b.metered]
+	switch nested := x.around || m.around; {
+	case x == m, nested && o.Total < b.metered, !nested && x.seconds <= m.seconds:
 		return false
+	case !nested && !x.again && m.step < b.metered && o.Total < b.metered && x.seconds <= farthest*m.seconds:
+		return false // m may go on
 	}
 	b.metered = o.Total
 	return true

@@ -18,6 +18,7 @@ type batch struct {
 	told    float64 // Σ seconds of the steps whose lines came after the first line
 	counted float64 // the same times the steps of the counter; NaN without one
 	span    float64 // Σ seconds between the arrivals of lines
+	units   float64 // Σ seconds that told times are rounded to
 }
 
 func (b *batch) add(o batch) {
@@ -31,6 +32,7 @@ func (b *batch) add(o batch) {
 	b.told += o.told
 	b.counted += o.counted
 	b.span += o.span
+	b.units += o.units
 }
 
 func (b batch) mean() float64 { return b.sum / b.steps }
@@ -43,7 +45,6 @@ type series struct {
 	elapsed float64 // Σ seconds after the first step, which may load a GPU's libraries and compile
 
 	first, last time.Time // arrivals of the first and the latest line; zero if not known
-	units       float64   // Σ seconds that told times are rounded to
 	pause       float64   // seconds, longest between two arrivals
 	rates       bool      // some times are computed from samples/s
 }
@@ -55,7 +56,7 @@ func (s *series) add(at time.Time, one step) {
 	if !(steps >= 1) { // without a counter
 		steps = 1
 	}
-	b := batch{n: 1, steps: steps, lines: one.seconds, sum: steps * one.seconds, sq: steps * one.seconds * one.seconds}
+	b := batch{n: 1, units: one.unit, steps: steps, lines: one.seconds, sum: steps * one.seconds, sq: steps * one.seconds * one.seconds}
 	if one.sync >= 0 {
 		b.sync, b.syncs = steps*one.sync, steps
 	}
@@ -75,7 +76,6 @@ func (s *series) add(at time.Time, one step) {
 		s.batches = append(s.batches, batch{})
 	}
 	s.batches[len(s.batches)-1].add(b)
-	s.units += one.unit
 	if s.steps++; s.steps > 1 {
 		s.elapsed += one.seconds
 	}
@@ -124,8 +124,8 @@ func summary(bs []batch) (steps int, mean, sd, sync float64) {
 // printed with few digits. It averages out where steps differ by more than the unit of the
 // last one (Widrow and Kollár, "Quantization Noise", 2008, chapter 5); nearly equal steps
 // that are rounded up or down seem to differ by half a unit.
-func (s *series) rounding(sd float64) float64 {
-	unit := s.units / float64(s.steps)
+func rounding(steady batch, sd float64) float64 {
+	unit := steady.units / float64(steady.n)
 	if !(unit > 0) {
 		return 0
 	}

@@ -14,13 +14,13 @@ import (
 // replicas and m micro-batches of b samples, and times relative to one sample of
 // the whole model on one worker, a micro-batch takes on a stage
 //
-//	C = (1+r)·(((b/(t·c)·(1+scores·a))⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D)
+//	C = (1+r)·(((b/(t·c)·S)⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D),   S = (1 + scores·a)/(1 + scores·a₀)
 //	A = b·(1+r/2)·tensor·(R(t)/c + ¾·R(c)/t)·D    × tensor_inter if the ranks are on several nodes
 //
-// with D the share of the layers on the fullest stage, a that of the operations in
-// attention relative to the model measured first, r the relative time of recomputation,
-// and R(n) = 2(n−1)/n as a ring sends. The c ranks pass keys and values around, of six matrices of a layer in all where tensors need eight (Liu
-// et al., "Ring Attention", 2023). Launches overlap with execution, hence the
+// with D the share of the layers on the fullest stage, r the relative time of
+// recomputation, a [Offsets.Scores] and a₀ those of the model measured first, and R(n) =
+// 2(n−1)/n as a ring sends. The c ranks pass keys and values around, of six matrices of a
+// layer in all where tensors need eight (Liu et al., "Ring Attention", 2023). Launches overlap with execution, hence the
 // smoothed maximum. Stages work in sequence, with a bubble (1F1B; Narayanan et
 // al., "Efficient large-scale language model training on GPU clusters using
 // Megatron-LM", SC'21, section 2.2):
