@@ -168,7 +168,7 @@ func TestManyOfOne(t *testing.T) {
 l,a100,1,4,1.0,7e9,32,4096,1024
 l,a100,1,8,1.9,7e9,32,4096,1024
 `)
-	for batch, want := range map[float64]bool{4: true, 64: false} {
+	for batch, want := range map[float64]bool{8: true, 64: false} {
 		a, err := p.At(data.Config{Workers: 8, LocalBatch: batch})
 		if err != nil || (a.Unfit() == "") != want {
 			t.Errorf("batch %g on 8 workers: %q, %v; fits: %t", batch, a.Unfit(), err, want)

@@ -16,9 +16,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"knee/data"
 	"knee/internal/quantile"
@@ -261,17 +263,34 @@ func (f *factors) fits(ln, left, capacity float64) float64 {
 	return student((math.Log(capacity) + f.headroom - ln) / (left * f.sd))
 }
 
+// inCommon returns equally likely values of what two configurations have in common that the
+// form misses, in standard deviations.
+var inCommon = sync.OnceValue(func() (u []float64) {
+	const n = 9
+	for i := range n {
+		u = append(u, distuv.UnitNormal.Quantile((float64(i)+.5)/n))
+	}
+	return u
+})
+
 // FitsGiven predicts the probability that c fits, given that ran does.
 func (m *Model) FitsGiven(c, ran data.Config) float64 {
 	p, before := m.point(c), m.point(ran)
 	lns, left := m.posterior(&p, p.ln)
 	lnsBefore, leftBefore := m.posterior(&before, before.ln)
+	covariance := p.correlation(&before) - floats.Dot(m.peaks.correlations(&p), m.peaks.correlations(&before))
+	common := min(max(covariance/(left*leftBefore), 0), followed) // share of the variance
+	fits := func(f *factors, ln, left, u, capacity float64) float64 {
+		return f.fits(ln+math.Sqrt(common)*left*f.sd*u, math.Sqrt(1-common)*left, capacity)
+	}
 	var both, sum float64
 	for i := range m.factors {
 		f := &m.factors[i]
-		first := f.fits(lnsBefore[i], leftBefore, m.Capacity(ran.GPUType))
-		sum += first
-		both += first * f.fits(lns[i], left, m.Capacity(c.GPUType))
+		for _, u := range inCommon() {
+			first := fits(f, lnsBefore[i], leftBefore, u, m.Capacity(ran.GPUType))
+			sum += first
+			both += first * fits(f, lns[i], left, u, m.Capacity(c.GPUType))
+		}
 	}
 	if sum == 0 {
 		return 0

@@ -92,16 +92,22 @@ func (e *evidence) residuals(f *factors) []float64 {
 	return z
 }
 
+// correlations returns those of a point with the peaks, whitened.
+func (e *evidence) correlations(p *point) []float64 {
+	k := make([]float64, len(e.peaks))
+	for i := range k {
+		k[i] = p.correlation(&e.peaks[i].point)
+	}
+	if len(k) > 0 {
+		e.factor.Whiten(k)
+	}
+	return k
+}
+
 // posterior returns ln bytes at a point by draw, given the form's, and the share of the
 // noise's standard deviation by which a peak scatters about it.
 func (m *Model) posterior(p *point, form func(*factors) float64) (lns []float64, left float64) {
-	k := make([]float64, len(m.peaks.peaks))
-	for i := range k {
-		k[i] = p.correlation(&m.peaks.peaks[i].point)
-	}
-	if len(k) > 0 {
-		m.peaks.factor.Whiten(k)
-	}
+	k := m.peaks.correlations(p)
 	lns = make([]float64, len(m.factors))
 	for i := range m.factors {
 		lns[i] = form(&m.factors[i]) + floats.Dot(k, m.residuals[i])
