@@ -11,8 +11,8 @@ import (
 )
 
 // followed is the share of the variance of ln peaks about the form that belongs to the
-// layout, and not to the run: anything from none, as between two versions of a program
-// in Sailor's records, to all, as peaks on H100 and H200 agree to the byte.
+// layout, and not to the run: the middle between none, as between two versions of a program
+// in Sailor's records, and all, as peaks on H100 and H200 agree to the byte.
 const followed = .5
 
 // peak is a recorded one.

@@ -149,12 +149,13 @@ func (b *bars) take(o launch.Observation) (instead bool) {
 		b.all[o.Total] = x
 	case !(o.Step > x.step):
 		x.again = true
-	case o.StepTime > 0:
-		x.around = x.around || b.last != o.Total
-		x.seconds += o.StepTime * (o.Step - x.step)
 	default:
 		x.around = x.around || b.last != o.Total
-		x.seconds += o.At.Sub(x.at).Seconds()
+		if seconds := o.StepTime * (o.Step - x.step); seconds > 0 {
+			x.seconds += seconds
+		} else {
+			x.seconds += o.At.Sub(x.at).Seconds()
+		}
 	}
 	x.step, x.at, b.last = o.Step, o.At, o.Total
 	m := b.all[b.metered]
