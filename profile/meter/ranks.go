@@ -163,7 +163,7 @@ func (b *bars) take(o launch.Observation) (instead bool) {
 	case x == m, nested && o.Total < b.metered, !nested && x.seconds <= m.seconds:
 		return false
 	case !nested && !x.again && m.step < b.metered && o.Total < b.metered && x.seconds <= farthest*m.seconds:
-		return false // m may go on
+		return false // m, which is longer, may go on: for ten times as long it is waited for
 	}
 	b.metered = o.Total
 	return true
