@@ -256,6 +256,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 			if ms, _, err = profile.Recognise(s, ms); err != nil {
 				return nil, err
 			}
+			a.checkEfficiency(s, ms, points)
 			return plots.NewSurrogate(s, ms, points, along)
 		})
 	cmd.Flags().StringVar(&job, "job", "", "which of several jobs")

@@ -14,6 +14,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/fit/gradnoise"
 	"knee/internal/term"
 	"knee/profile"
 	"knee/profile/space"
@@ -74,6 +75,7 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 			if err != nil {
 				return err
 			}
+			a.checkEfficiency(study, res.Measurements, res.Curves)
 			a.note("%s: %s in %s", res.Stopped, english.Plural(len(res.Measurements), "measurement", ""), files.Measurements)
 			if res.Drained {
 				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
@@ -317,6 +319,7 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 			if strangers > 0 {
 				a.warn(fmt.Sprintf("%d of the %s of %s are of no configuration of the study: they inform the search, but none counts as measured by them", strangers, english.Plural(len(ms), "measurement", ""), history))
 			}
+			a.checkEfficiency(study, ms, points)
 			next, err := profile.Suggest(study, how.Search, ms, points, n)
 			if err != nil {
 				return err
@@ -336,6 +339,17 @@ With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
 	cmd.Flags().VarP(numberFlag[int]{&n, atLeast(1)}, "number", "n", "how many to suggest")
 	formatFlag(cmd, &out)
 	return cmd
+}
+
+// checkEfficiency warns that an objective was searched as if large batches cost nothing.
+func (a *app) checkEfficiency(s *data.Study, ms []data.Measurement, points []data.CurvePoint) {
+	o := bayesopt.ObjectiveOf(s.Objective)
+	if len(ms) == 0 || s.Launcher.Replay != nil || o != bayesopt.Goodput && o != bayesopt.CostToTarget {
+		return
+	}
+	if _, err := gradnoise.Fit(points, s.Batch.Initial); err != nil {
+		a.warn(fmt.Sprintf("objective %s: the statistical efficiency of a batch is not known and counts as 1, so the fastest batch counts as the best (%v)", o, err))
+	}
 }
 
 func unit(s *data.Study) string {
