@@ -156,6 +156,9 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 			t.given[column] = cell
 		}
 	}
+	if t.Has("throughput_lo") {
+		return mr, t.fail(1, "throughput_lo", "the interval of a prediction", "measurements: what knee predicted was not measured")
+	}
 	if !t.Has("job") {
 		return mr, t.Missing("job", "a column job, or --job NAME (of knee read or fit)")
 	}
@@ -174,7 +177,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 		mr.known = append(mr.known, s.column)
 	}
 	if mr.speed.column == "" && !t.Has("status") {
-		return mr, t.Missing("step_time_s", "a column "+strings.Join(speedNames(), ", ")+", or status if no trial succeeded")
+		return mr, t.Missing("step_time_s", "a column "+strings.Join(SpeedColumns(), ", ")+", or status if no trial succeeded")
 	}
 	mr.extra, mr.layouts = extraColumns(t.Header), t.Has("tp", "pp")
 	return mr, nil
@@ -182,7 +185,7 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 
 // checkTargets fails for renaming a column to an unknown one, or tokens to samples.
 func (im Import) checkTargets(known []string) error {
-	known = append(known, speedNames()[1:]...) // the first is a column of measurements.csv
+	known = append(known, SpeedColumns()[1:]...) // the first is a column of measurements.csv
 	for _, from := range slices.Sorted(maps.Keys(im.Columns)) {
 		to := im.Columns[from]
 		bad := &InputError{Source: Source{Column: "--columns"}, Found: quote(from + "=" + to)}
@@ -241,7 +244,8 @@ func speeds() []speed {
 	return all
 }
 
-func speedNames() []string {
+// SpeedColumns are the columns of which measurements need one.
+func SpeedColumns() []string {
 	var names []string
 	for _, s := range speeds() {
 		names = append(names, s.column)

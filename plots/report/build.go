@@ -89,6 +89,9 @@ func (in *Inputs) jobs() []*job {
 		j := find(m.Job)
 		j.measurements = append(j.measurements, m)
 	}
+	for _, j := range all { // which may be of several files
+		slices.SortStableFunc(j.measurements, func(a, b data.Measurement) int { return a.StartedAt.Compare(b.StartedAt) })
+	}
 	for _, p := range in.Curves {
 		name := p.Job
 		if name == "" && len(all) == 1 {
@@ -123,7 +126,9 @@ func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
 		s.Text = append(s.Text, j.fitted)
 	}
 	if j.model != nil {
-		r.Warnings = append(r.Warnings, j.model.Warnings()...)
+		for _, w := range j.model.Warnings() {
+			r.Warnings = append(r.Warnings, cmp.Or(j.name, "The job")+": "+w)
+		}
 		if err := j.reportModel(ctx, in, r, &s); err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ func kinds() []kind {
 	return []kind{
 		{"a plan (plan.json)", jsonWith("objective", "jobs", "utilization"), reads(data.ReadPlan, func(in *Inputs, p *data.Plan) { in.Plans = append(in.Plans, p) })},
 		{"a model (model.json)", jsonWith("speed"), reads(fit.DecodeModel, func(in *Inputs, m *fit.Model) { in.Models = append(in.Models, m) })},
-		{"measurements (CSV with step_time_s)", csvWith("step_time_s"), warned(data.ReadMeasurements, func(in *Inputs, ms []data.Measurement) { in.Measurements = append(in.Measurements, ms...) })},
+		{"measurements (CSV with workers and step_time_s or throughput)", isMeasured, warned(data.ReadMeasurements, func(in *Inputs, ms []data.Measurement) { in.Measurements = append(in.Measurements, ms...) })},
 		{"a simulation (CSV of knee simulate)", csvWith("policy", "jct_mean_s"), readResults("simulation")},
 		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "submit_s", "jct_s"), readResults("jobs")},
 		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), reads(simulate.ReadUsage, func(in *Inputs, u []simulate.Used) { in.Used = append(in.Used, u...) })},
@@ -141,6 +141,11 @@ func csvWith(names ...string) func([]byte) bool {
 		t, err := data.NewTable(bytes.NewReader(content), "")
 		return err == nil && !slices.ContainsFunc(names, func(n string) bool { return !t.Has(strings.Split(n, "|")...) })
 	}
+}
+
+// isMeasured recognises measurements, but no predictions or pairs of jobs, which have the same columns and more.
+func isMeasured(content []byte) bool {
+	return csvWith("workers|placement", strings.Join(data.SpeedColumns(), "|"))(content) && !csvWith("throughput_lo|beside")(content)
 }
 
 // yamlWith recognises YAML that has the top-level key.

@@ -232,7 +232,7 @@ func (j *job) reportTrials(r *Report, s *Section) {
 		fig, err := plots.NewSearch("What was tried", j.measurements)
 		s.figure(fig, err, "All trials in order, and the highest so far.")
 	}
-	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in the order in which they ended"), false)
+	s.table(trialTable(j.measurements), cut(len(j.measurements), "Trials, in order"), false)
 }
 
 func trialTable(ms []data.Measurement) *Table {

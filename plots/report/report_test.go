@@ -212,7 +212,7 @@ func TestToldApartByContent(t *testing.T) {
 	if all := strings.Join(r.Findings, "\n"); !strings.Contains(all, "knee has the smallest mean completion time, 1m; fifo has 1m40s") {
 		t.Errorf("the simulation's winner is not named:\n%s", all)
 	}
-	if err := in.Read(write("f", "x,y\n1,2\n")); err == nil || !strings.Contains(err.Error(), "measurements (CSV with step_time_s)") {
+	if err := in.Read(write("f", "x,y\n1,2\n")); err == nil || !strings.Contains(err.Error(), "measurements (CSV with workers and step_time_s or throughput)") {
 		t.Errorf("an unknown file gives %v; want what is known", err)
 	}
 }

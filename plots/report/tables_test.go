@@ -2,6 +2,9 @@ package report
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,5 +55,38 @@ func TestTrainingIsDrawnBySamples(t *testing.T) {
 	chart, ok := s.Figures[0].Figure.(*plots.Chart)
 	if !ok || chart.XLabel != "step at batch 32" || !strings.Contains(s.Figures[0].Caption, "in steps of 32,") {
 		t.Errorf("got %+v, want steps at batch 32", s.Figures[0])
+	}
+}
+
+// A folder with two studies, a repetition, a prediction and a pair: only what was measured counts, by
+// the time of its start, and each warning names its job.
+func TestOnlyMeasurementsOfAFolderCount(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"again.csv":   "job,gpu_type,workers,local_batch,step_time_s,started_at\na,t4,3,8,0.4,2025-01-02T00:00:00Z\n",
+		"first.csv":   "job,gpu_type,workers,local_batch,step_time_s,started_at\na,t4,1,8,0.2,2025-01-01T00:00:00Z\na,t4,2,8,0.3,2025-01-01T01:00:00Z\n",
+		"other.csv":   "job,gpu_type,workers,local_batch,throughput\nb,t4,1,8,40\nb,t4,2,8,60\n",
+		"predict.csv": "job,gpu_type,workers,local_batch,step_time_s,throughput,throughput_lo\na,t4,64,8,0.5,1,1\n",
+		"pairs.csv":   "application,beside,gpu_type,workers,share,step_time_s\na,b,t4,1,0.5,0.2\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := render(t, dir)
+	if len(r.Inputs) != 3 || len(r.Sections) != 2 {
+		t.Fatalf("%d sections of %v", len(r.Sections), r.Inputs)
+	}
+	var order []string
+	for _, row := range r.Sections[0].Tables[len(r.Sections[0].Tables)-1].Table.Rows {
+		order = append(order, row[1].Text)
+	}
+	if got := strings.Join(order, "; "); !strings.HasPrefix(got, "1 × t4") || !strings.HasSuffix(got, "3 × t4, allreduce, batch 8") {
+		t.Errorf("trials %s", got)
+	}
+	for _, job := range []string{"a: ", "b: "} {
+		if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, job) }) {
+			t.Errorf("no warning of job %q in %q", job, r.Warnings)
+		}
 	}
 }
