@@ -156,8 +156,8 @@ func (im Import) reader(t *Table) (*measurementReader, error) {
 			t.given[column] = cell
 		}
 	}
-	if t.Has("throughput_lo") {
-		return mr, t.fail(1, "throughput_lo", "the interval of a prediction", "measurements: what knee predicted was not measured")
+	if t.Has("step_time_lo_s", "throughput_lo") {
+		return mr, t.fail(1, "", "the interval of a prediction", "measurements: what knee predicted was not measured")
 	}
 	if !t.Has("job") {
 		return mr, t.Missing("job", "a column job, or --job NAME (of knee read or fit)")

@@ -90,7 +90,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"no job", "workers,step_time_s\n", "f:1:job: found columns workers, step_time_s, want a column job, or --job NAME (of knee read or fit)"},
 		{"no workers", "job,step_time_s\n", "f:1:workers: found columns job, step_time_s, want a column workers or placement, or --columns NAME=workers (of knee read or fit)"},
 		{"no time", "job,workers\n", "f:1:step_time_s: found columns job, workers, want a column step_time_s, step_time_ms, steps_per_s, throughput, tokens_per_s, worker_throughput, worker_tokens_per_s, or status if no trial succeeded"},
-		{"predictions", "job,workers,step_time_s,throughput_lo\n", "f:1:throughput_lo: found the interval of a prediction, want measurements: what knee predicted was not measured"},
+		{"predictions", "job,workers,step_time_s,step_time_lo_s\n", "f:1: found the interval of a prediction, want measurements: what knee predicted was not measured"},
 		{"twice", "job,workers,job\n", "f:1:job: found the column twice, want each column once"},
 		{"ragged", head + "a,1\n", "f:2: found 2 cells, want 3, one for each column of the header"},
 		{"quotes", head + "a,1,1\na,1\"2,1\n", `f:3: found bare " in non-quoted-field at byte 4, want comma-separated values, quoted with " where a cell holds a comma or a quote`},

@@ -91,6 +91,12 @@ func (t *table) addColumn(name string, cell func(row int) any) {
 	}
 }
 
+// addInterval adds the columns NAME_lo and NAME_hi of estimates, unless all are zero.
+func (t *table) addInterval(name, unit string, of func(row int) data.Estimate) {
+	t.addColumn(name+"_lo"+unit, func(i int) any { return orEmpty(of(i).Lo) })
+	t.addColumn(name+"_hi"+unit, func(i int) any { return orEmpty(of(i).Hi) })
+}
+
 // orEmpty is the cell of a figure; 0, such as a time without a goal, is empty.
 func orEmpty(v float64) any {
 	if v == 0 {

@@ -133,22 +133,25 @@ func beyond(p predict.Answer) string {
 
 func answerCSV(answers []predict.Answer, layouts bool) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
-		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target,throughput_lo,throughput_hi,goodput_lo,goodput_hi")
+		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target")
 	var configs []data.Config
 	for _, p := range answers {
 		c := p.Config
 		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
 			c.LocalBatch, c.AccumSteps, orEmpty(p.StepTime.Mean), orEmpty(p.StepTime.Lo), orEmpty(p.StepTime.Hi),
 			p.Throughput.Mean, p.Goodput.Mean, orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
-			c.GlobalBatch(), orEmpty(predict.GPUHours(p).Mean),
-			p.Throughput.Lo, p.Throughput.Hi, p.Goodput.Lo, p.Goodput.Hi)
+			c.GlobalBatch(), orEmpty(predict.GPUHours(p).Mean))
 		configs = append(configs, c)
 	}
 	rows := rowsOf(answers)
+	t.addInterval("throughput", "", func(i int) data.Estimate { return answers[i].Throughput })
+	t.addInterval("goodput", "", func(i int) data.Estimate { return answers[i].Goodput })
+	t.addInterval("time_to_target", "_s", func(i int) data.Estimate { return answers[i].TimeToTarget })
+	t.addInterval("cost_to_target", "_usd", func(i int) data.Estimate { return answers[i].CostToTarget })
+	t.addInterval("gpu_hours_to_target", "", func(i int) data.Estimate { return rows[i].GPUHours })
 	t.addColumn("p_reach", func(i int) any { return orEmpty(answers[i].Chance) })
 	t.addColumn("peak_memory_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Mean)) })
-	t.addColumn("peak_memory_lo_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Lo)) })
-	t.addColumn("peak_memory_hi_bytes", func(i int) any { return orEmpty(math.Round(rows[i].PeakMemory.Hi)) })
+	t.addInterval("peak_memory", "_bytes", func(i int) data.Estimate { return rows[i].PeakMemory })
 	t.addColumn("p_fits", func(i int) any { return orNil(rows[i].PFits) })
 	t.addKnobs(configs, layouts)
 	return t
@@ -430,6 +433,8 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 		t.people.addUnder(kindWords(r.Config), r.Config.Workers, r.Config.LocalBatch, between(r.Before, seconds), between(r.After, seconds),
 			between(r.Speedup, factor), beyond(answers[i]))
 	}
+	t.addInterval("step_time", "_s", func(i int) data.Estimate { return rows[i].Before })
+	t.addInterval("step_time_then", "_s", func(i int) data.Estimate { return rows[i].After })
 	return out.print(a.stdout, rows, t)
 }
 

@@ -145,7 +145,7 @@ func csvWith(names ...string) func([]byte) bool {
 
 // isMeasured recognises measurements, but no predictions or pairs of jobs, which have the same columns and more.
 func isMeasured(content []byte) bool {
-	return csvWith("workers|placement", strings.Join(data.SpeedColumns(), "|"))(content) && !csvWith("throughput_lo|beside")(content)
+	return csvWith("workers|placement", strings.Join(data.SpeedColumns(), "|"))(content) && !csvWith("step_time_lo_s|throughput_lo|beside")(content)
 }
 
 // yamlWith recognises YAML that has the top-level key.
