@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ runs the built-in trainer, so that knee profile works at once.`,
 				return a.writeNew(append(args, ".")[0], files, force)
 			}
 			dir := append(args[:dash:dash], ".")[0]
+			if command := args[dash:]; len(command) == 1 && len(strings.Fields(command[0])) > 1 {
+				return usageError("the command after -- is one word, %q: leave out the quotes around it", command[0])
+			}
 			machine, err := machineOfCores()
 			if err != nil {
 				return err
@@ -57,9 +61,12 @@ runs the built-in trainer, so that knee profile works at once.`,
 				machine = c.Nodes[0]
 			}
 			d := draft.New(args[dash:], machine, ".")
-			for i := range files {
-				if files[i].Name == "study.yaml" {
+			for i, f := range files {
+				switch f.Name {
+				case "study.yaml":
 					files[i].Data = []byte(d.Text)
+				case "jobs.yaml":
+					files[i].Data = []byte(strings.NewReplacer("name: small", "name: "+d.Job, "[python, train.py]", d.Command).Replace(string(f.Data)))
 				}
 			}
 			if err := a.writeNew(dir, files, force); err != nil {

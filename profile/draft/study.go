@@ -19,12 +19,16 @@ import (
 
 // Study is a first study.
 type Study struct {
-	Text  string   // study.yaml
-	Notes []string // what is left to do before it can be run; empty if nothing
+	Text         string   // study.yaml
+	Job, Command string   // as in it
+	Notes        []string // what is left to do before it can be run; empty if nothing
 }
 
 // New drafts the study of a command that runs in dir, where its script is read.
 func New(command []string, m data.Node, dir string) Study {
+	if name, _, set := strings.Cut(command[0], "="); set && !strings.ContainsAny(name, "/-.") {
+		command = append([]string{"env"}, command...) // a variable before the program, which a shell would set
+	}
 	d := &drafting{command: command, machine: m, startsRanks: startsRanks(command)}
 	spawns := false
 	if i := slices.IndexFunc(command, isScript); i >= 0 {
@@ -49,8 +53,7 @@ func New(command []string, m data.Node, dir string) Study {
 	d.readFiles(dir)
 	d.readTorchtitan()
 	d.readMegatron()
-	text := d.write()
-	return Study{Text: text, Notes: d.notes}
+	return d.write()
 }
 
 type drafting struct {
@@ -75,7 +78,7 @@ var studyText string
 
 var studyTemplate = template.Must(template.New("study").Delims("<<", ">>").Parse(studyText))
 
-func (d *drafting) write() string {
+func (d *drafting) write() Study {
 	job, price := "my-job", "2.0" // US$ per worker and hour, for the user to replace
 	slots, what := d.machine.GPUs, "GPUs"
 	if d.machine.GPUType == "cpu" {
@@ -94,6 +97,9 @@ func (d *drafting) write() string {
 	default:
 		d.note("let the script print a line per step: knee: {\"step\":12,\"step_time_s\":0.041}; or set metrics: {regex: …} or {pattern: …} for what it already prints")
 	}
+	if filepath.Base(d.command[0]) == "sbatch" {
+		d.note("sbatch returns before its job runs, so trials would measure nothing: put the training command of its script here, with launcher: {slurm: …}, which submits a job per trial")
+	}
 	if d.alone {
 		d.note("nothing in %s seems to join its processes: if each trains by itself, set workers: [1]", d.script)
 	}
@@ -109,9 +115,10 @@ func (d *drafting) write() string {
 			replaced = append(replaced, p.arg+" was "+cmp.Or(p.word, plain(p.value)))
 		}
 	}
+	s := Study{Job: quoted(job), Command: "[" + strings.Join(command, ", ") + "]"}
 	var b strings.Builder
 	err := studyTemplate.Execute(&b, map[string]any{
-		"Job": quoted(job), "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": strings.Join(command, ", "),
+		"Job": s.Job, "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": s.Command,
 		"Reports": d.reports, "Format": d.format, "Patterns": strings.Join(data.MetricPatterns(), ", "), "Model": d.model(),
 		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": doublings(max(slots, d.modelParallel(), d.perNode(slots))),
 		"Knobs": append(d.layout(slots), d.batches()...), "Price": price,
@@ -119,7 +126,8 @@ func (d *drafting) write() string {
 	if err != nil {
 		panic(err) // the template takes any text
 	}
-	return b.String()
+	s.Text, s.Notes = b.String(), d.notes
+	return s
 }
 
 // batches are the knobs of the batch: a range, or with a global batch accumulation.
