@@ -359,8 +359,9 @@ func wordsAmongNumbers(ms []Measurement) (warnings []string, err error) {
 		rows, numbers int
 		word, nan     *InputError // the first of each
 	}
-	all := map[column]*values{}
+	all, ofJob := map[column]*values{}, map[string]int{}
 	for _, m := range ms {
+		ofJob[m.Job]++
 		for knob, text := range m.Extra {
 			v := all[column{m.Job, knob}]
 			if v == nil {
@@ -382,10 +383,13 @@ func wordsAmongNumbers(ms []Measurement) (warnings []string, err error) {
 	for _, at := range slices.SortedFunc(maps.Keys(all), func(a, b column) int { return cmp.Or(cmp.Compare(a.job, b.job), cmp.Compare(a.knob, b.knob)) }) {
 		v := all[at]
 		odd := cmp.Or(v.nan, v.word)
+		if empty := ofJob[at.job] - v.rows; empty > 0 {
+			odd = cmp.Or(odd, &InputError{Source{File: ms[0].Source.File, Column: extraPrefix + at.knob}, fmt.Sprintf("nothing in %d of %d rows of %s", empty, ofJob[at.job], at.job), ""})
+		}
 		if v.numbers == 0 || odd == nil {
 			continue
 		}
-		if odd.Want = fmt.Sprintf("a number without a unit, as in %d of %d rows", v.numbers, v.rows); odd == v.nan {
+		if odd.Want = fmt.Sprintf("a number without a unit, as in %d of %d rows", v.numbers, ofJob[at.job]); odd == v.nan {
 			return nil, odd
 		}
 		warnings = append(warnings, odd.Error()+"; with it all values of the knob are words, which have no order")

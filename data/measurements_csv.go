@@ -82,7 +82,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	if err != nil {
 		return nil, nil, err
 	}
-	slowSync, noBatch, doubtful, above, doubt, rows := 0, 0, 0, "", "", 0
+	slowSync, noBatch, noType, doubtful, above, doubt, rows := 0, 0, 0, 0, "", "", 0
 	kept := &sample{most: im.Repeats, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
 	err = t.Each(func(row *Row) error {
 		m := mr.measurement(row)
@@ -91,6 +91,9 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		}
 		if m.Status == OK && m.LocalBatch == 0 {
 			noBatch++
+		}
+		if m.GPUType == "" {
+			noType++
 		}
 		if m.Status == OK && m.Error != "" {
 			doubtful++
@@ -128,6 +131,9 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 		if first != "" {
 			warnings = append(warnings, first)
 		}
+	}
+	if noType > 0 && noType < rows {
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d rows have no gpu_type; they count as one type more", name, noType, rows))
 	}
 	switch {
 	case noBatch == rows:

@@ -66,17 +66,19 @@ func TestReadMeasurements(t *testing.T) {
 	if diff := cmp.Diff(want, ms); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"m.csv: ignored unknown columns: column 24 (no name); --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed"}, warnings); diff != "" {
+	if diff := cmp.Diff([]string{"m.csv:x_lr: found nothing in 1 of 2 rows of a, want a number without a unit, as in 1 of 2 rows; with it all values of the knob are words, which have no order",
+		"m.csv: ignored unknown columns: column 24 (no name); --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed"}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
 
 func TestReadMeasurementsWarnings(t *testing.T) {
-	const table = "job,workers,step_time_s,sync_time_s,setp_time_sd_s,host\na,1,1,2,,\na,2,1,0.5,,\n"
+	const table = "job,gpu_type,workers,step_time_s,sync_time_s,setp_time_sd_s,host\na,t4,1,1,2,,\na,,2,1,0.5,,\n"
 	_, warnings, err := data.ReadMeasurements(strings.NewReader(table), "m.csv")
 	want := []string{
 		`m.csv: ignored unknown columns: setp_time_sd_s (did you mean "step_time_sd_s"?), host; --columns NAME=COLUMN reads one as another column, and one called x_NAME counts for the speed`,
 		"m.csv: sync_time_s exceeds step_time_s in 1 of 2 rows",
+		"m.csv: 1 of 2 rows have no gpu_type; they count as one type more",
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -50,6 +50,9 @@ rows of a file without that column.`,
   knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -f gpt.csv --add
   knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -f gpt.csv`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if in.add && in.output == "-" {
+				return usageError("--add: want --file, to append to")
+			}
 			ms, err := a.read(args[0], in, givenColumns(cmd))
 			if err != nil {
 				return err
