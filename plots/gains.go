@@ -111,10 +111,8 @@ func gainLabel(objective string) string {
 		return "time saved per worker (s)"
 	case "cost", "deadline":
 		return "cost saved per worker (US$)"
-	case "":
-		return "gain per worker"
 	}
-	return "gain in " + objective + " per worker"
+	return "value gained per worker"
 }
 
 // check refuses jobs without a step.
