@@ -28,7 +28,7 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	}
 	shown, others := shownJobs(jobs)
 	for _, job := range shown {
-		if err := job.complete(ctx); err != nil {
+		if err := job.complete(ctx, in.studyOf(job).Batch); err != nil {
 			return r, err
 		}
 		if err := job.report(ctx, in, &r); err != nil {
@@ -104,7 +104,7 @@ func (in *Inputs) jobs() []*job {
 }
 
 // complete fits a model if none was given. Its only error is that of ctx.
-func (j *job) complete(ctx context.Context) error {
+func (j *job) complete(ctx context.Context, batch data.Batch) error {
 	if j.model != nil || len(j.measurements) == 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (j *job) complete(ctx context.Context) error {
 		return ctx.Err() // nothing was measured: the section says so
 	}
 	if len(j.curve) > 0 {
-		_ = m.AddCurve(j.curve, data.Batch{}, convergence.Settings{}) // without it the model predicts speed only
+		_ = m.AddCurve(j.curve, batch, convergence.Settings{}) // without it the model predicts speed only
 	}
 	j.model, j.fitted = m, "No model was given: the figures show one fitted to the measurements for this page."
 	return nil

@@ -17,7 +17,10 @@ import (
 // reportModel adds the answer, then a figure for each question: how far the job scales,
 // what that costs, which batch or layout, how well the model predicts.
 func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section) error {
-	p := &predict.Predictor{Model: j.model, Price: in.pricesOf(j)}
+	p := &predict.Predictor{Model: j.model, Price: in.PricePerHour}
+	if len(p.Price) == 0 {
+		p.Price = in.studyOf(j).PricePerHour
+	}
 	conditions, err := plots.Conditions(p)
 	if err != nil {
 		return err
@@ -123,14 +126,12 @@ func (s *Section) batch(c choice) {
 	s.panel(both, 0, "Which batch?", err, caption)
 }
 
-// pricesOf are the prices that were given, else those of the job's study.
-func (in *Inputs) pricesOf(j *job) map[string]float64 {
-	for _, study := range in.Studies {
-		if len(in.PricePerHour) == 0 && study.Job == j.name {
-			return study.PricePerHour
-		}
+// studyOf is the study of a job; the zero value without one.
+func (in *Inputs) studyOf(j *job) *data.Study {
+	if i := slices.IndexFunc(in.Studies, func(s *data.Study) bool { return s.Job == j.name }); i >= 0 {
+		return in.Studies[i]
 	}
-	return in.PricePerHour
+	return &data.Study{}
 }
 
 // validate predicts at most mostChecked measurements of the job, or of the model, from one

@@ -90,3 +90,16 @@ func TestOnlyMeasurementsOfAFolderCount(t *testing.T) {
 		}
 	}
 }
+
+// Statistical efficiency is relative to the initial batch of the study, as in a search.
+func TestAModelFittedForThePageHasTheBatchOfItsStudy(t *testing.T) {
+	j := &job{name: "a"}
+	for k := 1; k <= 2; k++ {
+		j.measurements = append(j.measurements, data.Measurement{Config: data.Config{Job: "a", GPUType: "t4", Workers: k, LocalBatch: 64}, StepTime: 0.1 * float64(k), Status: data.OK})
+		j.curve = append(j.curve, data.CurvePoint{Job: "a", Step: float64(k), Loss: 1, GlobalBatch: 64, GradSqr: 1, GradVar: 1, Epoch: math.NaN(), Progress: math.NaN(), Metric: math.NaN()})
+	}
+	in := Inputs{Studies: []*data.Study{{Job: "other"}, {Job: "a", Batch: data.Batch{Initial: 32}}}}
+	if err := j.complete(t.Context(), in.studyOf(j).Batch); err != nil || j.model.NoiseScale().InitialBatch != 32 {
+		t.Errorf("%v, noise scale %+v", err, j.model.NoiseScale())
+	}
+}
