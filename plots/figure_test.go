@@ -240,3 +240,41 @@ func TestHeatKeepsItsShadesOnEveryPage(t *testing.T) {
 		t.Errorf("the ground is used %d times, want once, for the background", n)
 	}
 }
+
+// Wherever two knees lie among eight curves, their labels stand beside one another.
+func TestLabelsDoNotOverlap(t *testing.T) {
+	label := regexp.MustCompile(`<text textLength="([\d.]+)"[^>]* x="([\d.]+)" y="(-[\d.]+)"[^>]*>\s*knee, `)
+	for second := .3; second < 1; second += .05 {
+		s := Scalability{Title: "t", Quantity: Throughput, Ideal: true}
+		for i, at := range []float64{1, second, .37, .28, .22, .19, .16, .14} {
+			one := Series{Name: fmt.Sprintf("a GPU type with a long name, %d", i)}
+			for j, y := range []float64{780, 1000, 1800, 3000, 3400, 3700, 4200} {
+				one.Curve = append(one.Curve, Band{X: []float64{1, 2, 4, 8, 10, 12, 16}[j], Mean: y * at, Lo: y * at, Hi: y * at})
+			}
+			if i < 2 {
+				k := one.Curve[4+i]
+				one.Knee = &Knee{X: k.X, Y: k.Mean, Note: fmt.Sprintf("knee, extrapolated: %g workers", k.X)}
+			}
+			s.Series = append(s.Series, one)
+		}
+		c, err := NewScalability(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := Render(&out, "svg", c); err != nil {
+			t.Fatal(err)
+		}
+		var boxes []vg.Rectangle
+		for _, m := range label.FindAllStringSubmatch(out.String(), -1) {
+			var width, x, y vg.Length
+			if _, err := fmt.Sscan(m[1]+" "+m[2]+" "+m[3], &width, &x, &y); err != nil {
+				t.Fatal(err)
+			}
+			boxes = append(boxes, vg.Rectangle{Min: vg.Point{X: x, Y: -y}, Max: vg.Point{X: x + width, Y: 9 - y}})
+		}
+		if len(boxes) != 2 || overlap(boxes[0], boxes[1]) {
+			t.Errorf("labels at %v", boxes)
+		}
+	}
+}

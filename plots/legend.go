@@ -3,6 +3,7 @@ package plots
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -119,7 +120,7 @@ func (c *ink) Stroke(p vg.Path) {
 // Fill implements [vg.Canvas]: a text may stand on a band, but not on its edge.
 func (c *ink) Fill(p vg.Path) { c.Stroke(p) }
 
-// annotate writes each annotation where it covers least of the drawing and earlier ones.
+// annotate writes each annotation where it covers least of the drawing, beside earlier ones.
 func (c *Chart) annotate(f *frame) {
 	if len(c.annotations) == 0 {
 		return
@@ -130,18 +131,27 @@ func (c *Chart) annotate(f *frame) {
 	for _, draw := range c.layers {
 		draw(&on)
 	}
+	var written []vg.Rectangle
 	for _, n := range c.annotations {
 		sty := bold(keyStyle())
 		sty.Color, sty.YAlign = n.color, draw.YCenter
-		box, covered := emptiest(around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle), under.points)
+		boxes := around(f.at(n.x, n.y), sty.Rectangle(n.text).Size(), f.Rectangle)
+		if free := slices.DeleteFunc(slices.Clone(boxes), func(b vg.Rectangle) bool {
+			return slices.ContainsFunc(written, func(w vg.Rectangle) bool { return overlap(b, grow(w, 3)) })
+		}); len(free) > 0 {
+			boxes = free
+		}
+		box, covered := emptiest(boxes, under.points)
 		if covered > 0 { // a translucent ground keeps it legible
 			fillRect(&f.Canvas, fade(whiteColor, 0.75), grow(box, 1.5))
 		}
 		f.FillText(sty, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, n.text)
-		for y := box.Min.Y; y <= box.Max.Y; y += 3 {
-			on.StrokeLine2(draw.LineStyle{Color: n.color, Width: 1}, box.Min.X, y, box.Max.X, y)
-		}
+		written = append(written, box)
 	}
+}
+
+func overlap(a, b vg.Rectangle) bool {
+	return a.Min.X < b.Max.X && b.Min.X < a.Max.X && a.Min.Y < b.Max.Y && b.Min.Y < a.Max.Y
 }
 
 // around returns boxes in eight directions from a point, near first, inside the frame.
