@@ -23,7 +23,9 @@ installed and does not work.`,
   knee doctor -o json | jq '.[] | select(.status != "ok")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := doctor.Examine(cmd.Context(), doctor.Machine{Dir: dir})
-			if err := out.print(a.stdout, findings, tableOf(findings, "check,status,found")); err != nil {
+			t := tableOf(findings, "check,status,found,for,advice")
+			t.people = tableOf(findings, "check,status,found")
+			if err := out.print(a.stdout, findings, t); err != nil {
 				return err
 			}
 			broken := 0

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -181,5 +182,5 @@ func dollars(v float64) string                               { return plots.Mone
 func between(e data.Estimate, f func(float64) string) string { return plots.Interval(e, f) }
 
 // percent writes a relative change with its sign, part a share.
-func percent(ratio float64) string { return fmt.Sprintf("%+.0f %%", 100*ratio) }
+func percent(ratio float64) string { return fmt.Sprintf("%+.0f %%", math.Round(100*ratio)+0) } // not −0
 func part(share float64) string    { return fmt.Sprintf("%.0f %%", 100*share) }

@@ -21,3 +21,9 @@ func TestTableForPeople(t *testing.T) {
 		t.Errorf("csv: got\n%s%v\nwant every column", b.String(), err)
 	}
 }
+
+func TestNoNegativeZero(t *testing.T) {
+	if got := percent(-.001); got != "+0 %" {
+		t.Errorf("%q", got)
+	}
+}

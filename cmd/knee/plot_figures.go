@@ -287,7 +287,7 @@ func (a *app) residualsPlot() *cobra.Command {
 
 func (a *app) allocationPlot() *cobra.Command {
 	var cluster string
-	cmd := plot(a, "allocation PLAN.json", "Who gets which GPUs: one bar per node, one colour per job", "",
+	cmd := plot(a, "allocation PLAN.json --cluster CLUSTER.yaml", "Who gets which GPUs: one bar per node, one colour per job", "",
 		"  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
 		func(files []string) (*data.Plan, error) { return data.Load(files[0], data.ReadPlan) },
 		func(plan *data.Plan) (*plots.Chart, error) {
