@@ -188,7 +188,7 @@ func parserFor(b *bufio.Reader, name string, c data.Config, m data.Metrics) (pat
 	return pattern, launch.ParserFor(p, c), err
 }
 
-var stamp = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?`)
+var stamp = regexp.MustCompile(`(?:\b|\x1b\[[\d;]*m)(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?`)
 
 func timeIn(line string) (time.Time, bool) {
 	m := stamp.FindStringSubmatch(line)

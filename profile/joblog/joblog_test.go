@@ -36,6 +36,7 @@ func TestRead(t *testing.T) {
 	}{
 		"jsonl":   {jsonl.String(), data.Metrics{}, 0.1, ""},
 		"counter": {counter.String(), data.Metrics{Regex: `step (?P<step>\d+)`}, 30, ""},
+		"green":   {strings.ReplaceAll(strings.ReplaceAll(counter.String(), "2025", "\x1b[32m2025"), ",500", ",500\x1b[0m"), data.Metrics{Regex: `step (?P<step>\d+)`}, 30, ""},
 		"tqdm":    {tqdm.String() + "\n", data.Metrics{}, 0.25, "tqdm"},
 		"colours": {colours.String(), data.Metrics{Regex: `step (?P<step>\d+) time (?P<step_time_s>[0-9.]+)`}, 0.1, ""},
 		"batch":   {strings.Repeat("images/sec: 1280.0\n", 9), data.Metrics{Regex: `images/sec: (?P<throughput>[0-9.]+)`}, 0.1, ""},
