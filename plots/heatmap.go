@@ -29,6 +29,7 @@ type cell struct {
 	X, Y     float64
 	Value    float64
 	Measured bool // dotted: not a prediction
+	Beyond   bool // with a question mark: extrapolated
 	Best     bool // framed
 	Failed   bool // crossed: it does not fit, and has no value
 }
@@ -72,6 +73,7 @@ func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) 
 		c := cell{X: at[0], Y: at[1], Failed: true}
 		if i := slices.IndexFunc(of[at], fits); i >= 0 {
 			c.Failed, c.Measured, c.Best = false, measured[at], at == degrees(all[best].Config)
+			c.Beyond = of[at][i].Extrapolated
 			c.Value = of[at][i].Config.GlobalBatch() / of[at][i].Expected
 		}
 		h.Cells = append(h.Cells, c)
@@ -133,6 +135,7 @@ func (h heatMap) subtitle() string {
 		text string
 	}{
 		{func(c cell) bool { return c.Measured }, "● measured"},
+		{func(c cell) bool { return c.Beyond }, "? extrapolated"},
 		{func(c cell) bool { return c.Failed }, "× does not fit"},
 		{func(c cell) bool { return c.Best }, "framed: highest speed × probability of fitting"},
 	} {
@@ -175,7 +178,11 @@ func tile(at cell, column, row float64, fill color.NRGBA) layer {
 			f.DrawGlyphNoClip(draw.GlyphStyle{Color: sty.Color, Radius: 1.6, Shape: draw.CircleGlyph{}}, corner)
 		}
 		if !at.Failed {
-			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), Number(at.Value))
+			text := Number(at.Value)
+			if at.Beyond {
+				text += " ?"
+			}
+			f.FillText(sty, middle(r).Add(vg.Point{Y: textRise}), text)
 		}
 		if at.Best {
 			rim := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
