@@ -66,8 +66,10 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 				return a.profileBeside(cmd.Context(), study, other, dir, out)
 			}
 			if candidates, err := space.Candidates(study); err == nil { // else the run says why not
-				if what := space.Contention(study, candidates, runtime.NumCPU()); what != "" {
-					a.note("warning: %s", what)
+				for _, what := range []string{space.Contention(study, candidates, runtime.NumCPU()), space.Untold(study, candidates)} {
+					if what != "" {
+						a.note("warning: %s", what)
+					}
 				}
 			}
 			files := profile.FilesBeside(args[0], dir)

@@ -4,8 +4,13 @@ package space
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"knee/data"
 )
@@ -180,4 +185,48 @@ func Contention(s *data.Study, candidates []data.Config, cores int) string {
 	}
 	return fmt.Sprintf("this machine has %d cores, and %d of %d configurations run more workers and servers at once, up to %d: "+
 		"they are measured while sharing cores, so they would scale differently on more cores", cores, crowded, len(candidates), most)
+}
+
+// Untold is a warning of knobs that vary, but neither in the command nor in a variable that the command,
+// or a file that it names, speaks of: trials would differ in name only.
+func Untold(s *data.Study, candidates []data.Config) string {
+	if len(candidates) == 0 || len(s.Command) == 0 || s.Command[0] == "knee" { // whose trainer reads the variables
+		return ""
+	}
+	spoken := strings.Join(s.Command, " ")
+	for _, file := range s.Command {
+		if s.Dir != "" && !filepath.IsAbs(file) {
+			file = s.Source.Beside(filepath.Join(s.Dir, file))
+		}
+		content, _ := os.ReadFile(file) // most arguments name none
+		spoken += string(content)
+	}
+	var knobs, variables []string
+	for _, k := range s.Space {
+		values, err := knobValues(k)
+		if err != nil || len(values) < 2 || slices.Contains([]string{"gpu_type", "mode", "placement", "nodes", "workers", "ps"}, k.Name) {
+			continue // the launcher tells of them
+		}
+		var rendered [2]string
+		for i := range rendered {
+			c := candidates[0]
+			c.Extra = maps.Clone(c.Extra)
+			if c.Set(k.Name, values[i]); k.Name == "global_batch" {
+				c.Set("local_batch", values[i])
+			}
+			args, _ := data.RenderCommand(s.Command, c, s.Source)
+			rendered[i] = strings.Join(args, " ")
+		}
+		variable := "KNEE_" + strings.ToUpper(k.Name)
+		if name := strings.TrimPrefix(k.Name, "x_"); candidates[0].Extra[name] != "" {
+			variable = "KNEE_X_" + strings.ToUpper(name)
+		}
+		if rendered[0] == rendered[1] && !strings.Contains(spoken, variable) {
+			knobs, variables = append(knobs, k.Name), append(variables, variable)
+		}
+	}
+	if knobs == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: varied in the space, but not in the command: unless what it starts reads %s, every trial runs the same", strings.Join(knobs, ", "), strings.Join(variables, ", "))
 }

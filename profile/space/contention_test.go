@@ -1,6 +1,8 @@
 package space_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,6 +29,35 @@ func TestContention(t *testing.T) {
 		got := space.Contention(&tc.study, []data.Config{tc.config}, 4)
 		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want …%s…", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestUntold(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "train.py")
+	if err := os.WriteFile(script, []byte("os.environ['KNEE_X_LR']"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ command, space, want string }{
+		{"[sh, train.sh]", "workers: [1, 2], local_batch: [8, 16], x_lr: [1, 2], one: [1]", "local_batch, x_lr: varied in the space, but not in the command: unless what it starts reads KNEE_LOCAL_BATCH, KNEE_X_LR,"},
+		{"[sh, '{{.LocalBatch}}', '{{.X.lr}}']", "local_batch: [8, 16], lr: [a, b]", ""},
+		{"[sh, '{{.GlobalBatch}}']", "local_batch: [8, 16], accum_steps: [0, 1]", ""},
+		{"[sh, '{{.LocalBatch}}']", "global_batch: [16, 32], tp: [1, 2]", "tp: varied"},
+		{"[sh, '{{.LocalBatch}}']", "local_batch: [8, 16], global_batch: [64]", ""},
+		{"[sh, " + script + "]", "lr: [1, 2]", ""},
+		{"[sh, -c, 'train $KNEE_SHARDING']", "sharding: [none, zero1]", ""},
+		{"[knee, train]", "local_batch: [8, 16]", ""},
+	} {
+		s, err := data.ReadStudy(strings.NewReader("job: a\ncommand: "+tc.command+"\nspace: {"+tc.space+"}\n"), "s.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := space.Candidates(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := space.Untold(s, all); (tc.want == "") != (got == "") || !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s over %s: %q, want %q…", tc.command, tc.space, got, tc.want)
 		}
 	}
 }
