@@ -185,7 +185,7 @@ func (c Condition) parts() []string {
 	case c.GlobalBatch > 0:
 		batch = fmt.Sprintf("%s samples per step, divided among the workers", Number(c.GlobalBatch))
 	case b.LocalBatch > 0:
-		batch = Number(b.LocalBatch) + " samples per worker"
+		batch = amount(b.LocalBatch, "samples") + " per worker"
 	}
 	var knobs []string
 	if full, err := m.Resolve(atLeastOne(b)); err == nil {

@@ -70,7 +70,7 @@ func modelOf(t *testing.T, ms []data.Measurement) *predict.Predictor {
 // what they share.
 func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
 	constant := func(b float64) func(int) float64 { return func(int) float64 { return b } }
-	p := modelOf(t, append(rows("a100", constant(64), 1, 2, 4), rows("v100", constant(32), 1, 2, 4)...))
+	p := modelOf(t, append(rows("a100", constant(64), 1, 2, 4), rows("v100", constant(1), 1, 2, 4)...))
 	all, err := Conditions(p)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Series) != 2 || s.Series[0].Name != "a100, 64 samples per worker" || s.Series[1].Name != "v100, 32 samples per worker" || s.Subtitle != "allreduce" {
+	if len(s.Series) != 2 || s.Series[0].Name != "a100, 64 samples per worker" || s.Series[1].Name != "v100, 1 sample per worker" || s.Subtitle != "allreduce" {
 		t.Errorf("curves %q and %q under %q", s.Series[0].Name, s.Series[1].Name, s.Subtitle)
 	}
 	e, err := efficiencyOf(all[:1])

@@ -144,7 +144,7 @@ func (c choice) fastest() string {
 		return ""
 	}
 	cost := float64(best.Config.Workers) / float64(c.at().Config.Workers) / gain
-	return fmt.Sprintf("%d workers: %.0f %% more %s, the same work costs %.0f %% more", best.Config.Workers, 100*(gain-1), c.what(), 100*(cost-1))
+	return fmt.Sprintf("%s: %.0f %% more %s, the same work costs %.0f %% more", english.Plural(best.Config.Workers, "worker", ""), 100*(gain-1), c.what(), 100*(cost-1))
 }
 
 // what names the rate of a choice.

@@ -201,32 +201,29 @@ func Untold(s *data.Study, candidates []data.Config) string {
 		content, _ := os.ReadFile(file) // most arguments name none
 		spoken += string(content)
 	}
-	var knobs, variables []string
+	var untold []string
 	for _, k := range s.Space {
-		values, err := knobValues(k)
-		if err != nil || len(values) < 2 || slices.Contains([]string{"gpu_type", "mode", "placement", "nodes", "workers", "ps"}, k.Name) {
-			continue // the launcher tells of them
-		}
-		var rendered [2]string
-		for i := range rendered {
-			c := candidates[0]
-			c.Extra = maps.Clone(c.Extra)
-			if c.Set(k.Name, values[i]); k.Name == "global_batch" {
-				c.Set("local_batch", values[i])
-			}
-			args, _ := data.RenderCommand(s.Command, c, s.Source)
-			rendered[i] = strings.Join(args, " ")
-		}
 		variable := "KNEE_" + strings.ToUpper(k.Name)
 		if name := strings.TrimPrefix(k.Name, "x_"); candidates[0].Extra[name] != "" {
 			variable = "KNEE_X_" + strings.ToUpper(name)
 		}
-		if rendered[0] == rendered[1] && !strings.Contains(spoken, variable) {
-			knobs, variables = append(knobs, k.Name), append(variables, variable)
+		rendered := func(value string) string {
+			c := candidates[0]
+			c.Extra = maps.Clone(c.Extra)
+			if c.Set(k.Name, value); k.Name == "global_batch" {
+				c.Set("local_batch", value)
+			}
+			args, _ := data.RenderCommand(s.Command, c, s.Source)
+			return strings.Join(args, " ")
+		}
+		launchers := slices.Contains([]string{"gpu_type", "mode", "placement", "nodes", "workers", "ps"}, k.Name)
+		values, err := knobValues(k)
+		if err == nil && len(values) > 1 && !launchers && !strings.Contains(spoken, variable) && rendered(values[0]) == rendered(values[1]) {
+			untold = append(untold, variable)
 		}
 	}
-	if knobs == nil {
+	if untold == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s: varied in the space, but not in the command: unless what it starts reads %s, every trial runs the same", strings.Join(knobs, ", "), strings.Join(variables, ", "))
+	return fmt.Sprintf("the command is the same for all values of %s: unless what it starts reads these variables, such trials differ in name only", strings.Join(untold, ", "))
 }

@@ -39,10 +39,10 @@ func TestUntold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ command, space, want string }{
-		{"[sh, train.sh]", "workers: [1, 2], local_batch: [8, 16], x_lr: [1, 2], one: [1]", "local_batch, x_lr: varied in the space, but not in the command: unless what it starts reads KNEE_LOCAL_BATCH, KNEE_X_LR,"},
+		{"[sh, train.sh]", "workers: [1, 2], local_batch: [8, 16], x_lr: [1, 2], one: [1]", "the command is the same for all values of KNEE_LOCAL_BATCH, KNEE_X_LR: "},
 		{"[sh, '{{.LocalBatch}}', '{{.X.lr}}']", "local_batch: [8, 16], lr: [a, b]", ""},
 		{"[sh, '{{.GlobalBatch}}']", "local_batch: [8, 16], accum_steps: [0, 1]", ""},
-		{"[sh, '{{.LocalBatch}}']", "global_batch: [16, 32], tp: [1, 2]", "tp: varied"},
+		{"[sh, '{{.LocalBatch}}']", "global_batch: [16, 32], tp: [1, 2]", "the command is the same for all values of KNEE_TP: "},
 		{"[sh, '{{.LocalBatch}}']", "local_batch: [8, 16], global_batch: [64]", ""},
 		{"[sh, " + script + "]", "lr: [1, 2]", ""},
 		{"[sh, -c, 'train $KNEE_SHARDING']", "sharding: [none, zero1]", ""},
