@@ -307,6 +307,9 @@ func (f checkFlags) rows(a *app, file string, m *fit.Model) (res checkResult, er
 	if err != nil {
 		return res, err
 	}
+	if i := slices.IndexFunc(ms, func(row data.Measurement) bool { return row.Job != m.Job() }); i >= 0 {
+		a.warn(fmt.Sprintf("%s: job %q is compared with the model of job %q", ms[i].Source, ms[i].Job, m.Job()))
+	}
 	named := slices.Clone(ms)
 	data.SizesAsKnobs(named, data.VariedSizes(named))
 	for i, row := range ms {
