@@ -66,7 +66,14 @@ devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.
 				return a.profileBeside(cmd.Context(), study, other, dir, out)
 			}
 			if candidates, err := space.Candidates(study); err == nil { // else the run says why not
-				for _, what := range []string{space.Contention(study, candidates, runtime.NumCPU()), space.Untold(study, candidates)} {
+				doubts := []string{space.Contention(study, candidates, runtime.NumCPU()), space.Untold(study, candidates)}
+				for _, c := range candidates {
+					if len(study.PricePerHour) > 0 && study.PricePerHour[c.GPUType] == 0 {
+						doubts = append(doubts, fmt.Sprintf("price_per_hour: no price of %s, whose trials count as free", c.GPUType))
+						break
+					}
+				}
+				for _, what := range doubts {
 					if what != "" {
 						a.note("warning: %s", what)
 					}
