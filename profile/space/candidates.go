@@ -188,7 +188,7 @@ func Contention(s *data.Study, candidates []data.Config, cores int) string {
 }
 
 // Untold is a warning of knobs that vary, but neither in the command nor in a variable that the command,
-// or a file that it names, speaks of: trials would differ in name only.
+// or a script that it names, speaks of: trials would differ in name only.
 func Untold(s *data.Study, candidates []data.Config) string {
 	if len(candidates) == 0 || len(s.Command) == 0 || s.Command[0] == "knee" { // whose trainer reads the variables
 		return ""
@@ -198,8 +198,10 @@ func Untold(s *data.Study, candidates []data.Config) string {
 		if s.Dir != "" && !filepath.IsAbs(file) {
 			file = s.Source.Beside(filepath.Join(s.Dir, file))
 		}
-		content, _ := os.ReadFile(file) // most arguments name none
-		spoken += string(content)
+		if ext := filepath.Ext(file); ext == ".py" || ext == ".sh" { // others may be large
+			content, _ := os.ReadFile(file)
+			spoken += string(content)
+		}
 	}
 	var untold []string
 	for _, k := range s.Space {
