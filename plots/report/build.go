@@ -115,6 +115,7 @@ func (j *job) complete(ctx context.Context, batch data.Batch) error {
 	if len(j.curve) > 0 {
 		_ = m.AddCurve(j.curve, batch, convergence.Settings{}) // without it the model predicts speed only
 	}
+	_, _ = m.Compare(ctx) // for its doubts, among the warnings, as knee fit
 	j.model, j.fitted = m, "No model was given: the figures show one fitted to the measurements for this page."
 	return nil
 }

@@ -103,3 +103,14 @@ func TestAModelFittedForThePageHasTheBatchOfItsStudy(t *testing.T) {
 		t.Errorf("%v, noise scale %+v", err, j.model.NoiseScale())
 	}
 }
+
+// A page doubts the model that it fits as knee fit does.
+func TestAModelFittedForThePageIsDoubted(t *testing.T) {
+	j := &job{name: "a"}
+	for k := 1; k <= 100_000; k *= 10 { // a step takes 1 ms and 1 µs for each worker
+		j.measurements = append(j.measurements, data.Measurement{Config: data.Config{Job: "a", GPUType: "h100", Workers: k, LocalBatch: 1}, StepTime: 1e-3 + 1e-6*float64(k), Status: data.OK})
+	}
+	if err := j.complete(t.Context(), data.Batch{}); err != nil || !strings.Contains(strings.Join(j.model.Warnings(), " "), "larger sizes are predicted from smaller ones with an error of") {
+		t.Errorf("%v, %q", err, j.model.Warnings())
+	}
+}
