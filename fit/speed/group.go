@@ -181,7 +181,7 @@ func (g *group) prepare() error {
 	} else {
 		f = form.NewSloped(f, g.features())
 		if k.weights = g.coordinateWeights(nil); g.family == form.LayoutFamily {
-			k.Knobs = k.Layouts
+			k.Knobs, k.shapes = k.Layouts, true
 		}
 	}
 	var blocks [][]prior.Coordinate

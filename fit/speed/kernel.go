@@ -9,17 +9,20 @@ import (
 
 // kernel is the covariance of the residual of a form, in ln step time:
 //
-//	cov = Process²·(u·u' + kb + kb·kp) + Knobs²·ka
+//	cov = Process²·(u·u' + kb + kb·kp + ks) + Knobs²·ka
 //
 // with u the logarithms of workers and batch relative to their mean, for trends
 // beyond the form that continue outside the measured range. kb is squared
 // exponential over batches, kp over placements of several workers, and ka over
-// all of these and the study's own knobs, if any vary.
+// all of these and the study's own knobs, if any vary. ks, of layouts, is one for
+// equal shapes of a GPU's matrices, else zero: libraries choose the kernels of each
+// shape, so that times are rough over shapes, and alike whatever the replicas and stages.
 type kernel struct {
 	prior.Kernel
 	tail    float64   // degrees of freedom of the variance between runs
 	shared  float64   // correlation between GPU types
 	center  slopes    // mean of the slopes' variables
+	shapes  bool      // with ks
 	smooth  bool      // false for published families, which have noise only
 	weights []float64 // influence of each knob coordinate, then of each of baseDims, relative to the prior; nil without varied knobs
 }
@@ -38,6 +41,9 @@ func (k *kernel) covGiven(a, b *form.Point, place float64) float64 {
 	u, v := k.slopes(a), k.slopes(b)
 	for i := range u {
 		c += u[i] * v[i]
+	}
+	if k.shapes && a.SameShape(b) {
+		c += k.Process * k.Process
 	}
 	if len(k.weights) > 0 {
 		c += k.knobCov(a, b)

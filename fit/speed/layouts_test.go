@@ -88,6 +88,32 @@ func TestLayoutsAreForeseen(t *testing.T) {
 	}
 }
 
+// Matrices of one shape, of four samples over two ranks, happen to be fast. They are so
+// with other replicas and stages too.
+func TestFastShapesStayFast(t *testing.T) {
+	row := func(workers, tp, pp int, batch float64) data.Measurement {
+		r := layoutRow(workers, tp, pp, batch, 64, "")
+		if tp == 2 && batch == 4 {
+			r.StepTime *= .8
+		}
+		return r
+	}
+	var rows []data.Measurement
+	for _, batch := range []float64{1, 2, 4, 8} {
+		rows = append(rows, row(4, 1, 1, batch), row(4, 2, 1, batch), row(4, 2, 2, batch))
+	}
+	m, err := speed.Fit(context.Background(), rows, speed.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []data.Measurement{row(8, 2, 1, 4), row(8, 2, 4, 4), row(8, 2, 2, 4), row(8, 2, 2, 2)} {
+		p, err := m.Predict(r.Config)
+		if off := p.StepTime.Mean/r.StepTime - 1; err != nil || math.Abs(off) > .1 {
+			t.Errorf("%s: predicted %.3g s, is %.3g (%v)", r.Config, p.StepTime.Mean, r.StepTime, err)
+		}
+	}
+}
+
 // A small model on processors, orders of magnitude slower than GPUs, is
 // predicted as well with its size as without.
 func TestLayoutsOnProcessors(t *testing.T) {

@@ -28,10 +28,10 @@ type batchSlice struct {
 const placeSlopes = 1
 
 // worthSlicing reports whether n predictions at one batch repay a slice. With
-// knobs the covariances do not factor like this.
+// knobs or shapes the covariances do not factor like this.
 func (q *posterior) worthSlicing(n int) bool {
 	k := q.task.kernel
-	return k.smooth && k.weights == nil && n >= 32 && n >= 2*len(q.distinctPlaces())
+	return k.smooth && k.weights == nil && !k.shapes && n >= 32 && n >= 2*len(q.distinctPlaces())
 }
 
 // distinctPlaces returns one measured point of every placement.

@@ -64,7 +64,7 @@ func newLayout(_ data.Mode, pts []Point, s Scale, _ bool) Form {
 // the others relative to that.
 type Offsets struct {
 	Unit, Launch, Tensor, PointToPoint, Gradient, Head, Constant float64
-	Layers                                                       int
+	Layers, Hidden, SeqLen                                       int
 	InExperts                                                    float64 // share of the parameters in experts
 	Scores                                                       float64 // operations of attention with heads of 128, relative to all
 }
@@ -90,7 +90,7 @@ func OffsetsOf(a data.Architecture) Offsets {
 	return Offsets{
 		Unit: flops, Launch: layers - flops, Tensor: tokens + hidden + layers - flops, PointToPoint: tokens + hidden - flops,
 		Gradient: ln(a.Count(), r.Count()) - flops, Head: tokens + hidden + ln(float64(a.Vocab), float64(r.Vocab)) - flops,
-		Constant: -flops, Layers: a.Layers, InExperts: a.InExperts(), Scores: a.AttentionFLOPs() / a.FLOPs(),
+		Constant: -flops, Layers: a.Layers, Hidden: a.Hidden, SeqLen: a.SeqLen, InExperts: a.InExperts(), Scores: a.AttentionFLOPs() / a.FLOPs(),
 	}
 }
 
@@ -98,7 +98,7 @@ func OffsetsOf(a data.Architecture) Offsets {
 // those of the prior: its launches and links relative to computing do not
 // follow from the size of the model, and keep the prior.
 func (o Offsets) OfComputing() Offsets {
-	return Offsets{Unit: o.Unit, Layers: o.Layers, InExperts: o.InExperts, Scores: o.Scores}
+	return Offsets{Unit: o.Unit, Layers: o.Layers, Hidden: o.Hidden, SeqLen: o.SeqLen, InExperts: o.InExperts, Scores: o.Scores}
 }
 
 // Coordinates of the layout form: ln unless noted, relative to a sample of the whole model.

@@ -100,6 +100,12 @@ func NewPoint(c data.Config, s Scale) Point {
 	return p
 }
 
+// SameShape reports whether the GPUs multiply matrices of the same shapes: of as many
+// samples, divided alike, of networks as wide with samples as long.
+func (p *Point) SameShape(q *Point) bool {
+	return p.Batch == q.Batch && p.TP == q.TP && p.CP == q.CP && p.Offsets.Hidden == q.Offsets.Hidden && p.Offsets.SeqLen == q.Offsets.SeqLen
+}
+
 // Assume returns the point with unknown batch and nodes as at scale s.
 func (p *Point) Assume(s *Scale) Point {
 	q := *p
