@@ -201,7 +201,7 @@ func (o Objective) natural(response float64) float64 {
 func (o Objective) Unit() string {
 	switch o {
 	case Goodput:
-		return "samples/s at initial-batch worth"
+		return "samples/s, counted as at the initial batch"
 	case StepTime, Accuracy:
 		return "s"
 	case CostToTarget:

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/fit"
 	"knee/fit/speed/form"
@@ -119,7 +121,7 @@ func Validate(ctx context.Context, ms, test []data.Measurement, s ValidationSett
 	if len(v.Residuals) == 0 {
 		found := "nothing to hold out"
 		if len(v.Untested) > 0 {
-			found = fmt.Sprintf("%d measurements of %s, %s", v.Untested[0].Rows, v.Untested[0].Kind(), v.Untested[0].Why)
+			found = fmt.Sprintf("%s of %s: %s", english.Plural(v.Untested[0].Rows, "measurement", ""), v.Untested[0].Kind(), v.Untested[0].Why)
 		}
 		return nil, data.Invalid("measurements", found, "at least one measurement that the others can predict")
 	}
@@ -228,7 +230,7 @@ func (t *trial) run(ctx context.Context, seed int64) error {
 		case slices.Contains(t.refused, r.ModeOrDefault()):
 			why = "a mode the family does not describe"
 		case trained[r.Kind()] == nil:
-			why = "GPU type and mode were never trained on"
+			why = "none of that GPU type and mode is trained on"
 		default:
 			known = append(known, r)
 			continue

@@ -210,7 +210,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"unknown method", ms, nil, ValidationSettings{Method: "bootstrap"}, `"bootstrap"`},
 		{"nothing larger", ms, nil, ValidationSettings{Method: Forward}, "nothing to hold out"},
 		{"nothing trained", ms, []data.Measurement{{Config: data.Config{Job: "made-up", GPUType: "h100", Workers: 1}, StepTime: 1, Status: data.OK}},
-			ValidationSettings{}, "1 measurements of h100, allreduce, GPU type and mode were never trained on"},
+			ValidationSettings{}, "1 measurement of h100, allreduce: none of that GPU type and mode is trained on"},
 	}
 	for _, tt := range tests {
 		_, err := Validate(context.Background(), tt.ms, tt.test, tt.s)

@@ -34,6 +34,7 @@ const (
 	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
 	extrapolated kind = "get an allocation whose speed is extrapolated"
 	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
+	unjudged     kind = "get a larger batch by models without gradient statistics"
 	roundedUp    kind = "get a global batch above theirs, as their workers cannot share that in whole samples"
 	otherBatch   kind = "run at another batch than they are planned with"
 	late         kind = "are expected to miss their deadlines"
@@ -103,6 +104,9 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 		ws.add(job.Name, extrapolated, fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
 		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
+	}
+	if by, b := p.Predictors[job.Name], job.Batch.Initial; job.Batch.Adapt && b > 0 && a.Config.GlobalBatch() > b && by != nil && by.Model != nil && by.Model.NoiseScale() == nil {
+		ws.add(job.Name, unjudged, fmt.Sprintf("%s takes %g samples a step, not %g, and each counts as much, as its model has no gradient statistics: fit it to a training curve with them, or set batch: {adapt: false}", a.Config, a.Config.GlobalBatch(), b))
 	}
 	if fixed := !job.Batch.Adapt || p.KeepBatch; fixed && job.Batch.Initial > 0 && a.Config.GlobalBatch() > job.Batch.Initial && p.action(i, at) != data.Keep {
 		ws.add(job.Name, roundedUp, fmt.Sprintf("%s takes %g samples a step, not the %g of its batch: allow workers that divide it", a.Config, a.Config.GlobalBatch(), job.Batch.Initial))

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"knee/data"
 )
 
 // People are shown the table for people, and programs every column.
@@ -25,5 +27,14 @@ func TestTableForPeople(t *testing.T) {
 func TestNoNegativeZero(t *testing.T) {
 	if got := percent(-.001); got != "+0 %" {
 		t.Errorf("%q", got)
+	}
+}
+
+// The nodes of workers that were measured without them are not known.
+func TestUnknownNodesAreAnEmptyCell(t *testing.T) {
+	for c, want := range map[*data.Config]any{{Workers: 16}: nil, {Workers: 1}: 1, {Workers: 16, Nodes: 2}: 2, {Workers: 3, Placement: data.Placement{2, 1}}: 2} {
+		if got := nodesOf(*c); got != want {
+			t.Errorf("%v: %v, want %v", c, got, want)
+		}
 	}
 }

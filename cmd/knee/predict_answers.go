@@ -131,13 +131,21 @@ func beyond(p predict.Answer) string {
 	return strings.Join(knobs, ", ")
 }
 
+// nodesOf is a cell, empty if nodes were never measured.
+func nodesOf(c data.Config) any {
+	if c.Workers > 1 && c.Nodes == 0 && len(c.Placement) == 0 {
+		return nil
+	}
+	return c.NodeCount()
+}
+
 func answerCSV(answers []predict.Answer, layouts bool) *table {
 	t := newTable("job,gpu_type,mode,placement,nodes,workers,ps,local_batch,accum_steps,step_time_s,step_time_lo_s,step_time_hi_s," +
 		"throughput,goodput,time_to_target_s,cost_to_target_usd,extrapolated,support,global_batch,gpu_hours_to_target")
 	var configs []data.Config
 	for _, p := range answers {
 		c := p.Config
-		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, c.NodeCount(), c.Workers, c.PS,
+		t.add(c.Job, c.GPUType, c.ModeOrDefault(), c.Placement, nodesOf(c), c.Workers, c.PS,
 			c.LocalBatch, c.AccumSteps, orEmpty(p.StepTime.Mean), orEmpty(p.StepTime.Lo), orEmpty(p.StepTime.Hi),
 			p.Throughput.Mean, p.Goodput.Mean, orEmpty(p.TimeToTarget.Mean), orEmpty(p.CostToTarget.Mean), p.Extrapolated, p.Support,
 			c.GlobalBatch(), orEmpty(predict.GPUHours(p).Mean))

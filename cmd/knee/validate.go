@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"knee/data"
@@ -69,7 +70,7 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 	}
 	a.warn(val.Warnings...)
 	for _, u := range val.Untested {
-		a.warn(fmt.Sprintf("family %s: %d measurements of %s, %s not predicted: %s", u.Family, u.Rows, u.Job, u.Kind(), u.Why))
+		a.warn(fmt.Sprintf("family %s: %s of %s, %s not predicted: %s", u.Family, english.Plural(u.Rows, "measurement", ""), u.Job, u.Kind(), u.Why))
 	}
 	return val, nil
 }

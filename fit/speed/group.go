@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/fit/prior"
 	"knee/fit/speed/form"
@@ -402,7 +404,11 @@ func (g *group) seed(seed int64) uint64 {
 
 // kind names GPU types and mode for messages.
 func (g *group) kind() string {
-	return data.Config{GPUType: strings.Join(g.types, " and "), Mode: g.mode}.Kind()
+	types := slices.Clone(g.types)
+	for i, t := range types {
+		types[i] = cmp.Or(t, "(no gpu_type)")
+	}
+	return data.Config{GPUType: english.WordSeries(types, "and"), Mode: g.mode}.Kind()
 }
 
 // warnings returns the warnings of the fit.
@@ -436,7 +442,7 @@ func (g *group) warnings() []string {
 	w = append(w, g.unknowns(where)...)
 	for _, t := range g.types {
 		if _, ok := data.FindGPU(t); !ok && t != "cpu" && t != "" {
-			w = append(w, fmt.Sprintf("%sgpu_type %q is unknown, and so are its links: intervals are wide until they are measured", where, t))
+			w = append(w, fmt.Sprintf("%s: this gpu_type is unknown, and so are its links: intervals are wide until they are measured", data.Config{GPUType: t, Mode: g.mode}.Kind()))
 		}
 	}
 	return append(w, g.likeLayouts(where)...)
