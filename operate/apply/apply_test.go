@@ -266,6 +266,17 @@ func TestFailuresRollBack(t *testing.T) {
 	expect(t, "taken place", run(t, runner(f), p), "1 rolled back")
 	isBack("taken place", f)
 
+	f = setup() // somebody else is quicker, and half of it has started
+	f.Piecemeal = true
+	f.Fault = func(at string) error {
+		if at == "after start" && f.Get("9") == nil {
+			f.Add("9", 3, on("n2", 3))
+		}
+		return nil
+	}
+	expect(t, "half started", run(t, runner(f), planOf(entry("1", data.Grow, was, on("n1", 2), on("n2", 2)))), "1 rolled back")
+	isBack("half started", f)
+
 	f = setup() // it is cancelled by hand
 	f.Fault = func(at string) error {
 		if at == "after hold" {
