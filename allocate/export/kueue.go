@@ -34,6 +34,7 @@ func kueue(ts []task) ([]File, error) {
 // quota is what the jobs of a queue use.
 type quota struct {
 	Name       string
+	GPU        string // resource
 	GPUs       int
 	Millicores int64
 	Memory     int64 // bytes
@@ -45,7 +46,7 @@ func queuesOf(ts []task) []quota {
 	names, jobs := grouped.By(running, func(t task) string { return t.Queue })
 	var out []quota
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		q, cpus, namespaces := quota{Name: name}, 0.0, map[string]bool{}
+		q, cpus, namespaces := quota{Name: name, GPU: jobs[name][0].GPUResource()}, 0.0, map[string]bool{}
 		for _, t := range jobs[name] {
 			if t.HasGPUs() {
 				q.GPUs += t.Workers
