@@ -157,6 +157,17 @@ func TestWaitingJobIsHeld(t *testing.T) {
 	expect(t, "again", run(t, runner(f), p), "1 already")
 }
 
+// A job that could not be planned is its scheduler's, unless knee holds it.
+func TestUnplannedJobIsNotHeld(t *testing.T) {
+	f := queuetest.New("n1")
+	f.Add("1", 8)
+	wait := entry("1", data.Wait, nil)
+	wait.Reason, wait.Warnings = "its model cannot be used", []string{"its model cannot be used"}
+	expect(t, "not held", run(t, runner(f), planOf(wait)))
+	f.Get("1").Held, f.Get("1").HeldByUs = true, true
+	expect(t, "held", run(t, runner(f), planOf(wait)), "1 already")
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	f, p := exchange()
 	changes, err := runner(f).Run(t.Context(), p, true)
