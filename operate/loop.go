@@ -117,7 +117,7 @@ func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{Turn: n, At: l.Now().UTC(), Folder: folder, Dry: !l.Confirm, Changes: []*apply.Change{}}
-	l.Audit.turn = n
+	l.Audit.turn, l.Audit.err = n, nil
 	err = l.turn(ctx, out)
 	if err != nil {
 		out.Error = err.Error()

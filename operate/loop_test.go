@@ -103,6 +103,21 @@ func expect(t *testing.T, what string, got []apply.Status, want ...apply.Status)
 	}
 }
 
+// A disk that was full once does not end all later turns.
+func TestAuditLogOnAFullDisk(t *testing.T) {
+	b := newSetup(t, t.TempDir())
+	log := filepath.Join(operate.Folder(b.Config), "audit.jsonl")
+	if err := errors.Join(os.Remove(log), os.Symlink("/dev/full", log)); err != nil {
+		t.Skip(err)
+	}
+	b.open(t)
+	if err := b.Audit.Command(queue.Command{Job: "1"}); err == nil {
+		t.Skip("there is no /dev/full here")
+	}
+	_, got := b.turn(t)
+	expect(t, "the next turn", got, apply.Done)
+}
+
 func TestTurn(t *testing.T) {
 	b := newSetup(t, t.TempDir())
 	b.fake.Logs["1"] = "knee: {\"step\":399,\"step_time_s\":0.5}\nknee: {\"step\":400,\"step_time_s\":0.5}\n"
