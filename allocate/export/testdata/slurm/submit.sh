@@ -2,6 +2,7 @@
 # knee: carries out the plan. Tasks get SIGTERM first, to write a checkpoint.
 set -euo pipefail
 cd "$(dirname "$0")"
+unset "${!SQUEUE_@}" "${!SCANCEL_@}" # settings of the user that hide jobs
 
 jobs_of() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
 
