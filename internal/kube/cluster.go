@@ -48,8 +48,8 @@ func Nodes(ctx context.Context, c *Client) ([]corev1.Node, error) {
 // resource of another vendor), their type is from the product label. A node without
 // GPUs has the type cpu and a worker slot for each whole core. Drained are nodes
 // that are cordoned, not ready, or tainted against pods that tolerate only GPU
-// taints. The warnings name MIG slices, which are left out, and GPUs of unknown
-// type.
+// taints. The warnings name slices and other resources of GPUs, which are left out,
+// and GPUs of unknown type.
 func Describe(nodes []corev1.Node) (*data.Cluster, []string) {
 	out := &data.Cluster{}
 	var warnings []string
@@ -70,10 +70,10 @@ func describe(n corev1.Node) (out data.Node, warnings []string) {
 		count := int(quantity.Value())
 		switch {
 		case count == 0:
-		case strings.HasPrefix(name, "nvidia.com/mig-"):
-			warnings = append(warnings, fmt.Sprintf("node %s: %d slices %s are left out: knee counts whole GPUs", out.Name, count, name))
 		case strings.HasSuffix(name, "/gpu") && out.GPUs == 0:
 			out.GPUs, out.GPUType = count, productOf(n)
+		case strings.Contains(name, "gpu") || strings.HasPrefix(name, "nvidia.com/"):
+			warnings = append(warnings, fmt.Sprintf("node %s: %d of %s are left out: knee counts whole GPUs, of one resource that ends in /gpu", out.Name, count, name))
 		}
 	}
 	switch {

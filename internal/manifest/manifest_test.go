@@ -59,7 +59,9 @@ func TestNodeSelectorTerms(t *testing.T) {
 		map[string]any{"matchExpressions": []any{ours, map[string]any{"key": "host", "values": []any{"a", "b"}}}},
 		map[string]any{"matchExpressions": []any{ours}, "matchFields": []any{map[string]any{"key": "name"}}}}}
 	for _, d := range documents {
-		var pod struct{ Spec struct{ Affinity map[string]any } }
+		var pod struct {
+			Spec struct{ Affinity map[string]any }
+		}
 		if err := d.Decode(&pod); err != nil {
 			t.Fatal(err)
 		}
