@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/filelock"
 	"knee/operate"
 	"knee/operate/apply"
 	"knee/operate/queue"
@@ -100,6 +101,28 @@ func expect(t *testing.T, what string, got []apply.Status, want ...apply.Status)
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// A plan that is applied by hand keeps away from a loop, and tells it what it changed.
+func TestGuard(t *testing.T) {
+	b := newSetup(t, t.TempDir())
+	r := &apply.Runner{Scheduler: b.fake, Deadline: time.Minute, Sleep: b.Sleep}
+	held, err := operate.Guard(r, b.Config, b.now, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Run(t.Context(), true, func(*operate.Outcome) {}); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("a loop beside it: %v", err)
+	}
+	was := []data.NodeShare{{Node: "n1", Workers: 2}}
+	p := &data.Plan{Jobs: []data.PlannedJob{{ID: "1", Action: data.Move, Was: was, Placement: []data.NodeShare{{Node: "n3", Workers: 2}}, Workers: 2}}}
+	if changes, err := r.Run(t.Context(), p, false); err != nil || changes[0].Status != apply.Done {
+		t.Fatalf("%+v, %v", changes, err)
+	}
+	held.Close()
+	if out, _ := b.turn(t); out.Planned != 0 {
+		t.Errorf("the loop plans a job that was changed just before: %+v", out)
 	}
 }
 
