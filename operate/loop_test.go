@@ -126,6 +126,29 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A job that does not start where the plan wants it is left to its scheduler for a while:
+// no GPUs are kept for it.
+func TestJobThatDoesNotStart(t *testing.T) {
+	b := newSetup(t, t.TempDir())
+	j := b.fake.Get("1")
+	j.State, j.Nodes, j.Held, j.HeldByUs = queue.Pending, nil, true, true
+	b.fake.Fault = func(at string) error {
+		if at == "after start" {
+			j.Want = []data.NodeShare{{Node: "n1", Workers: 9}} // more than there are
+		}
+		return nil
+	}
+	_, got := b.turn(t)
+	expect(t, "first turn", got, apply.RolledBack)
+	if out, _ := b.turn(t); out.Planned != 0 {
+		t.Errorf("it is planned again at once: %+v", out)
+	}
+	b.now = b.now.Add(b.Config.BetweenMoves)
+	if out, _ := b.turn(t); out.Planned != 1 {
+		t.Errorf("it is not planned later: %+v", out)
+	}
+}
+
 // A disk that was full once does not end all later turns.
 func TestAuditLogOnAFullDisk(t *testing.T) {
 	b := newSetup(t, t.TempDir())
