@@ -265,7 +265,7 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 			return "a job of Slurm has no parameter servers of its own"
 		case s.Workers != to[0].Workers:
 			return "Slurm gives every node of a job equally many GPUs"
-		case want.Type != "" && q.types[s.Node] != "" && !strings.EqualFold(want.Type, q.types[s.Node]):
+		case want.Type != "" && !slices.ContainsFunc(q.nodes[s.Node].GRES, func(g slurm.GRES) bool { return g.Name == "gpu" && strings.EqualFold(g.Type, want.Type) }):
 			return fmt.Sprintf("it requests GPUs of type %s by name, which Slurm cannot change; --gres=gpu:%d leaves the type open", want.Type, want.Count)
 		}
 	}

@@ -40,7 +40,7 @@ func (c *controller) Details(context.Context) ([]slurm.Detail, error) {
 }
 
 func (c *controller) Nodes(context.Context) (out []slurm.Node, err error) {
-	for i, gpu := range []string{"a100", "a100", "v100"} {
+	for i, gpu := range []string{"a100", "a100", "nvidia_v100-pcie-16gb"} {
 		n := slurm.Node{Name: fmt.Sprintf("n%d", i+1), CPUs: 16, GRES: []slurm.GRES{{Name: "gpu", Type: gpu, Count: 4}}, Partitions: []string{"all"}}
 		if i != 1 {
 			n.Partitions, n.Features = []string{"all", "some"}, []string{"ib", "big"}
@@ -150,6 +150,7 @@ func TestCheck(t *testing.T) {
 		{func(d *slurm.Detail) { d.TasksPerNode = 2 }, on("n1:4"), "--ntasks-per-node=2"},
 		{func(d *slurm.Detail) { d.Tasks, d.TasksPerNode = 2, 1 }, on("n1:4"), ""},
 		{func(d *slurm.Detail) { d.Tasks = 6 }, on("n1:1"), "cannot be shared"},
+		{func(d *slurm.Detail) { d.TRESPerNode = "gres:gpu:nvidia_v100-pcie-16gb:2" }, on("n3:4"), ""},
 		{func(d *slurm.Detail) { d.Partition = "some" }, on("n1:4"), ""},
 		{func(d *slurm.Detail) { d.Partition = "some" }, on("n1:4", "n2:4"), "partition some"},
 		{func(d *slurm.Detail) { d.Partition = "some,all" }, on("n1:4", "n2:4"), ""},
