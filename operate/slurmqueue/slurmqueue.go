@@ -48,15 +48,15 @@ type Commands struct {
 type Queue struct {
 	audit    func(queue.Command) error
 	commands Commands
-	types    map[string]string // GPU type of each node, since the last Read
-	nodes    map[string]node   // since then
+	nodes    map[string]node // since the last Read
 	accounts accounts
 }
 
 // node is a node, with the cores of it that jobs have which knee cannot change.
 type node struct {
 	slurm.Node
-	taken int
+	gpuType string // as in cluster.yaml
+	taken   int
 }
 
 // New returns the queue that the Slurm commands on PATH reach. audit is called with
@@ -76,9 +76,9 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 		return nil, err
 	}
 	cluster, warnings := slurm.Describe(nodes)
-	q.types, q.nodes = map[string]string{}, map[string]node{}
+	q.nodes = map[string]node{}
 	for i, n := range cluster.Nodes {
-		q.types[n.Name], q.nodes[n.Name] = n.GPUType, node{Node: nodes[i]}
+		q.nodes[n.Name] = node{Node: nodes[i], gpuType: n.GPUType}
 	}
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
 	for _, d := range details {
@@ -172,12 +172,12 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 		if err != nil {
 			return err
 		}
-		if g.Count == 0 && q.types[n] == "cpu" { // its cores are the slots
+		if g.Count == 0 && q.nodes[n].gpuType == "cpu" { // its cores are the slots
 			g = slurm.GRES{Type: "cpu", Count: max(1, d.CPUsPerTask) * max(1, d.Tasks/len(nodes))}
 		}
 		if g.Count > 0 {
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: n, Workers: g.Count})
-			j.GPUType = cmp.Or(data.GPUTypeOf(g.Type), q.types[n])
+			j.GPUType = cmp.Or(data.GPUTypeOf(g.Type), q.nodes[n].gpuType)
 		}
 	}
 	if len(j.Nodes) > 0 {
