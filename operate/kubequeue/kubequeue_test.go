@@ -71,6 +71,11 @@ func TestRayJob(t *testing.T) {
 	if strings.Contains(again(t, w.Spec), "affinity") {
 		t.Error("a patch has changed the job that was read")
 	}
+	patch := map[string]any{}
+	w.resume(map[string]any{}, patch, roles[:1], []data.NodeShare{{Node: "n1", Workers: 2}})
+	if strings.Contains(again(t, patch), "affinity") {
+		t.Errorf("a head without GPUs is bound to a node: %s", again(t, patch))
+	}
 	scaled := read(`"enableInTreeAutoscaling":true,`)
 	if why := fixed(scaled, roles, queue.Job{}); why == "" {
 		t.Error("a job that Ray scales can be changed")
@@ -174,6 +179,12 @@ func TestCheck(t *testing.T) {
 	var other corev1.Pod
 	other.Spec = corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("9")}}}}}
 	q.stays(other)
+	ray := workload{kind: kindOf("RayJob")}
+	ray.Spec = parsed(t, `{"rayClusterSpec":{"headGroupSpec":{"template":{"spec":{"nodeSelector":{"pool":"cpu"},"containers":[{"name":"head"}]}}},
+		"workerGroupSpecs":[{"replicas":1,"template":{"spec":{"containers":[{"name":"w","resources":{"limits":{"nvidia.com/gpu":"2"}}}]}}}]}}`).(map[string]any)
+	if got := q.Check(queue.Job{Resizable: true, Handle: ray}, []data.NodeShare{{Node: "n1", Workers: 4}}); got != "" {
+		t.Errorf("a job whose head is on other nodes: %q", got)
+	}
 	const affinity = `"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"disk","operator":"In","values":["ssd"]},{"key":"kubernetes.io/hostname","operator":"In","values":["n2"]}]}]}}},`
 	for _, c := range []struct{ spec, node, want string }{
 		{``, "n1", ""},

@@ -39,8 +39,8 @@ func (q *Queue) stays(p corev1.Pod) {
 func (q *Queue) unusable(w workload, roles []role, to []data.NodeShare) string {
 	for i, r := range roles {
 		template, _ := runtime.DeepCopyJSONValue(at(w.Spec, r.template)).(map[string]any)
-		if template == nil {
-			continue // it is in the runtime of a TrainJob
+		if template == nil || r.gpus == 0 {
+			continue // it is in the runtime of a TrainJob, or its pods may be anywhere
 		}
 		put(template, affinityPath, w.terms(r, to))
 		var pod corev1.Pod
@@ -80,8 +80,11 @@ func (n *node) lacks(each corev1.ResourceList, pods int) string {
 	return ""
 }
 
-// terms are the node selector terms of a role's pods that are to run on nodes.
+// terms are the node selector terms of a role's pods when its GPUs are to be on nodes.
 func (w workload) terms(r role, to []data.NodeShare) []any {
+	if r.gpus == 0 {
+		to = nil
+	}
 	template, _ := at(w.Spec, r.template).(map[string]any)
 	return bound(template, strings.Split(w.Annotations[boundTo], ","), names(to))
 }
