@@ -363,6 +363,27 @@ func TestNamesOfGPUs(t *testing.T) {
 	}
 }
 
+// The quota of a queue covers what the pod template requests beside the plan, or no job is admitted.
+func TestQuotaOfAQueue(t *testing.T) {
+	p := samplePlan()
+	p.Jobs = p.Jobs[1:2]
+	p.Jobs[0].Resources = data.PlanNeeds{WorkerCPUs: 2}
+	limits := func(cpu, memory any) map[string]any {
+		return map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": cpu, "memory": memory}}}
+	}
+	p.Jobs[0].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{limits(8, "1Gi"), limits("500m", "24Mi")}}}
+	p.Jobs[0].Template.Image = "bert:2"
+	files, err := exporters()["kueue"](p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"nominalQuota: 12500m", fmt.Sprintf("nominalQuota: %q", fmt.Sprint(5*(1<<30+24<<20)))} {
+		if !strings.Contains(string(files[0].Data), want) {
+			t.Errorf("no %s in\n%s", want, files[0].Data)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	edit := func(f func(*data.PlannedJob)) data.Plan {
 		p := samplePlan()
