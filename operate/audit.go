@@ -15,7 +15,7 @@ type Audit struct {
 	file *os.File
 	now  func() time.Time
 	turn int
-	err  error // of the first failed write
+	err  error // of the first failed write of the turn
 }
 
 // OpenAudit opens audit.jsonl in a folder for appending.

@@ -1,12 +1,16 @@
 package operate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
 
 	"knee/data"
+	"knee/operate/apply"
 	"knee/operate/queue"
 )
 
@@ -24,6 +28,7 @@ type guard struct {
 	config *data.Operate
 	state  *state
 	now    time.Time
+	failed map[string]time.Time // as in Loop
 }
 
 // allowed reports whether a job is on the allow-list; without a list every job is.
@@ -35,6 +40,9 @@ func (g guard) allowed(j queue.Job) bool {
 func (g guard) movable(j queue.Job) string {
 	if !g.allowed(j) {
 		return "it is not on the allow-list"
+	}
+	if _, failed := g.failed[j.ID]; failed && j.State == queue.Pending && !j.HeldByUs {
+		return "it did not start when knee tried, within between_moves"
 	}
 	if j.State != queue.Running {
 		return ""
@@ -56,20 +64,33 @@ func (g guard) movable(j queue.Job) string {
 // the allow-list and rules of the configuration, and by the job's last change.
 func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	st, err := readState(Folder(c))
-	return guard{c, st, now}.movable, err
+	return guard{config: c, state: st, now: now}.movable, err
 }
 
-// Allowed is [Movable], and refuses every job during maintenance or while the
-// pause file exists.
-func Allowed(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
-	movable, err := Movable(c, now)
-	closed := guard{config: c, now: now}.closed(beside(c, c.PauseFile))
-	return func(j queue.Job) string {
-		if closed != "" {
-			return closed
+// Guard makes a run keep to a configuration: to its limits, to maintenance and the pause
+// file. Unless dry, the run is alone until the result is closed, as a loop is, and its
+// changes are recorded for the loop.
+func Guard(r *apply.Runner, c *data.Operate, now time.Time, dry bool) (io.Closer, error) {
+	var held io.Closer = io.NopCloser(nil)
+	if !dry {
+		var err error
+		if held, err = lock(Folder(c)); err != nil {
+			return nil, err
 		}
-		return movable(j)
-	}, err
+	}
+	st, err := readState(Folder(c))
+	if err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	g := guard{config: c, state: st, now: now}
+	closed := g.closed(beside(c, c.PauseFile))
+	r.MaxChanges = c.MaxChanges
+	r.Allowed = func(j queue.Job) string { return cmp.Or(closed, g.movable(j)) }
+	r.Before = func(c apply.Change) error {
+		st.Changed[c.ID] = now.UTC()
+		return st.write()
+	}
+	return held, nil
 }
 
 // closed returns why nothing may be changed now, empty if it may.

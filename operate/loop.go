@@ -29,7 +29,8 @@ type Loop struct {
 	Now     func() time.Time
 	Sleep   apply.Sleep
 
-	last time.Time // start of the last turn that read the queue
+	last   time.Time            // start of the last turn that read the queue
+	failed map[string]time.Time // by job: when its change failed, at most BetweenMoves ago
 }
 
 type Outcome struct {
@@ -117,7 +118,7 @@ func (l *Loop) Turn(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{Turn: n, At: l.Now().UTC(), Folder: folder, Dry: !l.Confirm, Changes: []*apply.Change{}}
-	l.Audit.turn = n
+	l.Audit.turn, l.Audit.err = n, nil
 	err = l.turn(ctx, out)
 	if err != nil {
 		out.Error = err.Error()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/filelock"
 	"knee/operate"
 	"knee/operate/apply"
 	"knee/operate/queue"
@@ -101,6 +102,66 @@ func expect(t *testing.T, what string, got []apply.Status, want ...apply.Status)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %q, want %q", what, got, want)
 	}
+}
+
+// A plan that is applied by hand keeps away from a loop, and tells it what it changed.
+func TestGuard(t *testing.T) {
+	b := newSetup(t, t.TempDir())
+	r := &apply.Runner{Scheduler: b.fake, Deadline: time.Minute, Sleep: b.Sleep}
+	held, err := operate.Guard(r, b.Config, b.now, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Run(t.Context(), true, func(*operate.Outcome) {}); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("a loop beside it: %v", err)
+	}
+	was := []data.NodeShare{{Node: "n1", Workers: 2}}
+	p := &data.Plan{Jobs: []data.PlannedJob{{ID: "1", Action: data.Move, Was: was, Placement: []data.NodeShare{{Node: "n3", Workers: 2}}, Workers: 2}}}
+	if changes, err := r.Run(t.Context(), p, false); err != nil || changes[0].Status != apply.Done {
+		t.Fatalf("%+v, %v", changes, err)
+	}
+	held.Close()
+	if out, _ := b.turn(t); out.Planned != 0 {
+		t.Errorf("the loop plans a job that was changed just before: %+v", out)
+	}
+}
+
+// A job that does not start where the plan wants it is left to its scheduler for a while:
+// no GPUs are kept for it.
+func TestJobThatDoesNotStart(t *testing.T) {
+	b := newSetup(t, t.TempDir())
+	j := b.fake.Get("1")
+	j.State, j.Nodes, j.Held, j.HeldByUs = queue.Pending, nil, true, true
+	b.fake.Fault = func(at string) error {
+		if at == "after start" {
+			j.Want = []data.NodeShare{{Node: "n1", Workers: 9}} // more than there are
+		}
+		return nil
+	}
+	_, got := b.turn(t)
+	expect(t, "first turn", got, apply.RolledBack)
+	if out, _ := b.turn(t); out.Planned != 0 {
+		t.Errorf("it is planned again at once: %+v", out)
+	}
+	b.now = b.now.Add(b.Config.BetweenMoves)
+	if out, _ := b.turn(t); out.Planned != 1 {
+		t.Errorf("it is not planned later: %+v", out)
+	}
+}
+
+// A disk that was full once does not end all later turns.
+func TestAuditLogOnAFullDisk(t *testing.T) {
+	b := newSetup(t, t.TempDir())
+	log := filepath.Join(operate.Folder(b.Config), "audit.jsonl")
+	if err := errors.Join(os.Remove(log), os.Symlink("/dev/full", log)); err != nil {
+		t.Skip(err)
+	}
+	b.open(t)
+	if err := b.Audit.Command(queue.Command{Job: "1"}); err == nil {
+		t.Skip("there is no /dev/full here")
+	}
+	_, got := b.turn(t)
+	expect(t, "the next turn", got, apply.Done)
 }
 
 func TestTurn(t *testing.T) {

@@ -48,7 +48,7 @@ func exporters() map[string]Exporter {
 		"pytorchjob": {kind: "PyTorchJob", resource: "pytorchjobs.kubeflow.org"},
 		"tfjob":      {kind: "TFJob", resource: "tfjobs.kubeflow.org", servers: true},
 		"mpijob":     {kind: "MPIJob", resource: "mpijobs.kubeflow.org", command: true, equal: true},
-		"trainjob":   {kind: "TrainJob", resource: "trainjobs.trainer.kubeflow.org", command: true, equal: true},
+		"trainjob":   {kind: "TrainJob", resource: "trainjobs.trainer.kubeflow.org,trainingruntimes.trainer.kubeflow.org", command: true, equal: true},
 		"jobset":     jobSets,
 		"volcano":    {kind: "Job", resource: "jobs.batch.volcano.sh", command: true, servers: true, endless: true},
 		"rayjob":     {kind: "RayJob", resource: "rayjobs.ray.io", command: true},

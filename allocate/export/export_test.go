@@ -267,8 +267,10 @@ func TestSlurmScriptRuns(t *testing.T) {
 	dir := t.TempDir()
 	fake := "#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\n" +
 		"for i in $TASKS; do args=(); for a in \"$@\"; do [ \"$a\" = : ] && break; args+=(\"$a\"); done; SLURM_PROCID=$i SLURM_LOCALID=0 \"${args[@]}\"; done\n"
-	if err := os.WriteFile(filepath.Join(dir, "srun"), []byte(fake), 0o755); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"srun": fake, "scontrol": "#!/bin/sh\necho \"$3\" | tr , '\\n'\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	run := func(p data.Plan, tasks string, command ...string) string {
 		t.Helper()
@@ -280,7 +282,8 @@ func TestSlurmScriptRuns(t *testing.T) {
 		}
 		cmd := exec.Command(bash)
 		cmd.Stdin = strings.NewReader(string(files[0].Data))
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "TASKS="+tasks)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "TASKS="+tasks,
+			"SLURMD_NODENAME=t01", "SLURM_JOB_NODELIST_HET_GROUP_0=t01", "SLURM_JOB_NODELIST_HET_GROUP_2=c01")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -295,12 +298,89 @@ func TestSlurmScriptRuns(t *testing.T) {
 	servers.Jobs = servers.Jobs[len(servers.Jobs)-1:]
 	got = run(servers, "0 2 3 4", "sh", "-c", `echo $KNEE_ROLE $RANK of $WORLD_SIZE ps=$KNEE_PS_RANK $MASTER_ADDR:$MASTER_PORT $KNEE_PS_HOSTS`)
 	want := `worker 0 of 5 ps= t01:20007 t01:20008,c01:20009
-worker 2 of 5 ps= t01:20007 t01:20008,c01:20009
 ps 3 of 5 ps=0 t01:20007 t01:20008,c01:20009
+worker 2 of 5 ps= t01:20007 t01:20008,c01:20009
 ps 4 of 5 ps=1 t01:20007 t01:20008,c01:20009
 `
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// The script that carries out a plan may run twice: what is in the queue is not submitted again.
+func TestSubmitTwice(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed, so the script is not run")
+	}
+	dir := t.TempDir()
+	p := samplePlan()
+	p.Jobs = p.Jobs[1:2]
+	files, err := exporters()["slurm"](p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, File{"squeue", 0o755, []byte("#!/bin/sh\ncat queue 2>/dev/null || true\n")}, File{"sbatch", 0o755, []byte("#!/bin/sh\necho 7 | tee -a queue\n")})
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, f.Mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"7\n", "job bert is in the queue and is not submitted again\n"} {
+		cmd := exec.Command(bash, filepath.Join(dir, "submit.sh"))
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%q, %v; want %q", out, err, want)
+		}
+	}
+}
+
+// What a scheduler calls a GPU: Slurm may name no type, and other vendors and slices have
+// resources of their own.
+func TestNamesOfGPUs(t *testing.T) {
+	p := samplePlan()
+	p.Jobs = p.Jobs[1:2]
+	p.Jobs[0].GPUType = "gpu"
+	files, err := exporters()["slurm"](p)
+	if err != nil || !strings.Contains(string(files[0].Data), "#SBATCH --gres=gpu:2\n") {
+		t.Errorf("%v: %s", err, files)
+	}
+	for _, name := range []string{"amd.com/gpu", "nvidia.com/mig-1g.5gb", "gpu.intel.com/i915"} {
+		p.Jobs[0].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"image": "bert:2",
+			"resources": map[string]any{"limits": map[string]any{"cpu": 4, name: 9}}}}}}
+		for target, each := range map[string]string{"rayjob": `"2"`, "pytorchjob": `"1"`, "kueue": `"1"`} {
+			files, err := exporters()[target](p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				text := string(f.Data)
+				if strings.Contains(text, "nvidia.com/gpu") || f.Name == "bert.yaml" && !strings.Contains(text, name+": "+each) || f.Name == "knee.queues.yaml" && !strings.Contains(text, "name: "+name+"\n") {
+					t.Errorf("%s, %s:\n%s", target, name, text)
+				}
+			}
+		}
+	}
+}
+
+// The quota of a queue covers what the pod template requests beside the plan, or no job is admitted.
+func TestQuotaOfAQueue(t *testing.T) {
+	p := samplePlan()
+	p.Jobs = p.Jobs[1:2]
+	p.Jobs[0].Resources = data.PlanNeeds{WorkerCPUs: 2}
+	limits := func(cpu, memory any) map[string]any {
+		return map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": cpu, "memory": memory}}}
+	}
+	p.Jobs[0].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{limits(8, "1Gi"), limits("500m", "24Mi")}}}
+	p.Jobs[0].Template.Image = "bert:2"
+	files, err := exporters()["kueue"](p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"nominalQuota: 12500m", fmt.Sprintf("nominalQuota: %q", fmt.Sprint(5*(1<<30+24<<20)))} {
+		if !strings.Contains(string(files[0].Data), want) {
+			t.Errorf("no %s in\n%s", want, files[0].Data)
+		}
 	}
 }
 
@@ -361,8 +441,8 @@ func TestLabel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "name")
 		l := label(s)
-		if len(l) == 0 || len(l) > 63 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || l[0] < 'a' || l[len(l)-1] == '-' {
-			t.Fatalf("label(%q) = %q is not a DNS-1123 label", s, l)
+		if len(l) == 0 || len(l) > 47 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || l[0] < 'a' || l[len(l)-1] == '-' {
+			t.Fatalf("label(%q) = %q is not a DNS-1123 label of at most 47 characters", s, l)
 		}
 		long := strings.Repeat("x", 60)
 		if label(long+s+"a") == label(long+s+"b") {

@@ -1,8 +1,13 @@
 package export
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
 
 	"knee/internal/grouped"
 )
@@ -34,6 +39,7 @@ func kueue(ts []task) ([]File, error) {
 // quota is what the jobs of a queue use.
 type quota struct {
 	Name       string
+	GPU        string // resource
 	GPUs       int
 	Millicores int64
 	Memory     int64 // bytes
@@ -45,17 +51,42 @@ func queuesOf(ts []task) []quota {
 	names, jobs := grouped.By(running, func(t task) string { return t.Queue })
 	var out []quota
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		q, cpus, namespaces := quota{Name: name}, 0.0, map[string]bool{}
+		q, cpus, namespaces := quota{Name: name, GPU: jobs[name][0].GPUResource()}, 0.0, map[string]bool{}
 		for _, t := range jobs[name] {
 			if t.HasGPUs() {
 				q.GPUs += t.Workers
 			}
-			cpus += float64(t.Workers)*t.Resources.WorkerCPUs + float64(t.PS)*t.Resources.PSCPUs
-			q.Memory += int64(t.Workers)*t.Resources.WorkerMemory + int64(t.PS)*t.Resources.PSMemory
+			for server, n := range map[bool]int{false: t.Workers, true: t.PS} {
+				c, m := t.requests(server)
+				cpus, q.Memory = cpus+float64(n)*c, q.Memory+int64(n)*m
+			}
 			namespaces[t.Template.Namespace] = true
 		}
 		q.Millicores, q.Namespaces = int64(cpus*1000+0.999), slices.Sorted(maps.Keys(namespaces))
 		out = append(out, q)
 	}
 	return out
+}
+
+// requests is the cores and bytes that a pod of a worker, or of a parameter server,
+// requests with the containers of the job's pod template.
+func (t task) requests(server bool) (cpus float64, memory int64) {
+	cpus, memory = t.needs(server)
+	var pod corev1.Pod
+	if text, err := json.Marshal(t.Template.Pod); err != nil || json.Unmarshal(text, &pod) != nil {
+		return cpus, memory // the API server refuses it, and says why
+	}
+	for i, c := range pod.Spec.Containers {
+		asked := maps.Clone(c.Resources.Limits) // without a request, the limit is one
+		if asked == nil {
+			asked = corev1.ResourceList{}
+		}
+		maps.Copy(asked, c.Resources.Requests)
+		maps.DeleteFunc(asked, func(name corev1.ResourceName, _ resource.Quantity) bool {
+			return i == 0 && (name == corev1.ResourceCPU && cpus > 0 || name == corev1.ResourceMemory && memory > 0)
+		})
+		pod.Spec.Containers[i].Resources.Requests = asked
+	}
+	sum := helpers.PodRequests(&pod, helpers.PodResourcesOptions{})
+	return cpus + sum.Cpu().AsApproximateFloat64(), memory + sum.Memory().Value()
 }

@@ -2,8 +2,10 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,6 +98,27 @@ func (p pods) Amounts() map[string]string {
 	return out
 }
 
+// gpuResource matches what vendors call a GPU or a slice of one.
+var gpuResource = regexp.MustCompile(`^[a-z0-9.-]+/gpu$|^nvidia\.com/mig-[a-z0-9.+-]+$|^gpu\.intel\.com/[a-z0-9_-]+$`)
+
+// GPUResource is what a pod requests as a GPU: what the container that trains is limited
+// to in the job's pod template, else NVIDIA's.
+func (t task) GPUResource() string {
+	spec, _ := t.Template.Pod["spec"].(map[string]any)
+	containers, _ := spec["containers"].([]any)
+	for _, c := range containers[:min(1, len(containers))] {
+		container, _ := c.(map[string]any)
+		resources, _ := container["resources"].(map[string]any)
+		limits, _ := resources["limits"].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(limits)) {
+			if gpuResource.MatchString(name) {
+				return name
+			}
+		}
+	}
+	return "nvidia.com/gpu"
+}
+
 // Threads is the cores of a worker for a library of threads.
 func (t task) Threads() string { return strconv.Itoa(max(1, int(t.Resources.WorkerCPUs))) }
 
@@ -108,7 +131,7 @@ func (t task) PerNode() int {
 	return append(counts, 0)[0]
 }
 
-// group is the nodes of a job with equally many workers, or parameter servers.
+// group is the workers, or the parameter servers, of a job on one node.
 type group struct {
 	Name   string // w0, w1, …, ps0, …
 	Nodes  []string
@@ -117,23 +140,13 @@ type group struct {
 	Server bool
 }
 
-// Tasks is the number of processes.
-func (g group) Tasks() int { return len(g.Nodes) * g.Count }
-
 // Groups lists the workers node by node, then the servers.
-func (t task) Groups() []group { return t.groups(false) }
-
-// groups lists the workers, then the servers, node by node, or by equal numbers on a node.
-func (t task) groups(merged bool) (out []group) {
+func (t task) Groups() (out []group) {
 	rank := 0
 	for server, name := range []string{"w", "ps"} {
 		n := 0
 		for _, s := range t.Placement {
-			count := []int{s.Workers, s.PS}[server]
-			same := func(g group) bool { return merged && g.Server == (server > 0) && g.Count == count }
-			if at := slices.IndexFunc(out, same); count > 0 && at >= 0 {
-				out[at].Nodes = append(out[at].Nodes, s.Node)
-			} else if count > 0 {
+			if count := []int{s.Workers, s.PS}[server]; count > 0 {
 				out = append(out, group{name + strconv.Itoa(n), []string{s.Node}, count, rank, server > 0})
 				rank, n = rank+count, n+1
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,44 +51,83 @@ func slurmProblem(t task) error {
 	return t.expressible("Slurm", true, true)
 }
 
-// Components are the nodes by equal numbers of workers, then by equal numbers of
-// parameter servers.
-func (t task) Components() []group { return t.groups(true) }
+// component is the nodes of a job with equally many workers, and equally many parameter
+// servers: a part of a heterogeneous job, two of which get no node together.
+type component struct {
+	Nodes       []string
+	Workers, PS int // on each node
+}
+
+// Count is the tasks on each node.
+func (c component) Count() int { return c.Workers + c.PS }
+
+// Tasks is the number of tasks.
+func (c component) Tasks() int { return len(c.Nodes) * c.Count() }
+
+// Components are the parts of the job, those with workers first.
+func (t task) Components() (out []component) {
+	for _, servers := range []bool{false, true} {
+		for _, s := range t.Placement {
+			if servers != (s.Workers == 0) {
+				continue
+			}
+			at := slices.IndexFunc(out, func(c component) bool { return c.Workers == s.Workers && c.PS == s.PS })
+			if at < 0 {
+				at, out = len(out), append(out, component{Workers: s.Workers, PS: s.PS})
+			}
+			out[at].Nodes = append(out[at].Nodes, s.Node)
+		}
+	}
+	return out
+}
+
+// Ranks are those of the tasks in the order of Slurm, which is node by node.
+func (t task) Ranks() (out []int) {
+	worker, server := 0, t.Workers
+	for _, c := range t.Components() {
+		for range c.Nodes {
+			for range c.Workers {
+				out, worker = append(out, worker), worker+1
+			}
+			for range c.PS {
+				out, server = append(out, server), server+1
+			}
+		}
+	}
+	return out
+}
 
 // Resizable reports whether the job can give nodes back while it runs: it has GPU
 // workers, equally many on each node, and no parameter servers.
-func (t task) Resizable() bool {
-	gs := t.Components()
-	return len(gs) == 1 && !gs[0].Server && t.HasGPUs()
-}
+func (t task) Resizable() bool { return len(t.Components()) == 1 && t.PS == 0 && t.HasGPUs() }
 
 // ShrinksInPlace reports whether the plan takes nodes from a job that can go on.
 func (t task) ShrinksInPlace() bool { return t.Action == data.Shrink && t.Resizable() }
 
-// ServerAddresses lists where each parameter server listens, in the order of their tasks.
-func (t task) ServerAddresses() (hosts []string) {
-	for _, g := range t.Components() {
-		for _, node := range g.Nodes {
-			for range g.Count {
-				if g.Server {
-					hosts = append(hosts, fmt.Sprintf("%s:$((MASTER_PORT + %d))", node, 1+len(hosts)))
-				}
-			}
-		}
+// GRES is n GPUs as Slurm requests them. A type that Slurm does not name is called gpu.
+func (t task) GRES(n int) string {
+	if t.GPU() == "gpu" {
+		return fmt.Sprintf("gpu:%d", n)
 	}
-	return hosts
+	return fmt.Sprintf("gpu:%s:%d", t.GPU(), n)
 }
 
 // Cores is the whole cores that one task of a component needs.
-func (t task) Cores(g group) int {
-	cpus, _ := t.needs(g.Server)
+func (t task) Cores(c component) int {
+	cpus := 0.0
+	if c.Workers > 0 {
+		cpus = t.Resources.WorkerCPUs
+	}
+	if c.PS > 0 {
+		cpus = max(cpus, t.Resources.PSCPUs)
+	}
 	return int(math.Ceil(cpus))
 }
 
 // MiB is what a component needs of each of its nodes.
-func (t task) MiB(g group) int64 {
-	_, memory := t.needs(g.Server)
-	return (memory*int64(g.Count) + 1<<20 - 1) >> 20
+func (t task) MiB(c component) int64 {
+	memory := t.Resources.WorkerMemory*int64(c.Workers) + t.Resources.PSMemory*int64(c.PS)
+	return (memory + 1<<20 - 1) >> 20
 }
 
 // slurmTime matches the times of sbatch: d-h:m:s, d-h:m, d-h; h:m:s; m:s, m.

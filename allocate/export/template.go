@@ -89,9 +89,9 @@ var (
 	notLabel = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// maxLabel leaves room in the 63 characters of a DNS-1123 label for the suffix of the
-// Kubeflow operators, "-worker-" and an index.
-const maxLabel = 50
+// maxLabel is the longest name that KubeRay accepts for a RayJob. It leaves room in the 63
+// characters of a DNS-1123 label for what other operators append, such as "-worker-" and an index.
+const maxLabel = 47
 
 // label turns a job name into a DNS-1123 label. A name that is cut, or has no valid
 // character, gets a checksum, so that different names stay different.

@@ -185,10 +185,11 @@ func (f applyFlags) run(ctx context.Context, a *app, p *data.Plan) ([]*apply.Cha
 		return nil, err
 	}
 	if c != nil {
-		r.MaxChanges = c.MaxChanges
-		if r.Allowed, err = operate.Allowed(c, time.Now()); err != nil {
+		held, err := operate.Guard(r, c, time.Now(), !f.confirm)
+		if err != nil {
 			return nil, err
 		}
+		defer held.Close()
 	}
 	s, err := openQueue(f.scheduler, f.namespaces, func(c queue.Command) error {
 		if c.Answered {

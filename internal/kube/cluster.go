@@ -20,22 +20,37 @@ func productLabels() []string {
 	return []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator"}
 }
 
-// Cluster describes the nodes of a cluster, sorted by name.
+// Cluster describes the nodes of a cluster as [Describe] does.
+func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
+	nodes, err := Nodes(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, warnings := Describe(nodes)
+	return out, warnings, nil
+}
+
+// Nodes lists the nodes of a cluster, at least one.
+func Nodes(ctx context.Context, c *Client) ([]corev1.Node, error) {
+	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes of %s: %w", c.Server, err)
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("the cluster at %s has no nodes", c.Server)
+	}
+	return nodes, nil
+}
+
+// Describe converts nodes, and sorts them by name.
 //
 // GPUs are the allocatable whole devices of a node (nvidia.com/gpu, or the same
 // resource of another vendor), their type is from the product label. A node without
 // GPUs has the type cpu and a worker slot for each whole core. Drained are nodes
 // that are cordoned, not ready, or tainted against pods that tolerate only GPU
-// taints. The warnings name MIG slices, which are left out, and GPUs of unknown
-// type.
-func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
-	nodes, _, err := ListAll[corev1.Node](ctx, c, NodesPath(), metav1.ListOptions{})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the nodes of %s: %w", c.Server, err)
-	}
-	if len(nodes) == 0 {
-		return nil, nil, fmt.Errorf("the cluster at %s has no nodes", c.Server)
-	}
+// taints. The warnings name slices and other resources of GPUs, which are left out,
+// and GPUs of unknown type.
+func Describe(nodes []corev1.Node) (*data.Cluster, []string) {
 	out := &data.Cluster{}
 	var warnings []string
 	for _, n := range nodes {
@@ -44,7 +59,7 @@ func Cluster(ctx context.Context, c *Client) (*data.Cluster, []string, error) {
 		warnings = append(warnings, w...)
 	}
 	slices.SortFunc(out.Nodes, func(a, b data.Node) int { return cmp.Compare(a.Name, b.Name) })
-	return out, warnings, nil
+	return out, warnings
 }
 
 func describe(n corev1.Node) (out data.Node, warnings []string) {
@@ -55,10 +70,10 @@ func describe(n corev1.Node) (out data.Node, warnings []string) {
 		count := int(quantity.Value())
 		switch {
 		case count == 0:
-		case strings.HasPrefix(name, "nvidia.com/mig-"):
-			warnings = append(warnings, fmt.Sprintf("node %s: %d slices %s are left out: knee counts whole GPUs", out.Name, count, name))
 		case strings.HasSuffix(name, "/gpu") && out.GPUs == 0:
 			out.GPUs, out.GPUType = count, productOf(n)
+		case strings.Contains(name, "gpu") || strings.HasPrefix(name, "nvidia.com/"):
+			warnings = append(warnings, fmt.Sprintf("node %s: %d of %s are left out: knee counts whole GPUs, of one resource that ends in /gpu", out.Name, count, name))
 		}
 	}
 	switch {

@@ -19,7 +19,7 @@ func TestCluster(t *testing.T) {
  "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","nvidia.com/gpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}},
 {"metadata":{"name":"a1","labels":{"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"}},"spec":{"unschedulable":true},
  "status":{"allocatable":{"cpu":"96","memory":"1056Gi","nvidia.com/gpu":"8","nvidia.com/mig-1g.5gb":"7"}}},
-{"metadata":{"name":"c1"},"spec":{"taints":[{"key":"soft","effect":"PreferNoSchedule"}]},"status":{"allocatable":{"cpu":"7910m","memory":"32Gi"},"conditions":[{"type":"Ready","status":"Unknown"}]}},
+{"metadata":{"name":"c1"},"spec":{"taints":[{"key":"soft","effect":"PreferNoSchedule"}]},"status":{"allocatable":{"cpu":"7910m","memory":"32Gi","gpu.intel.com/i915":"4"},"conditions":[{"type":"Ready","status":"Unknown"}]}},
 {"metadata":{"name":"m1"},"spec":{"taints":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule"}]},"status":{"allocatable":{"cpu":"4","amd.com/gpu":"1"}}}]}`)
 	})
 	got, warnings, err := kube.Cluster(t.Context(), load(t, kubeconfig(t, s, "")))
@@ -36,7 +36,7 @@ func TestCluster(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "7 slices nvidia.com/mig-1g.5gb are left out") || !strings.Contains(warnings[1], "node m1: none of the labels") {
+	if len(warnings) != 3 || !strings.Contains(warnings[0], "7 of nvidia.com/mig-1g.5gb are left out") || !strings.Contains(warnings[1], "node c1: 4 of gpu.intel.com/i915 are left out") || !strings.Contains(warnings[2], "node m1: none of the labels") {
 		t.Errorf("warnings %q", warnings)
 	}
 }

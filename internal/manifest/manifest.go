@@ -89,6 +89,8 @@ func fill(n, under *yaml.Node) {
 		case key.Value == "command" || key.Value == "args": // those of the job
 		case ours == nil:
 			n.Content = append(n.Content, key, theirs)
+		case key.Value == "nodeSelectorTerms" && ours.Kind == yaml.SequenceNode && len(theirs.Content) > 0:
+			ours.Content = both(ours.Content, theirs.Content)
 		case ours.Kind == yaml.MappingNode && theirs.Kind == yaml.MappingNode:
 			fill(ours, theirs)
 		case ours.Kind == yaml.SequenceNode && theirs.Kind == yaml.SequenceNode:
@@ -104,6 +106,29 @@ func fill(n, under *yaml.Node) {
 			}
 		}
 	}
+}
+
+// both are node selector terms, which are alternatives, that a node meets if it meets one
+// of each list.
+func both(a, b []*yaml.Node) (out []*yaml.Node) {
+	for _, x := range a {
+		for _, y := range b {
+			term := &yaml.Node{Kind: yaml.MappingNode}
+			for _, key := range []string{"matchExpressions", "matchFields"} {
+				list := &yaml.Node{Kind: yaml.SequenceNode}
+				for _, t := range []*yaml.Node{x, y} {
+					if v := valueOf(t, key); v != nil {
+						list.Content = append(list.Content, v.Content...)
+					}
+				}
+				if len(list.Content) > 0 {
+					term.Content = append(term.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, list)
+				}
+			}
+			out = append(out, term)
+		}
+	}
+	return out
 }
 
 // same reports whether two mappings have one value of a key.

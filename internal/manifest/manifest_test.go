@@ -44,6 +44,33 @@ spec: {clusterIP: None}
 	}
 }
 
+// Node selector terms are alternatives: what a manifest requires holds in each of a template's.
+func TestNodeSelectorTerms(t *testing.T) {
+	const text = `spec: {affinity: {nodeSelectorTerms: [{matchExpressions: [{key: host, values: [a]}]}]}, containers: [{name: c}]}`
+	theirs := map[string]any{"spec": map[string]any{"affinity": map[string]any{"nodeSelectorTerms": []any{
+		map[string]any{"matchExpressions": []any{map[string]any{"key": "host", "values": []any{"a", "b"}}}},
+		map[string]any{"matchFields": []any{map[string]any{"key": "name"}}}}}}}
+	documents, err := manifest.Read([]byte(text+"\n---\n"+text), theirs)
+	if err != nil || len(documents) != 2 {
+		t.Fatalf("%d documents, %v", len(documents), err)
+	}
+	ours := map[string]any{"key": "host", "values": []any{"a"}}
+	want := map[string]any{"nodeSelectorTerms": []any{
+		map[string]any{"matchExpressions": []any{ours, map[string]any{"key": "host", "values": []any{"a", "b"}}}},
+		map[string]any{"matchExpressions": []any{ours}, "matchFields": []any{map[string]any{"key": "name"}}}}}
+	for _, d := range documents {
+		var pod struct {
+			Spec struct{ Affinity map[string]any }
+		}
+		if err := d.Decode(&pod); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, pod.Spec.Affinity); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestQuote(t *testing.T) {
 	for _, c := range []struct {
 		value any

@@ -61,12 +61,17 @@ func Impossible(err error) bool {
 			"memory specification can not be satisfied")
 }
 
+// ofUser reports whether a variable is a user's setting that changes what Slurm's commands
+// print, or which jobs they list or cancel.
+func ofUser(variable string) bool {
+	return slices.ContainsFunc([]string{"SQUEUE_", "SCANCEL_", "SACCT_", "SLURM_TIME_FORMAT="}, func(p string) bool { return strings.HasPrefix(variable, p) })
+}
+
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	// Output must not depend on the user's settings.
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "SQUEUE_FORMAT=", "SINFO_FORMAT=", "SACCT_FORMAT=")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), ofUser), "LC_ALL=C")
 	cmd.WaitDelay = time.Second
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint

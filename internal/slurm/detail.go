@@ -34,10 +34,15 @@ type Detail struct {
 	NodeCount    int       `json:"-"`
 	Tasks        int       `json:"-"`
 	CPUsPerTask  int       `json:"-"`
-	TasksPerNode int       `json:"-"`               // --ntasks-per-node; 0: not set
-	TRESPerNode  string    `json:"tres_per_node"`   // --gres
-	TRESOther    string    `json:"-"`               // --gpus, --gpus-per-task, --gpus-per-socket
-	Required     string    `json:"required_nodes"`  // --nodelist
+	TasksPerNode int       `json:"-"`              // --ntasks-per-node; 0: not set
+	TRESPerNode  string    `json:"tres_per_node"`  // --gres
+	TRESOther    string    `json:"-"`              // --gpus, --gpus-per-task, --gpus-per-socket
+	CPUs         int       `json:"-"`              // of all its nodes
+	Required     string    `json:"required_nodes"` // --nodelist
+	Excluded     string    `json:"excluded_nodes"` // --exclude
+	Features     string    `json:"features"`       // --constraint
+	Reservation  string    `json:"resv_name"`
+	Dependency   string    `json:"dependency"`      // jobs it still waits for
 	StdOut       string    `json:"standard_output"` // empty: slurm-ID.out in WorkDir
 	WorkDir      string    `json:"current_working_directory"`
 }
@@ -102,6 +107,7 @@ type rawJob struct {
 	Start        amount  `json:"start_time"`
 	NodeCount    amount  `json:"node_count"`
 	Tasks        amount  `json:"tasks"`
+	CPUs         amount  `json:"cpus"`
 	CPUsPerTask  amount  `json:"cpus_per_task"`
 	TasksPerNode amount  `json:"tasks_per_node"`
 	PerJob       string  `json:"tres_per_job"`
@@ -163,7 +169,7 @@ func (r rawJob) detail() Detail {
 	d.Job = Job{ID: strconv.Itoa(r.ID.whole()), State: strings.ToUpper(r.State[0]), Reason: r.Reason}
 	d.Comment, d.Het, d.Array, d.Priority = string(r.Comment), r.Het > 0, r.Array > 0, float64(r.Priority)
 	d.Restarts, d.NodeCount, d.Tasks = r.Restarts.whole(), r.NodeCount.whole(), r.Tasks.whole()
-	d.CPUsPerTask, d.TasksPerNode, d.Submit = r.CPUsPerTask.whole(), r.TasksPerNode.whole(), r.Submit.moment()
+	d.CPUs, d.CPUsPerTask, d.TasksPerNode, d.Submit = r.CPUs.whole(), r.CPUsPerTask.whole(), r.TasksPerNode.whole(), r.Submit.moment()
 	d.TRESOther = strings.Trim(strings.Join([]string{r.PerJob, r.PerTask, r.PerSocket}, ","), ",")
 	for _, s := range r.State { // since 23.11 a job that still has processes has this as a second state
 		if strings.EqualFold(s, "COMPLETING") {

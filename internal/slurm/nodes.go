@@ -22,6 +22,8 @@ type Node struct {
 	Memory int64 // bytes, likewise
 	GRES   []GRES
 	States []string // upper case: IDLE, DRAIN, …
+
+	Partitions, Features []string
 }
 
 // Usable reports whether jobs can be placed, also on nodes powered down to save power.
@@ -48,7 +50,7 @@ type GRES struct {
 func Nodes(ctx context.Context) ([]Node, error) {
 	out, err := run(ctx, "scontrol", "show", "node", "--oneliner")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ask Slurm for its nodes: %w", err)
 	}
 	return ParseNodes(out)
 }
@@ -91,7 +93,8 @@ func parseNode(line string) (Node, error) {
 	if f["CPUEfctv"] != "" {
 		cpus = whole("CPUEfctv")
 	}
-	n := Node{Name: f["NodeName"], CPUs: int(cpus), Memory: max(0, whole("RealMemory")-whole("MemSpecLimit")) << 20, States: strings.Split(strings.ToUpper(f["State"]), "+")}
+	n := Node{Name: f["NodeName"], CPUs: int(cpus), Memory: max(0, whole("RealMemory")-whole("MemSpecLimit")) << 20, States: strings.Split(strings.ToUpper(f["State"]), "+"),
+		Partitions: strings.Split(f["Partitions"], ","), Features: strings.Split(f["ActiveFeatures"], ",")}
 	var bad error
 	if n.GRES, bad = ParseGRES(f["Gres"]); err == nil {
 		err = bad
@@ -146,13 +149,19 @@ func gresCount(s string) (int, bool) {
 	return n * unit, true
 }
 
-// Cluster describes the nodes of the cluster of this machine. A GPU type has the cluster's
-// name, as jobs request it. The warnings name GPUs left out.
+// Cluster describes the nodes of the cluster of this machine, as [Describe] does.
 func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
 	nodes, err := Nodes(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask Slurm for its nodes: %w", err)
+		return nil, nil, err
 	}
+	c, warnings := Describe(nodes)
+	return c, warnings, nil
+}
+
+// Describe converts nodes. A GPU type has the cluster's name, as jobs request it. The
+// warnings name GPUs left out.
+func Describe(nodes []Node) (*data.Cluster, []string) {
 	c := &data.Cluster{}
 	var warnings []string
 	for _, n := range nodes {
@@ -160,7 +169,7 @@ func Cluster(ctx context.Context) (*data.Cluster, []string, error) {
 		c.Nodes = append(c.Nodes, node)
 		warnings = append(warnings, left...)
 	}
-	return c, warnings, nil
+	return c, warnings
 }
 
 // describe converts one node, and returns a warning for each kind of GPU left out.

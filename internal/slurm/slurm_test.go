@@ -18,7 +18,7 @@ func TestNodes(t *testing.T) {
 	want := []slurm.Node{}
 	for _, name := range []string{"n1", "n2", "n3", "n4", "n5", "n6"} {
 		n := slurm.Node{Name: name, CPUs: 16, Memory: 64000 << 20, GRES: []slurm.GRES{{Name: "gpu", Type: "a100", Count: 4}},
-			States: []string{"IDLE"}}
+			States: []string{"IDLE"}, Partitions: []string{"main"}, Features: []string{"(null)"}}
 		if name > "n4" {
 			n.GRES[0].Type = "v100"
 		}

@@ -157,6 +157,17 @@ func TestWaitingJobIsHeld(t *testing.T) {
 	expect(t, "again", run(t, runner(f), p), "1 already")
 }
 
+// A job that could not be planned is its scheduler's, unless knee holds it.
+func TestUnplannedJobIsNotHeld(t *testing.T) {
+	f := queuetest.New("n1")
+	f.Add("1", 8)
+	wait := entry("1", data.Wait, nil)
+	wait.Reason, wait.Warnings = "its model cannot be used", []string{"its model cannot be used"}
+	expect(t, "not held", run(t, runner(f), planOf(wait)))
+	f.Get("1").Held, f.Get("1").HeldByUs = true, true
+	expect(t, "held", run(t, runner(f), planOf(wait)), "1 already")
+}
+
 func TestDryRunChangesNothing(t *testing.T) {
 	f, p := exchange()
 	changes, err := runner(f).Run(t.Context(), p, true)
@@ -265,6 +276,17 @@ func TestFailuresRollBack(t *testing.T) {
 	}
 	expect(t, "taken place", run(t, runner(f), p), "1 rolled back")
 	isBack("taken place", f)
+
+	f = setup() // somebody else is quicker, and half of it has started
+	f.Piecemeal = true
+	f.Fault = func(at string) error {
+		if at == "after start" && f.Get("9") == nil {
+			f.Add("9", 3, on("n2", 3))
+		}
+		return nil
+	}
+	expect(t, "half started", run(t, runner(f), planOf(entry("1", data.Grow, was, on("n1", 2), on("n2", 2)))), "1 rolled back")
+	isBack("half started", f)
 
 	f = setup() // it is cancelled by hand
 	f.Fault = func(at string) error {

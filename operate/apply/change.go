@@ -55,8 +55,8 @@ func (c *Change) Pending() bool { return c.Status == Planned }
 func (c *Change) places() bool { return c.Pending() && !c.job.InPlace }
 
 // Diff compares a plan with the queue. allowed returns why a job may not be
-// changed, empty if it may; nil allows all. Entries that keep a job are left
-// out, unless knee holds it.
+// changed, empty if it may; nil allows all. Entries that keep a job, or that could
+// not be planned, are left out, unless knee holds the job.
 func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(queue.Job) string) []*Change {
 	var out []*Change
 	for _, entry := range p.Jobs {
@@ -65,7 +65,9 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		if job != nil {
 			c.job, c.From = *job, job.Nodes
 		}
-		if entry.Action == data.Keep && (job == nil || !job.HeldByUs) || job != nil && job.InPlace && len(c.To)+len(c.From) == 0 {
+		// The plan warns of the reason why a job waits if it could not plan it.
+		stays := entry.Action == data.Keep || entry.Action == data.Wait && slices.Contains(entry.Warnings, entry.Reason)
+		if stays && (job == nil || !job.HeldByUs) || job != nil && job.InPlace && len(c.To)+len(c.From) == 0 {
 			continue
 		}
 		out = append(out, c)

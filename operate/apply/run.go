@@ -124,7 +124,6 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 			held = append(held, c)
 		}
 	}
-	left := func(c *Change, j queue.Job) bool { return j.HeldByUs && len(j.Nodes) == 0 }
 	late, err := r.wait(ctx, held, left)
 	if err != nil {
 		return err
@@ -139,6 +138,9 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 	}
 	return nil
 }
+
+// left reports whether a job is held and has no nodes.
+func left(_ *Change, j queue.Job) bool { return j.HeldByUs && len(j.Nodes) == 0 }
 
 // start starts the jobs whose nodes are free, verifies that they run there, and
 // rolls back the rest.
@@ -204,7 +206,8 @@ func (r *Runner) start(ctx context.Context, changes []*Change) error {
 	return r.rollBack(ctx, append(back, late...))
 }
 
-// rollBack gives jobs their former nodes if those are free, else their place in the queue.
+// rollBack gives jobs their former nodes if those are free, else their place in the
+// queue. A job that waits, perhaps with a part of its nodes, is held before.
 func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -213,38 +216,71 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 	if err != nil {
 		return err
 	}
-	var tried []*Change
+	var held []*Change
 	for _, c := range changes {
 		j := snap.Find(c.ID)
 		switch {
 		case j == nil:
 			c.set(Ended, gone)
-			continue
 		case c.reached(*j):
 			c.Status, c.Reason = Done, ""
-			continue
 		case c.job.InPlace:
 			if err := r.Scheduler.Start(ctx, *j, c.From); err != nil {
 				c.set(Failed, "%s; then %v", c.Reason, err)
 			} else {
 				c.set(RolledBack, "%s", c.Reason)
 			}
-			continue
-		case len(j.Nodes) > 0:
+		case j.State == queue.Running:
 			c.set(Failed, "%s; it runs on %s", c.Reason, where(j.Nodes))
+		case j.HeldByUs:
+			held = append(held, c)
+		default:
+			if err := r.Scheduler.Hold(ctx, *j); err != nil {
+				c.set(Failed, "%s; then hold: %v", c.Reason, err)
+				continue
+			}
+			held = append(held, c)
+		}
+	}
+	late, err := r.wait(ctx, held, left)
+	if err != nil {
+		return err
+	}
+	for _, c := range late {
+		c.set(Failed, "%s; it is held, and the next run starts it", c.Reason)
+	}
+	return r.restore(ctx, held)
+}
+
+// restore starts held jobs on their former nodes, or anywhere if those are not free.
+func (r *Runner) restore(ctx context.Context, held []*Change) error {
+	snap, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	var tried []*Change
+	for _, c := range held {
+		j := snap.Find(c.ID)
+		switch {
+		case !c.Pending():
+			continue
+		case j == nil:
+			c.set(Ended, gone)
 			continue
 		}
 		was := &Change{ID: c.ID, To: c.From, Status: Planned}
 		if free([]*Change{was}, snap); !was.Pending() {
 			was.To = nil
 		}
-		if err := r.restore(ctx, *j, was.To); err != nil {
-			c.set(Failed, "%s; then %v", c.Reason, err)
+		if err := r.Scheduler.Start(ctx, *j, was.To); err != nil {
+			c.set(Failed, "%s; then start: %v", c.Reason, err)
 			continue
 		}
 		tried = append(tried, c)
 	}
-	isBack := func(c *Change, j queue.Job) bool { return len(j.Nodes) > 0 || len(c.From) == 0 && !j.HeldByUs }
+	isBack := func(c *Change, j queue.Job) bool {
+		return j.State == queue.Running || len(c.From) == 0 && !j.HeldByUs
+	}
 	late, err := r.wait(ctx, tried, isBack)
 	for _, c := range late {
 		c.set(Failed, "%s; it was released and waits in the queue", c.Reason)
@@ -255,21 +291,6 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 		}
 	}
 	return err
-}
-
-// restore lets a job start on nodes, or anywhere if there are none. It is held
-// before, so that it does not start elsewhere.
-func (r *Runner) restore(ctx context.Context, j queue.Job, to []data.NodeShare) error {
-	if !j.HeldByUs {
-		if err := r.Scheduler.Hold(ctx, j); err != nil {
-			return fmt.Errorf("hold: %w", err)
-		}
-		j.HeldByUs, j.Held = true, true
-	}
-	if err := r.Scheduler.Start(ctx, j, to); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	return nil
 }
 
 // wait reads the queue until shows holds for every change, within the deadline, and

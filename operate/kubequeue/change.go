@@ -24,7 +24,11 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 	if _, err := replicas(w, to); err != nil {
 		return err.Error()
 	}
-	return ""
+	if j.InPlace {
+		return ""
+	}
+	roles, _ := w.roles() // no error: replicas has read them
+	return q.unusable(w, roles, to)
 }
 
 // replicas returns the number of pods of each role of a job on nodes. Only the
@@ -157,20 +161,15 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 
 // resume adds to a patch what lets a job start on nodes.
 func (w workload) resume(notes, spec map[string]any, roles []role, to []data.NodeShare) {
-	nodes := []string{}
-	for _, s := range to {
-		nodes = append(nodes, s.Node)
-	}
-	was := strings.Split(w.Annotations[boundTo], ",")
 	notes[heldBy], notes[boundTo] = nil, nil
-	if len(nodes) > 0 {
-		notes[boundTo] = strings.Join(nodes, ",")
+	if len(to) > 0 {
+		notes[boundTo] = strings.Join(names(to), ",")
 	}
 	put(spec, w.kind.suspend, false)
 	for _, r := range roles {
 		template, _ := at(w.Spec, r.template).(map[string]any)
 		had := at(template, affinityPath) != nil
-		switch terms := bound(template, was, nodes); {
+		switch terms := w.terms(r, to); {
 		case terms != nil:
 			put(spec, append(slices.Clone(r.template), affinityPath...), terms)
 		case had:

@@ -45,6 +45,7 @@ type Queue struct {
 	namespaces []string
 	audit      func(queue.Command) error
 	types      map[string]string          // GPU type of each node, since the last Read
+	nodes      map[string]*node           // since then
 	jobSets    map[string]int             // pods of each JobSet, by namespace/name, since then
 	pods       map[types.UID][]corev1.Pod // by the uid of the job that owns them, since then
 }
@@ -65,13 +66,17 @@ func New(client *kube.Client, namespaces []string, audit func(queue.Command) err
 // Read implements [queue.Scheduler]. The pods of every namespace are read,
 // since they occupy nodes.
 func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
-	cluster, warnings, err := kube.Cluster(ctx, q.client)
+	nodes, err := kube.Nodes(ctx, q.client)
 	if err != nil {
 		return nil, err
 	}
-	q.types = map[string]string{}
+	cluster, warnings := kube.Describe(nodes)
+	q.types, q.nodes = map[string]string{}, map[string]*node{}
 	for _, n := range cluster.Nodes {
 		q.types[n.Name] = n.GPUType
+	}
+	for _, n := range nodes {
+		q.nodes[n.Name] = &node{n, corev1.ResourceList{}}
 	}
 	pods, _, err := kube.ListAll[corev1.Pod](ctx, q.client, kube.PodsPath(""), metav1.ListOptions{})
 	if err != nil {
@@ -111,6 +116,11 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 					return nil, fmt.Errorf("%s %s/%s: %w", k.name, w.Namespace, w.Name, err)
 				}
 				s.Jobs = append(s.Jobs, j)
+				for _, p := range owned {
+					if j.Fixed != "" {
+						q.stays(p)
+					}
+				}
 			}
 		}
 	}
@@ -141,6 +151,7 @@ func (q *Queue) strangers(s *queue.Snapshot, pods []corev1.Pod, taken map[types.
 		if taken[p.UID] || p.Spec.NodeName == "" {
 			continue
 		}
+		q.stays(p)
 		n, err := q.slots(p)
 		if err != nil {
 			return fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -68,6 +70,11 @@ func TestRayJob(t *testing.T) {
 	}
 	if strings.Contains(again(t, w.Spec), "affinity") {
 		t.Error("a patch has changed the job that was read")
+	}
+	patch := map[string]any{}
+	w.resume(map[string]any{}, patch, roles[:1], []data.NodeShare{{Node: "n1", Workers: 2}})
+	if strings.Contains(again(t, patch), "affinity") {
+		t.Errorf("a head without GPUs is bound to a node: %s", again(t, patch))
 	}
 	scaled := read(`"enableInTreeAutoscaling":true,`)
 	if why := fixed(scaled, roles, queue.Job{}); why == "" {
@@ -156,6 +163,47 @@ func TestByRank(t *testing.T) {
 	} {
 		if got := slices.MinFunc(pods, byRank).Name; got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	q := &Queue{nodes: map[string]*node{}}
+	for _, name := range []string{"n1", "n2", "n3"} {
+		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{hostname: name, "disk": "ssd"}}}
+		n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("16"), "nvidia.com/gpu": resource.MustParse("8")}
+		q.nodes[name] = &node{n, corev1.ResourceList{}}
+	}
+	q.nodes["n2"].Labels["disk"] = "hdd"
+	q.nodes["n3"].Labels[hostname] = "n3.example"
+	var other corev1.Pod
+	other.Spec = corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("9")}}}}}
+	q.stays(other)
+	ray := workload{kind: kindOf("RayJob")}
+	ray.Spec = parsed(t, `{"rayClusterSpec":{"headGroupSpec":{"template":{"spec":{"nodeSelector":{"pool":"cpu"},"containers":[{"name":"head"}]}}},
+		"workerGroupSpecs":[{"replicas":1,"template":{"spec":{"containers":[{"name":"w","resources":{"limits":{"nvidia.com/gpu":"2"}}}]}}}]}}`).(map[string]any)
+	if got := q.Check(queue.Job{Resizable: true, Handle: ray}, []data.NodeShare{{Node: "n1", Workers: 4}}); got != "" {
+		t.Errorf("a job whose head is on other nodes: %q", got)
+	}
+	const affinity = `"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"disk","operator":"In","values":["ssd"]},{"key":"kubernetes.io/hostname","operator":"In","values":["n2"]}]}]}}},`
+	for _, c := range []struct{ spec, node, want string }{
+		{``, "n1", ""},
+		{`"nodeSelector":{"disk":"ssd"},`, "n1", ""},
+		{`"nodeSelector":{"disk":"ssd"},`, "n2", "node n2 does not have the labels"},
+		{affinity, "n1", ""}, // where it was bound to before does not count
+		{affinity, "n2", "node n2 does not have the labels"},
+		{``, "n9", "no node n9"},
+		{``, "n3", "its name as label kubernetes.io/hostname"},
+		{`"overhead":{"cpu":"2"},`, "n1", ""},
+		{`"overhead":{"cpu":"4"},`, "n1", "node n1 has 7 of cpu for 2 pods with 4 each"},
+		{`"overhead":{"cpu":"4"},`, "n2", ""},
+	} {
+		w := workload{kind: kindOf("PyTorchJob")}
+		w.Annotations = map[string]string{boundTo: "n2"}
+		w.Spec = parsed(t, `{"pytorchReplicaSpecs":{"Worker":{"replicas":1,"template":{"spec":{`+c.spec+`"containers":[{"name":"pytorch","resources":{"limits":{"nvidia.com/gpu":2}}}]}}}}}`).(map[string]any)
+		got := q.Check(queue.Job{Resizable: true, Handle: w}, []data.NodeShare{{Node: c.node, Workers: 4}})
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s on %s: %q, want %q", c.spec, c.node, got, c.want)
 		}
 	}
 }

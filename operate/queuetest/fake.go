@@ -40,6 +40,9 @@ type Fake struct {
 	// Deaf lists jobs that never leave their nodes or change their size in place.
 	Deaf   []string
 	Limits []queue.Limit
+	// Piecemeal: a job takes the nodes that are free while it waits for the others, as
+	// pods do.
+	Piecemeal bool
 }
 
 // Job is a job and the scheduler's record of it.
@@ -132,6 +135,9 @@ func (f *Fake) Step() {
 	}
 	for _, j := range f.Jobs {
 		if j.State == queue.Pending && !j.Held {
+			if f.Piecemeal {
+				j.Nodes = slices.DeleteFunc(slices.Clone(j.Want), func(s data.NodeShare) bool { return f.Free(s.Node)+workersOn(j.Nodes, s.Node) < s.Workers })
+			}
 			if to := f.room(j); to != nil {
 				j.State, j.Nodes, j.Workers = queue.Running, to, queue.Workers(to)
 				if f.Now != nil {
@@ -147,7 +153,7 @@ func (f *Fake) Step() {
 func (f *Fake) room(j *Job) []data.NodeShare {
 	if j.Want != nil {
 		for _, s := range j.Want {
-			if f.Free(s.Node) < s.Workers {
+			if f.Free(s.Node)+workersOn(j.Nodes, s.Node) < s.Workers {
 				return nil
 			}
 		}
@@ -168,6 +174,15 @@ func (f *Fake) room(j *Job) []data.NodeShare {
 		}
 	}
 	return nil
+}
+
+func workersOn(nodes []data.NodeShare, name string) (n int) {
+	for _, s := range nodes {
+		if s.Node == name {
+			n += s.Workers
+		}
+	}
+	return n
 }
 
 // End removes a job from the queue.
@@ -212,7 +227,7 @@ func (f *Fake) Hold(_ context.Context, j queue.Job) error {
 			return fmt.Errorf("job %s is %s and not waiting", j.ID, is.State)
 		}
 		is.Held, is.HeldByUs = true, true
-		if is.State == queue.Running {
+		if len(is.Nodes) > 0 {
 			is.State, is.leaving = queue.Stopping, f.Leave
 		}
 		return nil

@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ import (
 // Commands are the calls of Slurm, replaced in tests.
 type Commands struct {
 	Details      func(context.Context) ([]slurm.Detail, error)
-	Cluster      func(context.Context) (*data.Cluster, []string, error)
+	Nodes        func(context.Context) ([]slurm.Node, error)
 	Reservations func(context.Context) ([]slurm.Reservation, error)
 	Control      func(ctx context.Context, args ...string) (string, error)
 	HowEnded     func(ctx context.Context, id string) (slurm.End, error)
@@ -47,15 +48,22 @@ type Commands struct {
 type Queue struct {
 	audit    func(queue.Command) error
 	commands Commands
-	types    map[string]string // GPU type of each node, since the last Read
+	nodes    map[string]node // since the last Read
 	accounts accounts
+}
+
+// node is a node, with the cores of it that jobs have which knee cannot change.
+type node struct {
+	slurm.Node
+	gpuType string // as in cluster.yaml
+	taken   int
 }
 
 // New returns the queue that the Slurm commands on PATH reach. audit is called with
 // every command that changes a job before it is run, and again with the answer; if
 // it returns an error the command is not run. It may be nil.
 func New(audit func(queue.Command) error) *Queue {
-	return &Queue{audit: audit, commands: Commands{slurm.Details, slurm.Cluster, slurm.Reservations, slurm.Control, slurm.HowEnded, slurm.AskAccounts}}
+	return &Queue{audit: audit, commands: Commands{slurm.Details, slurm.Nodes, slurm.Reservations, slurm.Control, slurm.HowEnded, slurm.AskAccounts}}
 }
 
 func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
@@ -63,13 +71,14 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask Slurm for its jobs: %w", err)
 	}
-	cluster, warnings, err := q.commands.Cluster(ctx)
+	nodes, err := q.commands.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	q.types = map[string]string{}
-	for _, n := range cluster.Nodes {
-		q.types[n.Name] = n.GPUType
+	cluster, warnings := slurm.Describe(nodes)
+	q.nodes = map[string]node{}
+	for i, n := range cluster.Nodes {
+		q.nodes[n.Name] = node{Node: nodes[i], gpuType: n.GPUType}
 	}
 	s := &queue.Snapshot{Cluster: cluster, Warnings: warnings}
 	for _, d := range details {
@@ -81,6 +90,11 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 			return nil, fmt.Errorf("job %s of Slurm: %w", d.ID, err)
 		}
 		s.Jobs = append(s.Jobs, j)
+		if j.Fixed != "" && d.Nodes != "" {
+			if err := q.stays(d); err != nil {
+				return nil, err
+			}
+		}
 	}
 	queue.Sort(s.Jobs)
 	reservations, err := q.commands.Reservations(ctx)
@@ -129,6 +143,17 @@ func (q *Queue) job(d slurm.Detail) (queue.Job, error) {
 	return j, nil
 }
 
+// stays counts the cores of a job that knee cannot change.
+func (q *Queue) stays(d slurm.Detail) error {
+	names, err := hostlist.Expand(d.Nodes)
+	for _, name := range names {
+		n := q.nodes[name]
+		n.taken += (d.CPUs + len(names) - 1) / len(names)
+		q.nodes[name] = n
+	}
+	return err
+}
+
 // occupied sets what a job has on its nodes.
 func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 	if j.State == queue.Pending || d.Nodes == "" {
@@ -147,12 +172,12 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 		if err != nil {
 			return err
 		}
-		if g.Count == 0 && q.types[n] == "cpu" { // its cores are the slots
+		if g.Count == 0 && q.nodes[n].gpuType == "cpu" { // its cores are the slots
 			g = slurm.GRES{Type: "cpu", Count: max(1, d.CPUsPerTask) * max(1, d.Tasks/len(nodes))}
 		}
 		if g.Count > 0 {
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: n, Workers: g.Count})
-			j.GPUType = cmp.Or(data.GPUTypeOf(g.Type), q.types[n])
+			j.GPUType = cmp.Or(data.GPUTypeOf(g.Type), q.nodes[n].gpuType)
 		}
 	}
 	if len(j.Nodes) > 0 {
@@ -161,10 +186,24 @@ func (q *Queue) occupied(d slurm.Detail, j *queue.Job) error {
 	return nil
 }
 
+var withoutKind = strings.NewReplacer("gres:", "", "gres/", "")
+
+// withGPUs is a list such as "gres:gpu:a100:2,gres:nic:1" with n GPUs, for scontrol.
+func withGPUs(text string, n int) string {
+	gpus, _ := gpusOf(text)
+	list := []string{strings.TrimSuffix("gpu:"+gpus.Type, ":") + ":" + strconv.Itoa(n)}
+	for other := range strings.SplitSeq(withoutKind.Replace(text), ",") {
+		if name, _, _ := strings.Cut(other, ":"); name != "gpu" {
+			list = append(list, other)
+		}
+	}
+	return strings.Join(list, ",")
+}
+
 // gpusOf adds up the GPUs of a list such as "gres:gpu:a100:2" or "gpu:a100:2(IDX:0-1)".
 func gpusOf(text string) (slurm.GRES, error) {
 	out := slurm.GRES{}
-	list, err := slurm.ParseGRES(strings.NewReplacer("gres:", "", "gres/", "").Replace(text))
+	list, err := slurm.ParseGRES(withoutKind.Replace(text))
 	for _, g := range list {
 		if g.Name == "gpu" {
 			out.Type, out.Count = g.Type, out.Count+g.Count
@@ -189,6 +228,12 @@ func fixed(d slurm.Detail, j queue.Job) string {
 		return "it asks for no GPUs"
 	case d.Required != "" && !changed:
 		return "its owner has chosen its nodes"
+	case d.Reservation != "":
+		return "it belongs to the reservation " + d.Reservation
+	case j.State == queue.Pending && d.Dependency != "":
+		return "it waits for other jobs: " + d.Dependency
+	case j.State == queue.Pending && d.Reason == "BeginTime":
+		return "the time before which it may not begin has not come"
 	case j.State == queue.Running && d.State != "RUNNING":
 		return "it is " + strings.ToLower(d.State)
 	}
@@ -220,17 +265,56 @@ func (q *Queue) Check(j queue.Job, to []data.NodeShare) string {
 			return "a job of Slurm has no parameter servers of its own"
 		case s.Workers != to[0].Workers:
 			return "Slurm gives every node of a job equally many GPUs"
-		case want.Type != "" && q.types[s.Node] != "" && !strings.EqualFold(want.Type, q.types[s.Node]):
+		case want.Type != "" && !slices.ContainsFunc(q.nodes[s.Node].GRES, func(g slurm.GRES) bool { return g.Name == "gpu" && strings.EqualFold(g.Type, want.Type) }):
 			return fmt.Sprintf("it requests GPUs of type %s by name, which Slurm cannot change; --gres=gpu:%d leaves the type open", want.Type, want.Count)
 		}
 	}
 	if len(to) > 0 && !j.Resizable && (len(to) != d.NodeCount || queue.Workers(to) != j.Workers) {
 		return fmt.Sprintf("it stays at %s with %s: its comment does not say %s, that its script starts as many tasks as it finds GPUs", english.Plural(d.NodeCount, "node", ""), english.Plural(j.Workers, "GPU", ""), elastic)
 	}
-	if _, err := sizes(d, to); err != nil {
+	tasks, err := sizes(d, to)
+	if err != nil {
 		return err.Error()
 	}
+	return q.unusable(d, to, max(1, d.CPUsPerTask)*tasks/len(to))
+}
+
+// unusable returns why Slurm would not start a job on nodes with so many cores on each,
+// empty if it would once their GPUs are free.
+func (q *Queue) unusable(d slurm.Detail, to []data.NodeShare, cores int) string {
+	holdsAll := func(partition string) bool {
+		return !slices.ContainsFunc(to, func(s data.NodeShare) bool { return !slices.Contains(q.nodes[s.Node].Partitions, partition) })
+	}
+	if !slices.ContainsFunc(strings.Split(d.Partition, ","), holdsAll) {
+		return "not all of these nodes are in its partition " + d.Partition
+	}
+	var excluded []string
+	if d.Excluded != "" {
+		var err error
+		if excluded, err = hostlist.Expand(d.Excluded); err != nil {
+			return fmt.Sprintf("its --exclude: %v", err)
+		}
+	}
+	for _, s := range to {
+		switch n := q.nodes[s.Node]; {
+		case slices.Contains(excluded, s.Node):
+			return fmt.Sprintf("its --exclude=%s rules out node %s", d.Excluded, s.Node)
+		case !matches(d.Features, n.Features):
+			return fmt.Sprintf("node %s is not known to meet its --constraint=%s", s.Node, d.Features)
+		case cores > n.CPUs-n.taken:
+			return fmt.Sprintf("it needs %s of node %s, which has %d besides those of jobs that stay", english.Plural(cores, "core", ""), s.Node, n.CPUs-n.taken)
+		}
+	}
 	return ""
+}
+
+// matches reports whether a node has the features of a constraint such as "a&b" or
+// "a|b". Those with counts, brackets or parentheses, which concern several nodes, are
+// never met.
+func matches(constraint string, features []string) bool {
+	return slices.ContainsFunc(strings.Split(constraint, "|"), func(all string) bool {
+		return all == "" || !slices.ContainsFunc(strings.Split(all, "&"), func(f string) bool { return !slices.Contains(features, f) })
+	})
 }
 
 // sizes returns the tasks of a job on nodes: as many for each GPU as its owner
@@ -308,11 +392,6 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	if err != nil {
 		return err
 	}
-	gres, _ := gpusOf(d.TRESPerNode)
-	name := "gpu:"
-	if gres.Type != "" {
-		name += gres.Type + ":"
-	}
 	// The begin time that Slurm gave the requeued job is kept: until the credential
 	// of the last start has expired (cred_expire in AuthInfo, two minutes) a node may
 	// mistake the next start for it, and the job would fail.
@@ -323,7 +402,7 @@ func (q *Queue) Start(ctx context.Context, j queue.Job, to []data.NodeShare) err
 	}
 	args := []string{"update", "JobId=" + j.ID, fmt.Sprintf("NumNodes=%d-%d", len(size), len(size)),
 		fmt.Sprintf("NumTasks=%d", tasks), fmt.Sprintf("NumCPUs=%d", max(tasks*max(1, d.CPUsPerTask), len(size))),
-		fmt.Sprintf("MinCPUsNode=%d", max(1, d.CPUsPerTask)*max(1, d.TasksPerNode)), fmt.Sprintf("Gres=%s%d", name, size[0].Workers)}
+		fmt.Sprintf("MinCPUsNode=%d", max(1, d.CPUsPerTask)*max(1, d.TasksPerNode)), "Gres=" + withGPUs(d.TRESPerNode, size[0].Workers)}
 	if len(names) > 0 {
 		args = append(args, "ReqNodeList="+hostlist.Compress(names))
 	}

@@ -25,7 +25,7 @@ type controller struct {
 }
 
 func (c *controller) queue() *Queue {
-	return &Queue{commands: Commands{c.Details, c.Cluster, c.Reservations, c.Control, c.HowEnded, c.Accounts}}
+	return &Queue{commands: Commands{c.Details, c.Nodes, c.Reservations, c.Control, c.HowEnded, c.Accounts}}
 }
 
 func (c *controller) Accounts(context.Context, string) (*slurm.Accounts, error) {
@@ -39,12 +39,15 @@ func (c *controller) Details(context.Context) ([]slurm.Detail, error) {
 	return append([]slurm.Detail{c.job, {Job: slurm.Job{ID: "1", State: "COMPLETED"}}}, c.more...), nil
 }
 
-func (c *controller) Cluster(context.Context) (*data.Cluster, []string, error) {
-	out := &data.Cluster{}
-	for i, gpu := range []string{"a100", "a100", "v100"} {
-		out.Nodes = append(out.Nodes, data.Node{Name: fmt.Sprintf("n%d", i+1), GPUType: gpu, GPUs: 4})
+func (c *controller) Nodes(context.Context) (out []slurm.Node, err error) {
+	for i, gpu := range []string{"a100", "a100", "nvidia_v100-pcie-16gb"} {
+		n := slurm.Node{Name: fmt.Sprintf("n%d", i+1), CPUs: 16, GRES: []slurm.GRES{{Name: "gpu", Type: gpu, Count: 4}}, Partitions: []string{"all"}}
+		if i != 1 {
+			n.Partitions, n.Features = []string{"all", "some"}, []string{"ib", "big"}
+		}
+		out = append(out, n)
 	}
-	return out, nil, nil
+	return out, nil
 }
 
 func (c *controller) Reservations(context.Context) ([]slurm.Reservation, error) {
@@ -65,7 +68,7 @@ func (c *controller) HowEnded(context.Context, string) (slurm.End, error) {
 }
 
 func running() slurm.Detail {
-	return slurm.Detail{Job: slurm.Job{ID: "7", State: "RUNNING"}, Name: "toy", User: "ann", Comment: "do not touch knee:elastic", Batch: true, Requeue: true, Priority: 9,
+	return slurm.Detail{Job: slurm.Job{ID: "7", State: "RUNNING"}, Name: "toy", User: "ann", Partition: "all", Comment: "do not touch knee:elastic", Batch: true, Requeue: true, Priority: 9,
 		Nodes: "n[1-2]", GRES: []string{"gpu:a100:2(IDX:0-1)", "gpu:a100:2(IDX:2-3)"}, NodeCount: 2, Tasks: 4, CPUsPerTask: 3, TRESPerNode: "gres:gpu:a100:2", WorkDir: "/w"}
 }
 
@@ -107,6 +110,15 @@ func TestRead(t *testing.T) {
 		"no GPUs":           func(d *slurm.Detail) { d.TRESPerNode = "" },
 		"has chosen its no": func(d *slurm.Detail) { d.Required = "n1" },
 		"it is suspended":   func(d *slurm.Detail) { d.State = "SUSPENDED" },
+		"reservation maint": func(d *slurm.Detail) { d.Reservation = "maint" },
+		"waits for other jobs: afterok:6(unfulfilled)": func(d *slurm.Detail) {
+			*d = waiting()
+			d.Dependency = "afterok:6(unfulfilled)"
+		},
+		"before which it may not begin": func(d *slurm.Detail) {
+			*d = waiting()
+			d.Reason = "BeginTime"
+		},
 	} {
 		d := running()
 		change(&d)
@@ -138,10 +150,28 @@ func TestCheck(t *testing.T) {
 		{func(d *slurm.Detail) { d.TasksPerNode = 2 }, on("n1:4"), "--ntasks-per-node=2"},
 		{func(d *slurm.Detail) { d.Tasks, d.TasksPerNode = 2, 1 }, on("n1:4"), ""},
 		{func(d *slurm.Detail) { d.Tasks = 6 }, on("n1:1"), "cannot be shared"},
+		{func(d *slurm.Detail) { d.TRESPerNode = "gres:gpu:nvidia_v100-pcie-16gb:2" }, on("n3:4"), ""},
+		{func(d *slurm.Detail) { d.Partition = "some" }, on("n1:4"), ""},
+		{func(d *slurm.Detail) { d.Partition = "some" }, on("n1:4", "n2:4"), "partition some"},
+		{func(d *slurm.Detail) { d.Partition = "some,all" }, on("n1:4", "n2:4"), ""},
+		{func(d *slurm.Detail) { d.Features = "ib&big" }, on("n1:4"), ""},
+		{func(d *slurm.Detail) { d.Features = "nvlink|ib" }, on("n1:4"), ""},
+		{func(d *slurm.Detail) { d.Features = "ib" }, on("n2:4"), "--constraint=ib"},
+		{func(d *slurm.Detail) { d.Features = "[ib*1&big*1]" }, on("n1:4"), "--constraint"},
+		{func(d *slurm.Detail) { d.Excluded = "n[2-3]" }, on("n1:4"), ""},
+		{func(d *slurm.Detail) { d.Excluded = "n[2-3]" }, on("n2:4"), "rules out node n2"},
+		{func(d *slurm.Detail) { d.CPUsPerTask = 4 }, on("n1:4"), ""},
+		{func(d *slurm.Detail) { d.CPUsPerTask = 4 }, on("n2:4"), "needs 16 cores of node n2, which has 13"},
 	} {
 		d := running()
 		c.change(&d)
-		_, q, j := read(t, d)
+		cores := &controller{job: d, more: []slurm.Detail{{Job: slurm.Job{ID: "8", State: "RUNNING"}, Nodes: "n2", CPUs: 3}}}
+		q := cores.queue()
+		s, err := q.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := *s.Find("7")
 		if got := q.Check(j, c.to); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("to %v: %q, want %q", c.to, got, c.want)
 		}
@@ -180,6 +210,12 @@ func TestStart(t *testing.T) {
 	c, q, j = read(t, waiting())
 	if err := q.Start(t.Context(), j, nil); err != nil || !strings.Contains(c.calls[1], "NumNodes=2-2 NumTasks=4 NumCPUs=12 MinCPUsNode=3 Gres=gpu:a100:2") {
 		t.Errorf("at the size its owner asked for: %v, %q", err, c.calls)
+	}
+	d := waiting()
+	d.TRESPerNode = "gres:gpu:2,gres:nic:1"
+	c, q, j = read(t, d)
+	if err := q.Start(t.Context(), j, []data.NodeShare{{Node: "n2", Workers: 4}}); err != nil || !strings.Contains(c.calls[1], " Gres=gpu:4,nic:1 ") {
+		t.Errorf("with another resource: %v, %q", err, c.calls)
 	}
 	c, q, j = read(t, waiting())
 	c.fail = "update JobId=7 NumNodes"

@@ -100,6 +100,8 @@ func (j *slurmJob) see(r slurmReport) (ended bool, err error) {
 		return false, r.err
 	case !r.known || r.job.Ended():
 		return true, nil
+	case r.job.State == "SUSPENDED" || r.job.State == "STOPPED": // the step it is in has no time
+		return false, j.preempted("the job was suspended")
 	case !r.job.Waiting():
 		j.begin(time.Now())
 	case j.began.IsZero():

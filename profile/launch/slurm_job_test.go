@@ -25,6 +25,9 @@ func TestSlurmQueueBehindTheOutput(t *testing.T) {
 	if _, err := j.see(pending); !errors.As(err, &failure) || !failure.Preempted {
 		t.Errorf("asked after it began: %v, want it requeued", err)
 	}
+	if _, err := j.see(slurmReport{job: slurm.Job{State: "SUSPENDED"}, known: true, asked: pending.asked}); !errors.As(err, &failure) || !failure.Preempted {
+		t.Errorf("suspended: %v, want it launched again", err)
+	}
 }
 
 // A step that is read together with the beginning came after it.

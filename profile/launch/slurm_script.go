@@ -80,7 +80,7 @@ func slurmGRES(spec data.SlurmSpec, c data.Config) string {
 	if called, ok := spec.GPUTypes[gpu]; ok {
 		gpu = called
 	}
-	if gpu != "" {
+	if gpu != "" && gpu != "gpu" { // a type that Slurm does not name
 		name += ":" + gpu
 	}
 	return fmt.Sprintf("%s:%d", name, c.WidestNode())

@@ -118,3 +118,30 @@ check "plan 3 is carried out" timeout 300 plan3/submit.sh
 check "all tasks of shrinks run" within 60 all_up shrinks 2
 check "there is one job of that name" test "$(id shrinks | wc -l)" = 1
 check "with two GPUs" looks shrinks RUNNING 1 2 gres:gpu:a100:2
+
+# Parameter servers are tasks of the job as their workers are, on the same node.
+scancel --user=root
+none() { [ -z "$(squeue --noheader)" ]; }
+check "all jobs are cancelled" within 30 none
+{
+	echo job,gpu_type,mode,placement,ps,local_batch,step_time_s,status
+	for at in 1:0 2:0.01 4:0.02; do
+		for ps in 1 2; do
+			for batch in 16 32; do
+				awk -v p="${at%:*}" -v s="${at#*:}" -v n=$ps -v b=$batch 'BEGIN { printf "toy,a100,ps-sync,%s,%d,%d,%.4f,ok\n", p, n, b, 0.2 * b / 32 + s + 0.1 / n }'
+			done
+		done
+	done
+} >ps.csv
+check "speeds with parameter servers are fitted" "$KNEE" fit -q ps.csv -f toy.json
+{
+	echo jobs:
+	job servers 2 a100 1
+} >jobs4.yaml
+check "a plan with two of them is made" "$KNEE" allocate --cluster cluster.yaml --jobs jobs4.yaml --plan plan4.json
+check "and exported" "$KNEE" export plan4.json --to slurm -d plan4
+check "and submitted" timeout 60 plan4/submit.sh
+check "both workers and both servers run" within 30 all_up servers 4
+first=$(id servers)
+check "it is submitted again" timeout 60 plan4/submit.sh
+check "and stays the one job that it was" test "$(id servers)" = "$first"

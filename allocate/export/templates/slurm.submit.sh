@@ -2,6 +2,7 @@
 # knee: carries out the plan. Tasks get SIGTERM first, to write a checkpoint.
 set -euo pipefail
 cd "$(dirname "$0")"
+unset "${!SQUEUE_@}" "${!SCANCEL_@}" # settings of the user that hide jobs
 
 jobs_of() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
 
@@ -31,6 +32,16 @@ stop() {
   within 300 gone "$1" || { echo "job $1 did not stop within 5 minutes" >&2; return 1; }
 }
 
+# start NAME submits its script, unless a job of that name is in the queue, as when
+# this script is run again.
+start() {
+  if [ -n "$(jobs_of "$1")" ]; then
+    echo "job $1 is in the queue and is not submitted again" >&2
+  else
+    sbatch --parsable "$1.sbatch"
+  fi
+}
+
 # shrink NAME GRES NODES takes all other nodes away from the running job, whose
 # script then goes on as NAME.sbatch. It fails if the job cannot shrink so.
 shrink() {
@@ -55,7 +66,7 @@ shrink() {
 {{- if .Paused -}}
 stop {{.ID}} # {{.Action}}: {{comment .Reason}}
 {{else if .ShrinksInPlace}}{{$g := index .Components 0 -}}
-shrink {{.ID}} gpu:{{.GPU}}:{{$g.Count}} {{join $g.Nodes}} || stop {{.ID}}
+shrink {{.ID}} {{.GRES $g.Workers}} {{join $g.Nodes}} || stop {{.ID}}
 {{else if .Changed -}}
 stop {{.ID}} # {{.Action}}
 {{else if .Kept -}}
@@ -64,6 +75,6 @@ stop {{.ID}} # {{.Action}}
 {{- end}}
 {{- range .}}
 {{- if not (or .Paused .Kept) -}}
-{{if .ShrinksInPlace}}[ -n "$(jobs_of {{.ID}})" ] || {{end}}sbatch --parsable {{.ID}}.sbatch
+start {{.ID}}
 {{end}}
 {{- end -}}

@@ -2,6 +2,7 @@
 # knee: carries out the plan. Tasks get SIGTERM first, to write a checkpoint.
 set -euo pipefail
 cd "$(dirname "$0")"
+unset "${!SQUEUE_@}" "${!SCANCEL_@}" # settings of the user that hide jobs
 
 jobs_of() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
 
@@ -31,6 +32,16 @@ stop() {
   within 300 gone "$1" || { echo "job $1 did not stop within 5 minutes" >&2; return 1; }
 }
 
+# start NAME submits its script, unless a job of that name is in the queue, as when
+# this script is run again.
+start() {
+  if [ -n "$(jobs_of "$1")" ]; then
+    echo "job $1 is in the queue and is not submitted again" >&2
+  else
+    sbatch --parsable "$1.sbatch"
+  fi
+}
+
 # shrink NAME GRES NODES takes all other nodes away from the running job, whose
 # script then goes on as NAME.sbatch. It fails if the job cannot shrink so.
 shrink() {
@@ -56,7 +67,7 @@ stop resnet50-imagenet # grow
 stop paused-name # pause: waits for room
 stop word2vec # move
 shrink shrinks gpu:t4:2 t01,t02 || stop shrinks
-sbatch --parsable resnet50-imagenet.sbatch
-sbatch --parsable bert.sbatch
-sbatch --parsable word2vec.sbatch
-[ -n "$(jobs_of shrinks)" ] || sbatch --parsable shrinks.sbatch
+start resnet50-imagenet
+start bert
+start word2vec
+start shrinks
