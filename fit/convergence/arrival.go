@@ -2,6 +2,7 @@ package convergence
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -46,6 +47,10 @@ func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 	}
 	floats.Scale(1/floats.Sum(unforeseen), unforeseen)
 	var meet, all, ahead float64
+	least := c.least()
+	if !slices.ContainsFunc(p.draws, func(d draw) bool { return p.end(d) >= least }) {
+		least = math.Inf(-1)
+	}
 	for i, d := range p.draws {
 		if c.Reach == Smooth && !finite(met) && p.at(d, c.LastX)+d.lasting <= target {
 			continue // has met it within the record, which did not
@@ -53,6 +58,8 @@ func (c *Curve) arrive(target, met float64) (*posterior, *arrival) {
 		w := 1. // a target that the record may have met says nothing of the limit
 		switch {
 		case finite(met):
+		case p.end(d) < least:
+			continue
 		case p.end(d) < target:
 			w = h.met * c.asked(p, d, target)
 		default:

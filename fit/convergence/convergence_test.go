@@ -177,7 +177,7 @@ func TestFirstCutIsUnknown(t *testing.T) {
 	if c, err = Fit(noisyCurve(40, .5, .005, 7), 0, Settings{Milestones: []float64{100}}); err != nil {
 		t.Fatal(err)
 	}
-	if a, err := c.Target(-1); err == nil || !strings.Contains(err.Error(), "unless the learning-rate cut at 100 steps") {
+	if a, err := c.Target(.001); err == nil || !strings.Contains(err.Error(), "unless the learning-rate cut at 100 steps") {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -180,3 +180,23 @@ func TestTargetsJustAhead(t *testing.T) {
 		}
 	}
 }
+
+// A loss that was never negative, as a power of the steps, does not fall below 0; one that
+// was may go on.
+func TestLossesKeepTheirSign(t *testing.T) {
+	for shift, reachable := range map[float64]bool{0: false, -.8: true} {
+		var points []data.CurvePoint
+		for i := range 30 {
+			points = append(points, curvePoint(float64(10*(i+1)), 2*math.Pow(float64(i+1), -.3)+.02*math.Sin(float64(3*i))+shift))
+		}
+		c, err := Fit(points, 0, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.Target(shift - .05)
+		var never *NeverReachedError
+		if !errors.As(err, &never) && err != nil || never != nil && never.Chance > 0 != reachable || never == nil && a.Chance > 0 != reachable {
+			t.Errorf("shifted by %g: %+v, %v, want a chance %v", shift, a, err, reachable)
+		}
+	}
+}

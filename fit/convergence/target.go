@@ -70,6 +70,9 @@ func (c *Curve) Target(target float64) (Answer, error) {
 		}
 	}
 	floor := lows[len(lows)-1].Loss
+	if t < c.least() {
+		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Cut: math.Inf(1)}
+	}
 	var hopeless, away bool
 	if c.Family == Optimus {
 		a.Steps, a.Chance = c.optimusStepsTo(t)
@@ -98,6 +101,14 @@ func (c *Curve) Target(target float64) (Answer, error) {
 		a.Notes = append(a.Notes, fmt.Sprintf("the metric was never above %g so far: if it is a fraction or a percentage, %.4g is out of reach", r.Ceiling, target))
 	}
 	return a, nil
+}
+
+// least is 0 if the record never fell below it: a loss such as an entropy or a square cannot.
+func (c *Curve) least() float64 {
+	if c.Rising != nil || c.Offset != 0 {
+		return math.Inf(-1)
+	}
+	return 0
 }
 
 // unlikely is the share of curves below which a target counts as not reached.
