@@ -80,7 +80,8 @@ type PlannedJob struct {
 	Extra        map[string]string `json:"extra,omitempty"`         // knobs of the study, as planned
 	Worth        *Worth            `json:"worth,omitempty"`         // nil if it was not planned
 	Warnings     []string          `json:"warnings,omitempty"`
-	Extrapolated bool              `json:"extrapolated"` // the speed was predicted outside the measured range
+	Extrapolated bool              `json:"extrapolated"`        // the speed was predicted outside the measured range
+	Unplanned    bool              `json:"unplanned,omitempty"` // it cannot be planned, for Reason
 	Reason       string            `json:"reason"`
 	Range        IntRange          `json:"workers_range,omitzero"` // workers it may have, for schedulers that can change them during the run
 	Resources    PlanNeeds         `json:"resources,omitzero"`

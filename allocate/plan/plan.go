@@ -122,7 +122,8 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 // decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
 	if at.Choice == allocate.None {
-		return data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best), Reason: p.whyIdle(i, at, left)}
+		_, unplanned := p.infeasible[i]
+		return data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best), Unplanned: unplanned, Reason: p.whyIdle(i, at, left)}
 	}
 	o := at.Option
 	out := entryOf(p.action(i, at), o.Config, at.Nodes)

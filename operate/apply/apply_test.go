@@ -162,7 +162,7 @@ func TestUnplannedJobIsNotHeld(t *testing.T) {
 	f := queuetest.New("n1")
 	f.Add("1", 8)
 	wait := entry("1", data.Wait, nil)
-	wait.Reason, wait.Warnings = "its model cannot be used", []string{"its model cannot be used"}
+	wait.Reason, wait.Unplanned = "its model cannot be used", true
 	expect(t, "not held", run(t, runner(f), planOf(wait)))
 	f.Get("1").Held, f.Get("1").HeldByUs = true, true
 	expect(t, "held", run(t, runner(f), planOf(wait)), "1 already")

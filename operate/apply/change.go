@@ -65,8 +65,7 @@ func Diff(p *data.Plan, snap *queue.Snapshot, s queue.Scheduler, allowed func(qu
 		if job != nil {
 			c.job, c.From = *job, job.Nodes
 		}
-		// The plan warns of the reason why a job waits if it could not plan it.
-		stays := entry.Action == data.Keep || entry.Action == data.Wait && slices.Contains(entry.Warnings, entry.Reason)
+		stays := entry.Action == data.Keep || entry.Unplanned
 		if stays && (job == nil || !job.HeldByUs) || job != nil && job.InPlace && len(c.To)+len(c.From) == 0 {
 			continue
 		}
