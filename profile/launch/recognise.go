@@ -88,13 +88,12 @@ var spellings = []struct {
 	re    *regexp.Regexp
 }{
 	{"step", regexp.MustCompile(`(?i)\b(?:global_?step|step|iteration|iter)\b[ =:#\]"]{0,3}([0-9]+)\b`)},
-	{"loss", regexp.MustCompile(`(?i)\bloss[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"loss", regexp.MustCompile(`(?i)\bloss"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"step_time_ms", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?ms/(?:step|it|iter)\b`)},
 	{"step_time_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?s(?:ec)?/(?:step|it|iter)\b`)},
 	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
-	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?s(?:ec|econds)?\b`)},
-	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)_time_s(?:ec)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
-	{"step_time_ms", regexp.MustCompile(`(?i)\btime[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
+	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time(?:_s(?:ec)?)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)(?: ?s(?:ec|econds)?)?\b`)},
+	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:time|dt)[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
 	{"steps_per_s", regexp.MustCompile(`(?i)\b(?:steps|iters|batches)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"throughput", regexp.MustCompile(`(?i)\b(?:samples|examples|images|sequences)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"steps_per_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:steps|it|iters)/s`)},
