@@ -28,7 +28,6 @@ type guard struct {
 	config *data.Operate
 	state  *state
 	now    time.Time
-	failed map[string]time.Time // as in Loop
 }
 
 // allowed reports whether a job is on the allow-list; without a list every job is.
@@ -41,15 +40,16 @@ func (g guard) movable(j queue.Job) string {
 	if !g.allowed(j) {
 		return "it is not on the allow-list"
 	}
-	if _, failed := g.failed[j.ID]; failed && j.State == queue.Pending && !j.HeldByUs {
+	at, changed := g.state.Changed[j.ID]
+	since := max(g.now.Sub(at), 0) // 0 if the clock was set back
+	if recent := changed && since < g.config.BetweenMoves; recent && j.State == queue.Pending && !j.HeldByUs {
 		return "it did not start when knee tried, within between_moves"
 	}
 	if j.State != queue.Running {
 		return ""
 	}
 	rule := queue.RuleFor(g.config.Rules, j)
-	at, changed := g.state.Changed[j.ID]
-	switch since := max(g.now.Sub(at), 0); { // 0 if the clock was set back
+	switch {
 	case !j.Requeue:
 		return "it may not be requeued"
 	case rule == nil || !rule.Checkpoint:
@@ -64,7 +64,7 @@ func (g guard) movable(j queue.Job) string {
 // the allow-list and rules of the configuration, and by the job's last change.
 func Movable(c *data.Operate, now time.Time) (func(queue.Job) string, error) {
 	st, err := readState(Folder(c))
-	return guard{config: c, state: st, now: now}.movable, err
+	return guard{c, st, now}.movable, err
 }
 
 // Guard makes a run keep to a configuration: to its limits, to maintenance and the pause
@@ -82,7 +82,7 @@ func Guard(r *apply.Runner, c *data.Operate, now time.Time, dry bool) (io.Closer
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	g := guard{config: c, state: st, now: now}
+	g := guard{c, st, now}
 	closed := g.closed(beside(c, c.PauseFile))
 	r.MaxChanges = c.MaxChanges
 	r.Allowed = func(j queue.Job) string { return cmp.Or(closed, g.movable(j)) }

@@ -29,8 +29,7 @@ type Loop struct {
 	Now     func() time.Time
 	Sleep   apply.Sleep
 
-	last   time.Time            // start of the last turn that read the queue
-	failed map[string]time.Time // by job: when its change failed, at most BetweenMoves ago
+	last time.Time // start of the last turn that read the queue
 }
 
 type Outcome struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"time"
 
@@ -48,11 +47,7 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		return err
 	}
 	l.last = now
-	if l.failed == nil {
-		l.failed = map[string]time.Time{}
-	}
-	maps.DeleteFunc(l.failed, func(_ string, at time.Time) bool { return now.Sub(at) >= l.Config.BetweenMoves })
-	g := guard{l.Config, st, now, l.failed}
+	g := guard{l.Config, st, now}
 	if out.Closed = g.closed(beside(l.Config, l.Config.PauseFile)); out.Closed != "" {
 		out.Dry = true
 	}
@@ -73,11 +68,6 @@ func (l *Loop) turn(ctx context.Context, out *Outcome) error {
 		}
 		if out.Changes, err = r.Run(ctx, p, out.Dry); err != nil {
 			return err
-		}
-		for _, c := range out.Changes {
-			if c.Status == apply.RolledBack || c.Status == apply.Failed {
-				l.failed[c.ID] = now
-			}
 		}
 	}
 	return l.release(ctx, rows, g, out)

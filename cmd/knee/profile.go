@@ -356,6 +356,11 @@ func (a *app) checkEfficiency(s *data.Study, ms []data.Measurement, points []dat
 	if len(ms) == 0 || s.Launcher.Replay != nil || o != bayesopt.Goodput && o != bayesopt.CostToTarget {
 		return
 	}
+	candidates, err := space.Candidates(s)
+	other := func(c data.Config) bool { return c.GlobalBatch() != candidates[0].GlobalBatch() }
+	if err != nil || !slices.ContainsFunc(candidates, other) {
+		return
+	}
 	if _, err := gradnoise.Fit(points, s.Batch.Initial); err != nil {
 		a.warn(fmt.Sprintf("objective %s: the statistical efficiency of a batch is not known and counts as 1, so the fastest batch counts as the best (%v)", o, err))
 	}

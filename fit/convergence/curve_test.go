@@ -200,3 +200,19 @@ func TestLossesKeepTheirSign(t *testing.T) {
 		}
 	}
 }
+
+// A target just above 0 is as improbable as curves that end between 0 and it, though the
+// record would also go on below 0.
+func TestTargetsJustAboveZero(t *testing.T) {
+	var points []data.CurvePoint
+	for i := range 20 {
+		points = append(points, curvePoint(float64(10*(i+1)), .5+1.5*math.Exp(-float64(i)/15)+.03*math.Sin(float64(3*i))))
+	}
+	c, err := Fit(points, 0, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.Target(.05); err != nil || a.Chance > .3 {
+		t.Errorf("%+v, %v, want at most 30 %%", a, err)
+	}
+}

@@ -17,10 +17,14 @@ type NeverReachedError struct {
 	Away   bool    // the record moves away from the target
 	Cut    float64 // step of the next cut of the learning rate if its effect is unknown, else +Inf
 	Rising bool    // the target is of a metric that rises
+	Sign   bool    // the target is below 0, where the record never was
 }
 
 // Error implements error.
 func (e *NeverReachedError) Error() string {
+	if e.Sign {
+		return fmt.Sprintf("the training curve never reaches %.4g: it was not below 0 so far, and a loss such as an entropy or a squared error cannot be", e.Target)
+	}
 	why, unless := fmt.Sprintf("it levels off at about %.4g", e.Floor), "a later fall that the record does not show"
 	if e.Rising {
 		unless = "a later rise that the record does not show"
@@ -71,7 +75,7 @@ func (c *Curve) Target(target float64) (Answer, error) {
 	}
 	floor := lows[len(lows)-1].Loss
 	if t < c.least() {
-		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Cut: math.Inf(1)}
+		return Answer{}, &NeverReachedError{Target: target, Floor: c.fromLoss(floor), Cut: math.Inf(1), Sign: true}
 	}
 	var hopeless, away bool
 	if c.Family == Optimus {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,6 +63,10 @@ func Describe(nodes []corev1.Node) (*data.Cluster, []string) {
 	return out, warnings
 }
 
+// partOfGPU matches resources that are slices of GPUs, or further ones; not what is beside
+// them, such as network cards, or counts the same ones, such as millicores.
+var partOfGPU = regexp.MustCompile(`/gpu|^nvidia\.com/mig-|^gpu\.intel\.com/(i915|xe)$`)
+
 func describe(n corev1.Node) (out data.Node, warnings []string) {
 	free := n.Status.Allocatable
 	out = data.Node{Name: n.Name, GPUType: "cpu", Drained: drained(n), CPUs: free.Cpu().AsApproximateFloat64(), Memory: free.Memory().Value()}
@@ -72,7 +77,7 @@ func describe(n corev1.Node) (out data.Node, warnings []string) {
 		case count == 0:
 		case strings.HasSuffix(name, "/gpu") && out.GPUs == 0:
 			out.GPUs, out.GPUType = count, productOf(n)
-		case strings.Contains(name, "gpu") || strings.HasPrefix(name, "nvidia.com/"):
+		case partOfGPU.MatchString(name):
 			warnings = append(warnings, fmt.Sprintf("node %s: %d of %s are left out: knee counts whole GPUs, of one resource that ends in /gpu", out.Name, count, name))
 		}
 	}

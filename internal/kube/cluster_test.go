@@ -16,7 +16,7 @@ func TestCluster(t *testing.T) {
 	s := server(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"items":[
 {"metadata":{"name":"t1","labels":{"nvidia.com/gpu.product":"Tesla-T4"}},"spec":{"taints":[{"key":"nvidia.com/gpu","effect":"NoSchedule"}]},
- "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","nvidia.com/gpu":"2"},"conditions":[{"type":"Ready","status":"True"}]}},
+ "status":{"allocatable":{"cpu":"3920m","memory":"16Gi","nvidia.com/gpu":"2","nvidia.com/hostdev":"8"},"conditions":[{"type":"Ready","status":"True"}]}},
 {"metadata":{"name":"a1","labels":{"nvidia.com/gpu.product":"NVIDIA-A100-SXM4-80GB"}},"spec":{"unschedulable":true},
  "status":{"allocatable":{"cpu":"96","memory":"1056Gi","nvidia.com/gpu":"8","nvidia.com/mig-1g.5gb":"7"}}},
 {"metadata":{"name":"c1"},"spec":{"taints":[{"key":"soft","effect":"PreferNoSchedule"}]},"status":{"allocatable":{"cpu":"7910m","memory":"32Gi","gpu.intel.com/i915":"4"},"conditions":[{"type":"Ready","status":"Unknown"}]}},

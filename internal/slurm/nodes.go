@@ -48,7 +48,7 @@ type GRES struct {
 // Nodes returns the nodes in the order of the configuration, by the plain text that scontrol
 // prints in every version; its JSON exists since 23.02 and differs between versions.
 func Nodes(ctx context.Context) ([]Node, error) {
-	out, err := run(ctx, "scontrol", "show", "node", "--oneliner")
+	out, err := run(ctx, "scontrol", "--all", "show", "node", "--oneliner") // with their hidden partitions
 	if err != nil {
 		return nil, fmt.Errorf("ask Slurm for its nodes: %w", err)
 	}

@@ -195,8 +195,8 @@ func TestCheck(t *testing.T) {
 		{``, "n9", "no node n9"},
 		{``, "n3", "its name as label kubernetes.io/hostname"},
 		{`"overhead":{"cpu":"2"},`, "n1", ""},
-		{`"overhead":{"cpu":"4"},`, "n1", "node n1 has 7 of cpu for 2 pods with 4 each"},
-		{`"overhead":{"cpu":"4"},`, "n2", ""},
+		{`"initContainers":[{"resources":{"limits":{"cpu":"4"}}}],`, "n1", "node n1 has 7 of cpu for 2 pods with 4 each"},
+		{`"initContainers":[{"resources":{"limits":{"cpu":"4"}}}],`, "n2", ""},
 	} {
 		w := workload{kind: kindOf("PyTorchJob")}
 		w.Annotations = map[string]string{boundTo: "n2"}

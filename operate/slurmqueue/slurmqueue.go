@@ -353,7 +353,7 @@ func (q *Queue) Hold(ctx context.Context, j queue.Job) error {
 		return err
 	}
 	if j.State != queue.Pending {
-		return q.control(ctx, j, "requeuehold", j.ID)
+		return q.control(ctx, j, "requeuehold", "Incomplete", j.ID) // else one that has just ended would run again
 	}
 	if err := q.control(ctx, j, "hold", j.ID); err != nil {
 		return err

@@ -183,7 +183,7 @@ func TestHold(t *testing.T) {
 	if err := q.Hold(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"update JobId=7 Comment=do not touch knee:elastic knee:held knee:requested=2x2x4", "requeuehold 7"}
+	want := []string{"update JobId=7 Comment=do not touch knee:elastic knee:held knee:requested=2x2x4", "requeuehold Incomplete 7"}
 	if diff := cmp.Diff(want, c.calls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

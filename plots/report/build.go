@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"knee/data"
 	"knee/fit"
 	"knee/fit/convergence"
 	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/plots"
 	"knee/predict"
 )
@@ -48,6 +51,14 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	}
 	r.Title = title(about, r.Sections)
 	r.Warnings, _ = grouped.By(r.Warnings, func(w string) string { return w })
+	texts, of := grouped.By(r.doubts, func(d doubt) string { return d.text })
+	for _, text := range texts {
+		names := list.Map(of[text], func(d doubt) string { return d.job })
+		if n := len(names); n > 3 {
+			names = append(names[:2], fmt.Sprintf("%d more", n-2))
+		}
+		r.Warnings = append(r.Warnings, english.WordSeries(names, "and")+": "+text)
+	}
 	return r, nil
 }
 
@@ -128,7 +139,7 @@ func (j *job) report(ctx context.Context, in *Inputs, r *Report) error {
 	}
 	if j.model != nil {
 		for _, w := range j.model.Warnings() {
-			r.Warnings = append(r.Warnings, cmp.Or(j.name, "The job")+": "+w)
+			r.doubts = append(r.doubts, doubt{cmp.Or(j.name, "the job"), w})
 		}
 		if err := j.reportModel(ctx, in, r, &s); err != nil {
 			return err

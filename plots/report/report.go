@@ -14,12 +14,16 @@ import (
 	"knee/plots"
 )
 
+// doubt is a warning of a job's model.
+type doubt struct{ job, text string }
+
 // Report is a page before it is written.
 type Report struct {
 	Title    string
 	Answers  []Answer // one for each job with a model
 	Findings []string // further conclusions, most important first
 	Warnings []string
+	doubts   []doubt
 	Sections []Section
 	Inputs   []data.Input
 	Command  string // that made the page

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -84,10 +85,8 @@ func TestOnlyMeasurementsOfAFolderCount(t *testing.T) {
 	if got := strings.Join(order, "; "); !strings.HasPrefix(got, "1 × t4") || !strings.HasSuffix(got, "3 × t4, allreduce, batch 8") {
 		t.Errorf("trials %s", got)
 	}
-	for _, job := range []string{"a: ", "b: "} {
-		if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, job) }) {
-			t.Errorf("no warning of job %q in %q", job, r.Warnings)
-		}
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "a and b: ") }) {
+		t.Errorf("no warning of both jobs in %q", r.Warnings)
 	}
 }
 
@@ -112,5 +111,17 @@ func TestAModelFittedForThePageIsDoubted(t *testing.T) {
 	}
 	if err := j.complete(t.Context(), data.Batch{}); err != nil || !strings.Contains(strings.Join(j.model.Warnings(), " "), "larger sizes are predicted from smaller ones with an error of") {
 		t.Errorf("%v, %q", err, j.model.Warnings())
+	}
+}
+
+// A doubt that holds of many jobs is one warning, which names some of them.
+func TestDoubtsOfManyJobsAreOneWarning(t *testing.T) {
+	var in Inputs
+	for i := range 5 {
+		in.Measurements = append(in.Measurements, data.Measurement{Config: data.Config{Job: fmt.Sprintf("j%d", i), GPUType: "t4", Workers: 1, Nodes: 1, LocalBatch: 8}, Status: data.OK, StepTime: 1})
+	}
+	r, err := in.Report(t.Context())
+	if err != nil || len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0], "j0, j1 and 3 more: ") {
+		t.Errorf("%q, %v", r.Warnings, err)
 	}
 }
