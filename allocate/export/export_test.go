@@ -360,6 +360,24 @@ func TestNamesOfGPUs(t *testing.T) {
 				}
 			}
 		}
+		// Heads and parameter servers have none.
+		servers := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{psJob()}}
+		servers.Jobs[0].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"resources": map[string]any{
+			"limits": map[string]any{name: 1}, "requests": map[string]any{name: 1}}}}}}
+		for _, c := range []struct {
+			target string
+			plan   data.Plan
+			want   int
+		}{{"rayjob", p, 3}, {"jobset", servers, 2 * 2}, {"tfjob", servers, 2}} {
+			files, err := exporters()[c.target](c.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(files[0].Data)
+			if n := strings.Count(text, name+": "); n != c.want || strings.Contains(text, "null") {
+				t.Errorf("%s: %s %d times, want %d:\n%s", c.target, name, n, c.want, text)
+			}
+		}
 	}
 }
 
