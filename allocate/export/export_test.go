@@ -282,7 +282,7 @@ func TestSlurmScriptRuns(t *testing.T) {
 		}
 		cmd := exec.Command(bash)
 		cmd.Stdin = strings.NewReader(string(files[0].Data))
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "TASKS="+tasks,
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "CUDA_VISIBLE_DEVICES=0,1", "TASKS="+tasks,
 			"SLURMD_NODENAME=t01", "SLURM_JOB_NODELIST_HET_GROUP_0=t01", "SLURM_JOB_NODELIST_HET_GROUP_2=c01")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -296,14 +296,42 @@ func TestSlurmScriptRuns(t *testing.T) {
 	}
 	servers := withPS()
 	servers.Jobs = servers.Jobs[len(servers.Jobs)-1:]
-	got = run(servers, "0 2 3 4", "sh", "-c", `echo $KNEE_ROLE $RANK of $WORLD_SIZE ps=$KNEE_PS_RANK $MASTER_ADDR:$MASTER_PORT $KNEE_PS_HOSTS`)
-	want := `worker 0 of 5 ps= t01:20007 t01:20008,c01:20009
-ps 3 of 5 ps=0 t01:20007 t01:20008,c01:20009
-worker 2 of 5 ps= t01:20007 t01:20008,c01:20009
-ps 4 of 5 ps=1 t01:20007 t01:20008,c01:20009
+	got = run(servers, "0 2 3 4", "sh", "-c", `echo $KNEE_ROLE $RANK of $WORLD_SIZE ps=$KNEE_PS_RANK $MASTER_ADDR:$MASTER_PORT $KNEE_PS_HOSTS gpus=$CUDA_VISIBLE_DEVICES`)
+	want := `worker 0 of 5 ps= t01:20007 t01:20008,c01:20009 gpus=0,1
+ps 3 of 5 ps=0 t01:20007 t01:20008,c01:20009 gpus=
+worker 2 of 5 ps= t01:20007 t01:20008,c01:20009 gpus=0,1
+ps 4 of 5 ps=1 t01:20007 t01:20008,c01:20009 gpus=
 `
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// Tasks of a node that need different cores ask for no more than their sum.
+func TestSlurmCores(t *testing.T) {
+	for _, c := range []struct {
+		worker, ps       float64
+		workers, servers int
+		tasks, cores     int // asked for on a node
+	}{
+		{2, 4, 2, 1, 8, 1},
+		{1.5, 0.2, 2, 1, 4, 1},
+		{0.1, 0.2, 2, 1, 3, 1},
+		{2.5, 4, 2, 0, 2, 3},
+	} {
+		j := psJob()
+		j.Resources.WorkerCPUs, j.Resources.PSCPUs = c.worker, c.ps
+		j.Workers, j.PS = 2*c.workers, 2*c.servers
+		j.Placement = []data.NodeShare{{Node: "t01", Workers: c.workers, PS: c.servers}, {Node: "t02", Workers: c.workers, PS: c.servers}}
+		j.Mode = ""
+		files, err := exporters()["slurm"](data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{j}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, asked := string(files[0].Data), fmt.Sprintf("--ntasks=%d\n#SBATCH --ntasks-per-node=%d\n#SBATCH --nodelist=t01,t02\n#SBATCH --gres=gpu:t4:2\n#SBATCH --cpus-per-task=%d\n", 2*c.tasks, c.tasks, c.cores)
+		if !strings.Contains(text, asked) || c.servers > 0 && !strings.Contains(text, " --ntasks=6 --ntasks-per-node=3 --cpu-bind=none ") {
+			t.Errorf("%+v: no %s in\n%s", c, asked, text)
+		}
 	}
 }
 
