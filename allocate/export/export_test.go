@@ -430,6 +430,25 @@ func TestQuotaOfAQueue(t *testing.T) {
 	}
 }
 
+// A queue has a quota of every resource that its jobs request as a GPU.
+func TestQuotasOfGPUs(t *testing.T) {
+	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{psJob(), elasticJob(), elasticJob()}}
+	p.Jobs[1].Name, p.Jobs[1].Template.Command, p.Jobs[2].Template.Command = "slices", []string{"train"}, []string{"train"}
+	p.Jobs[1].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+		"resources": map[string]any{"limits": map[string]any{"nvidia.com/mig-1g.5gb": 1}}}}}}
+	files, err := exporters()["kueue"](p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(files[0].Data)
+	for _, want := range []string{"- nvidia.com/gpu\n        - nvidia.com/mig-1g.5gb\n        - cpu\n",
+		"- name: nvidia.com/gpu\n              nominalQuota: \"7\"\n            - name: nvidia.com/mig-1g.5gb\n              nominalQuota: \"4\"\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	edit := func(f func(*data.PlannedJob)) data.Plan {
 		p := samplePlan()
