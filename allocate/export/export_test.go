@@ -335,7 +335,8 @@ func TestSlurmCores(t *testing.T) {
 	}
 }
 
-// The script that carries out a plan may run twice: what is in the queue is not submitted again.
+// The script that carries out a plan may run twice: what is in the queue is not submitted again,
+// and it fails, after the rest, if that is of another plan.
 func TestSubmitTwice(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -343,22 +344,40 @@ func TestSubmitTwice(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := samplePlan()
-	p.Jobs = p.Jobs[1:2]
-	files, err := exporters()["slurm"](p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, File{"squeue", 0o755, []byte("#!/bin/sh\ncat queue 2>/dev/null || true\n")}, File{"sbatch", 0o755, []byte("#!/bin/sh\necho 7 | tee -a queue\n")})
-	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, f.Mode); err != nil {
-			t.Fatal(err)
+	p.Jobs = append(p.Jobs[1:2], elasticJob())
+	p.Jobs[1].Template.Command = []string{"train"}
+	write := func(files ...File) {
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, f.Mode); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	for _, want := range []string{"7\n", "job bert is in the queue and is not submitted again\n"} {
+	// Jobs are files named after them with their comments.
+	write(File{"squeue", 0o755, []byte(`#!/bin/bash
+for a in "$@"; do case $a in --name=*) job=${a#*=} ;; esac; done
+[ ! -e "$job.job" ] || if [[ $* == *%k* ]]; then cat "$job.job"; else echo 7; fi
+`)}, File{"sbatch", 0o755, []byte("#!/bin/sh\necho \"${2#*=}\" >\"${3%.sbatch}.job\"; echo 7\n")})
+	const there, other = "job %s is in the queue and is not submitted again\n", "job %s in the queue is of another plan: cancel it, or wait until it ends, and run this again\n"
+	for i, c := range []struct {
+		node string
+		want string
+		rc   int
+	}{
+		{"t01", "7\n7\n", 0},
+		{"t01", fmt.Sprintf(there+there, "bert", "elastic"), 0},
+		{"t04", fmt.Sprintf(other+there, "bert", "elastic"), 1},
+	} {
+		p.Jobs[0].Placement[0].Node = c.node
+		files, err := exporters()["slurm"](p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(files...)
 		cmd := exec.Command(bash, filepath.Join(dir, "submit.sh"))
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
-			t.Errorf("%q, %v; want %q", out, err, want)
+		if out, _ := cmd.CombinedOutput(); string(out) != c.want || cmd.ProcessState.ExitCode() != c.rc {
+			t.Errorf("run %d: %q, %v; want %q", i, out, cmd.ProcessState, c.want)
 		}
 	}
 }
