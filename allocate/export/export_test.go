@@ -282,7 +282,7 @@ func TestSlurmScriptRuns(t *testing.T) {
 		}
 		cmd := exec.Command(bash)
 		cmd.Stdin = strings.NewReader(string(files[0].Data))
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "TASKS="+tasks,
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=7", "CUDA_VISIBLE_DEVICES=0,1", "TASKS="+tasks,
 			"SLURMD_NODENAME=t01", "SLURM_JOB_NODELIST_HET_GROUP_0=t01", "SLURM_JOB_NODELIST_HET_GROUP_2=c01")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -296,18 +296,47 @@ func TestSlurmScriptRuns(t *testing.T) {
 	}
 	servers := withPS()
 	servers.Jobs = servers.Jobs[len(servers.Jobs)-1:]
-	got = run(servers, "0 2 3 4", "sh", "-c", `echo $KNEE_ROLE $RANK of $WORLD_SIZE ps=$KNEE_PS_RANK $MASTER_ADDR:$MASTER_PORT $KNEE_PS_HOSTS`)
-	want := `worker 0 of 5 ps= t01:20007 t01:20008,c01:20009
-ps 3 of 5 ps=0 t01:20007 t01:20008,c01:20009
-worker 2 of 5 ps= t01:20007 t01:20008,c01:20009
-ps 4 of 5 ps=1 t01:20007 t01:20008,c01:20009
+	got = run(servers, "0 2 3 4", "sh", "-c", `echo $KNEE_ROLE $RANK of $WORLD_SIZE ps=$KNEE_PS_RANK $MASTER_ADDR:$MASTER_PORT $KNEE_PS_HOSTS gpus=$CUDA_VISIBLE_DEVICES`)
+	want := `worker 0 of 5 ps= t01:20007 t01:20008,c01:20009 gpus=0,1
+ps 3 of 5 ps=0 t01:20007 t01:20008,c01:20009 gpus=
+worker 2 of 5 ps= t01:20007 t01:20008,c01:20009 gpus=0,1
+ps 4 of 5 ps=1 t01:20007 t01:20008,c01:20009 gpus=
 `
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
-// The script that carries out a plan may run twice: what is in the queue is not submitted again.
+// Tasks of a node that need different cores ask for no more than their sum.
+func TestSlurmCores(t *testing.T) {
+	for _, c := range []struct {
+		worker, ps       float64
+		workers, servers int
+		tasks, cores     int // asked for on a node
+	}{
+		{2, 4, 2, 1, 8, 1},
+		{1.5, 0.2, 2, 1, 4, 1},
+		{0.1, 0.2, 2, 1, 3, 1},
+		{2.5, 4, 2, 0, 2, 3},
+	} {
+		j := psJob()
+		j.Resources.WorkerCPUs, j.Resources.PSCPUs = c.worker, c.ps
+		j.Workers, j.PS = 2*c.workers, 2*c.servers
+		j.Placement = []data.NodeShare{{Node: "t01", Workers: c.workers, PS: c.servers}, {Node: "t02", Workers: c.workers, PS: c.servers}}
+		j.Mode = ""
+		files, err := exporters()["slurm"](data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{j}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, asked := string(files[0].Data), fmt.Sprintf("--ntasks=%d\n#SBATCH --ntasks-per-node=%d\n#SBATCH --nodelist=t01,t02\n#SBATCH --gres=gpu:t4:2\n#SBATCH --cpus-per-task=%d\n", 2*c.tasks, c.tasks, c.cores)
+		if !strings.Contains(text, asked) || c.servers > 0 && !strings.Contains(text, " --ntasks=6 --ntasks-per-node=3 --cpu-bind=none ") {
+			t.Errorf("%+v: no %s in\n%s", c, asked, text)
+		}
+	}
+}
+
+// The script that carries out a plan may run twice: what is in the queue is not submitted again,
+// and it fails, after the rest, if that is of another plan.
 func TestSubmitTwice(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -315,22 +344,40 @@ func TestSubmitTwice(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := samplePlan()
-	p.Jobs = p.Jobs[1:2]
-	files, err := exporters()["slurm"](p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files = append(files, File{"squeue", 0o755, []byte("#!/bin/sh\ncat queue 2>/dev/null || true\n")}, File{"sbatch", 0o755, []byte("#!/bin/sh\necho 7 | tee -a queue\n")})
-	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, f.Mode); err != nil {
-			t.Fatal(err)
+	p.Jobs = append(p.Jobs[1:2], elasticJob())
+	p.Jobs[1].Template.Command = []string{"train"}
+	write := func(files ...File) {
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, f.Mode); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	for _, want := range []string{"7\n", "job bert is in the queue and is not submitted again\n"} {
+	// Jobs are files named after them with their comments.
+	write(File{"squeue", 0o755, []byte(`#!/bin/bash
+for a in "$@"; do case $a in --name=*) job=${a#*=} ;; esac; done
+[ ! -e "$job.job" ] || if [[ $* == *%k* ]]; then cat "$job.job"; else echo 7; fi
+`)}, File{"sbatch", 0o755, []byte("#!/bin/sh\necho \"${2#*=}\" >\"${3%.sbatch}.job\"; echo 7\n")})
+	const there, other = "job %s is in the queue and is not submitted again\n", "job %s in the queue is of another plan: cancel it, or wait until it ends, and run this again\n"
+	for i, c := range []struct {
+		node string
+		want string
+		rc   int
+	}{
+		{"t01", "7\n7\n", 0},
+		{"t01", fmt.Sprintf(there+there, "bert", "elastic"), 0},
+		{"t04", fmt.Sprintf(other+there, "bert", "elastic"), 1},
+	} {
+		p.Jobs[0].Placement[0].Node = c.node
+		files, err := exporters()["slurm"](p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(files...)
 		cmd := exec.Command(bash, filepath.Join(dir, "submit.sh"))
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
-			t.Errorf("%q, %v; want %q", out, err, want)
+		if out, _ := cmd.CombinedOutput(); string(out) != c.want || cmd.ProcessState.ExitCode() != c.rc {
+			t.Errorf("run %d: %q, %v; want %q", i, out, cmd.ProcessState, c.want)
 		}
 	}
 }
@@ -360,6 +407,24 @@ func TestNamesOfGPUs(t *testing.T) {
 				}
 			}
 		}
+		// Heads and parameter servers have none.
+		servers := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{psJob()}}
+		servers.Jobs[0].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"resources": map[string]any{
+			"limits": map[string]any{name: 1}, "requests": map[string]any{name: 1}}}}}}
+		for _, c := range []struct {
+			target string
+			plan   data.Plan
+			want   int
+		}{{"rayjob", p, 3}, {"jobset", servers, 2 * 2}, {"tfjob", servers, 2}} {
+			files, err := exporters()[c.target](c.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(files[0].Data)
+			if n := strings.Count(text, name+": "); n != c.want || strings.Contains(text, "null") {
+				t.Errorf("%s: %s %d times, want %d:\n%s", c.target, name, n, c.want, text)
+			}
+		}
 	}
 }
 
@@ -380,6 +445,25 @@ func TestQuotaOfAQueue(t *testing.T) {
 	for _, want := range []string{"nominalQuota: 12500m", fmt.Sprintf("nominalQuota: %q", fmt.Sprint(5*(1<<30+24<<20)))} {
 		if !strings.Contains(string(files[0].Data), want) {
 			t.Errorf("no %s in\n%s", want, files[0].Data)
+		}
+	}
+}
+
+// A queue has a quota of every resource that its jobs request as a GPU.
+func TestQuotasOfGPUs(t *testing.T) {
+	p := data.Plan{Version: data.PlanVersion, Jobs: []data.PlannedJob{psJob(), elasticJob(), elasticJob()}}
+	p.Jobs[1].Name, p.Jobs[1].Template.Command, p.Jobs[2].Template.Command = "slices", []string{"train"}, []string{"train"}
+	p.Jobs[1].Template.Pod = map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+		"resources": map[string]any{"limits": map[string]any{"nvidia.com/mig-1g.5gb": 1}}}}}}
+	files, err := exporters()["kueue"](p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(files[0].Data)
+	for _, want := range []string{"- nvidia.com/gpu\n        - nvidia.com/mig-1g.5gb\n        - cpu\n",
+		"- name: nvidia.com/gpu\n              nominalQuota: \"7\"\n            - name: nvidia.com/mig-1g.5gb\n              nominalQuota: \"4\"\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
 }

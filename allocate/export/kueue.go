@@ -39,8 +39,7 @@ func kueue(ts []task) ([]File, error) {
 // quota is what the jobs of a queue use.
 type quota struct {
 	Name       string
-	GPU        string // resource
-	GPUs       int
+	GPUs       map[string]int // of each resource
 	Millicores int64
 	Memory     int64 // bytes
 	Namespaces []string
@@ -51,11 +50,13 @@ func queuesOf(ts []task) []quota {
 	names, jobs := grouped.By(running, func(t task) string { return t.Queue })
 	var out []quota
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		q, cpus, namespaces := quota{Name: name, GPU: jobs[name][0].GPUResource()}, 0.0, map[string]bool{}
+		q, cpus, namespaces := quota{Name: name, GPUs: map[string]int{}}, 0.0, map[string]bool{}
 		for _, t := range jobs[name] {
+			n := 0
 			if t.HasGPUs() {
-				q.GPUs += t.Workers
+				n = t.Workers
 			}
+			q.GPUs[t.GPUResource()] += n
 			for server, n := range map[bool]int{false: t.Workers, true: t.PS} {
 				c, m := t.requests(server)
 				cpus, q.Memory = cpus+float64(n)*c, q.Memory+int64(n)*m

@@ -112,16 +112,28 @@ func (t task) GRES(n int) string {
 	return fmt.Sprintf("gpu:%s:%d", t.GPU(), n)
 }
 
-// Cores is the whole cores that one task of a component needs.
+// Mixed reports whether its nodes hold both workers and servers.
+func (c component) Mixed() bool { return c.Workers > 0 && c.PS > 0 }
+
+// Slots is what the allocation has as tasks on each node. Where tasks need different
+// numbers of cores, each is one core of their sum, and the tasks share them.
+func (t task) Slots(c component) int {
+	if !c.Mixed() {
+		return c.Count()
+	}
+	cores := t.Resources.WorkerCPUs*float64(c.Workers) + t.Resources.PSCPUs*float64(c.PS)
+	return max(c.Count(), int(math.Ceil(cores-1e-9)))
+}
+
+// Cores is the whole cores of a slot.
 func (t task) Cores(c component) int {
-	cpus := 0.0
-	if c.Workers > 0 {
-		cpus = t.Resources.WorkerCPUs
+	switch {
+	case c.Mixed():
+		return min(1, int(math.Ceil(t.Resources.WorkerCPUs+t.Resources.PSCPUs)))
+	case c.PS > 0:
+		return int(math.Ceil(t.Resources.PSCPUs))
 	}
-	if c.PS > 0 {
-		cpus = max(cpus, t.Resources.PSCPUs)
-	}
-	return int(math.Ceil(cpus))
+	return int(math.Ceil(t.Resources.WorkerCPUs))
 }
 
 // MiB is what a component needs of each of its nodes.

@@ -32,6 +32,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"clock":           clock,
 		"elasticRestarts": func() int { return elasticRestarts },
 		"add":             func(a, b int) int { return a + b },
+		"multiply":        func(a, b int) int { return a * b },
 		"min":             func(a, b int) int { return min(a, b) },
 		"max":             func(a, b int) int { return max(a, b) },
 	}).ParseFS(templateFiles, "templates/*"))

@@ -1,7 +1,7 @@
 // Package manifest makes Kubernetes manifests from text templates.
 //
 // A template writes every field, with nothing behind the colon where there is no value:
-// [Read] leaves such fields out. It merges the user's pod template (tolerations, volumes,
+// [Read] leaves such fields out. One with null is left out of the pod template too. It merges the user's pod template (tolerations, volumes,
 // secrets, service account, sidecars) into every pod.
 package manifest
 
@@ -30,7 +30,7 @@ func Read(text []byte, pods ...map[string]any) (documents []*yaml.Node, err erro
 		} else if err != nil {
 			return nil, err
 		}
-		prune(tree)
+		prune(tree, true)
 		for _, pod := range pods {
 			var under yaml.Node
 			text, err := json.Marshal(pod) // which is YAML, and writes whole numbers as such
@@ -40,26 +40,27 @@ func Read(text []byte, pods ...map[string]any) (documents []*yaml.Node, err erro
 			if err != nil {
 				return nil, err
 			}
-			prune(&under)
+			prune(&under, false)
 			fillPods(tree, under.Content[0])
 		}
+		prune(tree, false)
 		documents = append(documents, tree)
 	}
 }
 
 // prune removes fields without a value, and the quotes and braces that are not needed.
-// It reports whether nothing is left.
-func prune(n *yaml.Node) (empty bool) {
+// It keeps a written null if nulls is set, and reports whether nothing is left.
+func prune(n *yaml.Node, nulls bool) (empty bool) {
 	n.Style = 0
 	if n.Kind != yaml.MappingNode {
 		for _, c := range n.Content {
-			prune(c)
+			prune(c, nulls)
 		}
-		return n.Tag == "!!null"
+		return n.Tag == "!!null" && (n.Value == "" || !nulls)
 	}
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Style = 0; !prune(n.Content[i+1]) {
+		if n.Content[i].Style = 0; !prune(n.Content[i+1], nulls) {
 			kept = append(kept, n.Content[i], n.Content[i+1])
 		}
 	}

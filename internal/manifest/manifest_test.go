@@ -8,17 +8,17 @@ import (
 	"knee/internal/manifest"
 )
 
-// Fields without a value go; the pod templates fill in what is missing, in their order.
+// Fields without a value go, null ones also those of the pod templates; the pod templates fill in what is missing, in their order.
 func TestRead(t *testing.T) {
 	const text = `spec: {nodeSelector: {zone: , pool: "7"}, affinity: {podAffinity: {a: }}, volumes: ,
-containers: [{command: [x], env: [{name: RANK, value: "0"}], resources: {limits: {gpu: 4}}}]}
+containers: [{command: [x], env: [{name: RANK, value: "0"}], resources: {limits: {gpu: 4, fpga: null}, requests: {fpga: null}}}]}
 ---
 kind: Service
 spec: {clusterIP: None}
 `
 	theirs := map[string]any{"spec": map[string]any{"nodeSelector": map[string]any{"pool": "8", "disk": "ssd"},
 		"tolerations": []any{map[string]any{"key": "a", "effect": "NoSchedule"}, map[string]any{"key": "a", "effect": "NoExecute"}},
-		"containers": []any{map[string]any{"name": "main", "command": []any{"y"}, "args": []any{"z"}, "resources": map[string]any{"limits": map[string]any{"gpu": 9, "cpu": 1}},
+		"containers": []any{map[string]any{"name": "main", "command": []any{"y"}, "args": []any{"z"}, "resources": map[string]any{"limits": map[string]any{"gpu": 9, "cpu": 1, "fpga": 2}, "requests": map[string]any{"fpga": 2}},
 			"env": []any{map[string]any{"name": "RANK", "value": "1"}, map[string]any{"name": "KEPT", "value": "true"}}}, map[string]any{"name": "side"}}}}
 	defaults := map[string]any{"spec": map[string]any{"tolerations": []any{map[string]any{"key": "a"}, map[string]any{"key": "b"}}, "containers": []any{map[string]any{"name": "trial"}}}}
 	documents, err := manifest.Read([]byte(text), theirs, defaults)

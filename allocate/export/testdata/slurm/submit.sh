@@ -4,7 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")"
 unset "${!SQUEUE_@}" "${!SCANCEL_@}" # settings of the user that hide jobs
 
-jobs_of() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format=%A | sort -u; }
+failed=0 shrunk=
+
+queued() { squeue --noheader --user="$(id -un)" --name="$1" --states=PENDING,RUNNING,SUSPENDED,COMPLETING --format="$2" | sort -u; }
+jobs_of() { queued "$1" %A; }
 
 # within SECONDS COMMAND...: waits until the command succeeds.
 within() {
@@ -32,13 +35,21 @@ stop() {
   within 300 gone "$1" || { echo "job $1 did not stop within 5 minutes" >&2; return 1; }
 }
 
-# start NAME submits its script, unless a job of that name is in the queue, as when
-# this script is run again.
+# start NAME submits its script, whose digest is in the comment of the job, unless
+# a job of that name is in the queue, as when this script is run again.
 start() {
-  if [ -n "$(jobs_of "$1")" ]; then
+  local comment
+  comment=$(sed -n 's/^#SBATCH --comment=//p' "$1.sbatch")
+  comment=${comment:-knee}:$(sha256sum <"$1.sbatch" | cut -c-12)
+  if [[ " $shrunk " == *" $1 "* ]]; then
+    return # it goes on in place
+  elif [ -z "$(jobs_of "$1")" ]; then
+    sbatch --parsable --comment="$comment" "$1.sbatch"
+  elif [ "$(queued "$1" %k)" = "$comment" ]; then
     echo "job $1 is in the queue and is not submitted again" >&2
   else
-    sbatch --parsable "$1.sbatch"
+    echo "job $1 in the queue is of another plan: cancel it, or wait until it ends, and run this again" >&2
+    failed=1
   fi
 }
 
@@ -48,7 +59,7 @@ shrink() {
   local id node has
   id=$(jobs_of "$1")
   [[ $id =~ ^[0-9]+$ ]] || return 1
-  [ "$(squeue --noheader --jobs="$id" --states=RUNNING --format=%k)" = knee:resizable ] || return 1
+  [[ "$(squeue --noheader --jobs="$id" --states=RUNNING --format=%k)" == knee:resizable* ]] || return 1
   [[ $(squeue --noheader --jobs="$id" --format=%b) == *"$2" ]] || return 1
   has=,$(scontrol show hostnames "$(squeue --noheader --jobs="$id" --format=%N)" | paste -sd,),
   for node in ${3//,/ }; do
@@ -60,6 +71,7 @@ shrink() {
   within 90 idle "$id" || return 1
   scontrol update "jobid=$id" "nodelist=$3" >/dev/null || return 1
   rm -f "slurm_job_${id}_resize.sh" "slurm_job_${id}_resize.csh"
+  shrunk+=" $1"
 }
 
 stop resnet50-imagenet # grow
@@ -71,3 +83,4 @@ start resnet50-imagenet
 start bert
 start word2vec
 start shrinks
+exit $failed
