@@ -6,10 +6,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	helpers "k8s.io/component-helpers/resource"
 
 	"knee/internal/grouped"
+	"knee/internal/manifest"
 )
 
 // kueue writes JobSets, suspended and with the name of a queue, and knee.queues.yaml
@@ -77,17 +76,14 @@ func (t task) requests(server bool) (cpus float64, memory int64) {
 	if text, err := json.Marshal(t.Template.Pod); err != nil || json.Unmarshal(text, &pod) != nil {
 		return cpus, memory // the API server refuses it, and says why
 	}
-	for i, c := range pod.Spec.Containers {
-		asked := maps.Clone(c.Resources.Limits) // without a request, the limit is one
-		if asked == nil {
-			asked = corev1.ResourceList{}
+	for _, c := range pod.Spec.Containers[:min(1, len(pod.Spec.Containers))] { // whose cores and memory the plan replaces
+		for name, planned := range map[corev1.ResourceName]bool{corev1.ResourceCPU: cpus > 0, corev1.ResourceMemory: memory > 0} {
+			if planned {
+				delete(c.Resources.Requests, name)
+				delete(c.Resources.Limits, name)
+			}
 		}
-		maps.Copy(asked, c.Resources.Requests)
-		maps.DeleteFunc(asked, func(name corev1.ResourceName, _ resource.Quantity) bool {
-			return i == 0 && (name == corev1.ResourceCPU && cpus > 0 || name == corev1.ResourceMemory && memory > 0)
-		})
-		pod.Spec.Containers[i].Resources.Requests = asked
 	}
-	sum := helpers.PodRequests(&pod, helpers.PodResourcesOptions{})
+	sum := manifest.Requests(&pod)
 	return cpus + sum.Cpu().AsApproximateFloat64(), memory + sum.Memory().Value()
 }

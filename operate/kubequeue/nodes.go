@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"knee/data"
-	"knee/internal/kube"
+	"knee/internal/manifest"
 )
 
 // node is a node, with what pods request of it whose jobs knee cannot change.
@@ -27,7 +27,7 @@ func (q *Queue) stays(p corev1.Pod) {
 	if n == nil {
 		return
 	}
-	for name, amount := range kube.Requests(&p) {
+	for name, amount := range manifest.Requests(&p) {
 		sum := n.taken[name]
 		sum.Add(amount)
 		n.taken[name] = sum
@@ -59,7 +59,7 @@ func (q *Queue) unusable(w workload, roles []role, to []data.NodeShare) string {
 			if i < len(roles)-1 {
 				continue
 			}
-			if lacks := n.lacks(kube.Requests(&pod), s.Workers/max(1, r.gpus)); lacks != "" {
+			if lacks := n.lacks(manifest.Requests(&pod), s.Workers/max(1, r.gpus)); lacks != "" {
 				return fmt.Sprintf("node %s has %s, besides what pods have that stay", s.Node, lacks)
 			}
 		}
