@@ -27,6 +27,7 @@ type Job struct {
 	PS             IntRange      `yaml:"ps"`                       // zero value: what the measured modes allow
 	Modes          []Mode        `yaml:"modes" is:"modes"`         // empty: every mode the model knows
 	GPUTypes       []string      `yaml:"gpu_types" is:"gpu types"` // empty: every type the model knows
+	Nodes          []string      `yaml:"nodes" is:"hosts"`         // names of those it may use; empty: all
 	Batch          Batch         `yaml:"batch"`
 	Weight         float64       `yaml:"weight" is:"positive" of:"a number"`                // 1 if not given
 	Deadline       time.Duration `yaml:"deadline" is:"time left"`                           // from now; 0 means none

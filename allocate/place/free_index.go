@@ -35,8 +35,18 @@ type bucket struct {
 	nodes []int32
 }
 
-// first returns the node of lowest index in a bucket that is not empty.
-func (b *bucket) first() int { return int(b.nodes[len(b.nodes)-1]) }
+// first returns the node of lowest index in a bucket that a job may use, −1 for none.
+func (p *Placer) first(b *bucket, r Request) int {
+	if r.Apart && b.key.spread {
+		return -1
+	}
+	for n := len(b.nodes) - 1; n >= 0; n-- {
+		if i := int(b.nodes[n]); r.Only == nil || r.Only[p.nodes[i].name] {
+			return i
+		}
+	}
+	return -1
+}
 
 // find returns where node i is or belongs.
 func (b *bucket) find(i int) int {

@@ -36,6 +36,7 @@ type Request struct {
 	Config    data.Config // GPUType, Workers and PS; Placement is the wanted shape
 	Resources data.Resources
 	Current   []data.NodeShare // where it runs, nil if nowhere or not known; these nodes are preferred
+	Only      map[string]bool  // names of the nodes it may use; nil: all
 	// Apart keeps a job of several nodes off nodes of another such job: no shared network
 	// link.
 	Apart bool
@@ -154,9 +155,7 @@ func (p *Placer) exact(r Request) []part {
 	for _, w := range shape {
 		i := p.here(r, w)
 		if i < 0 {
-			i = p.tightest(r.Config.GPUType, w, func(b *bucket) bool {
-				return !(r.Apart && b.key.spread) && p.nodes[b.first()].room(w, 0, r.Resources)
-			})
+			i = p.tightest(r.Config.GPUType, r, w, 0)
 		}
 		if i < 0 {
 			p.unhold(parts)
@@ -183,14 +182,15 @@ func (p *Placer) here(r Request, w int) int {
 	return best
 }
 
-// tightest is the first of the nodes of a GPU type with fewest free slots, at least
-// least, whose bucket is good; else −1.
-func (p *Placer) tightest(gpuType string, least int, good func(*bucket) bool) int {
+// tightest is the first of the nodes of a GPU type with fewest free slots that a job may use
+// and that have room for so many workers and servers; else −1.
+func (p *Placer) tightest(gpuType string, r Request, workers, ps int) int {
 	rows := p.free[gpuType]
-	for g := least; g < len(rows); g++ {
+	for g := workers; g < len(rows); g++ {
 		best := -1
 		for _, b := range rows[g] {
-			if i := b.first(); (best < 0 || i < best) && good(b) {
+			i := p.first(b, r)
+			if i >= 0 && (best < 0 || i < best) && p.nodes[i].room(workers, ps, r.Resources) {
 				best = i
 			}
 		}
@@ -211,8 +211,8 @@ func (p *Placer) loose(r Request) []part {
 	var levels []level
 	for _, row := range p.free[r.Config.GPUType] {
 		for _, b := range row {
-			if room := p.slots(b.first(), r); room > 0 && !(r.Apart && b.key.spread) {
-				levels = append(levels, level{b, room})
+			if i := p.first(b, r); i >= 0 && p.slots(i, r) > 0 {
+				levels = append(levels, level{b, p.slots(i, r)})
 			}
 		}
 	}
@@ -234,8 +234,8 @@ func (p *Placer) loose(r Request) []part {
 				}
 			}
 		}
-		for left > 0 && len(l.b.nodes) > 0 {
-			take(l.b.first(), l.room)
+		for i := p.first(l.b, r); left > 0 && i >= 0; i = p.first(l.b, r) {
+			take(i, l.room)
 		}
 	}
 	if left > 0 {
@@ -250,7 +250,7 @@ func (p *Placer) loose(r Request) []part {
 
 func (p *Placer) slots(i int, r Request) int {
 	n := &p.nodes[i]
-	if n.drained || n.gpuType != r.Config.GPUType {
+	if n.drained || n.gpuType != r.Config.GPUType || r.Only != nil && !r.Only[n.name] {
 		return 0
 	}
 	return slotsFor(n.gpus, n.cpus, n.memory, r.Resources.Worker)

@@ -89,7 +89,7 @@ func (p *Placer) fewest(r Request, parts []part) int {
 func (p *Placer) elsewhere(r Request) int {
 	best := -1
 	for t := range p.free {
-		i := p.tightest(t, 0, func(b *bucket) bool { return !(r.Apart && b.key.spread) && p.nodes[b.first()].room(0, 1, r.Resources) })
+		i := p.tightest(t, r, 0, 1)
 		if i >= 0 && (best < 0 || cmp.Or(p.nodes[i].gpus-p.nodes[best].gpus, i-best) < 0) {
 			best = i
 		}

@@ -460,3 +460,24 @@ func TestMoreNodesKeepTheFairShare(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A job gets only nodes that it may use, although others are free; one that they cannot
+// hold is not planned.
+func TestJobsKeepToTheirNodes(t *testing.T) {
+	c := testCluster(nodes("t4", 3, 4)...)
+	a, b, wide := named("a", 1, 8), named("b", 1, 8), named("wide", 8, 8)
+	a.Nodes, wide.Nodes = []string{c.Nodes[1].Name}, []string{c.Nodes[1].Name}
+	plan, err := solveWith(Problem{Cluster: c, Jobs: []data.Job{a, b, wide}}, []oracle{t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.Jobs[0].Placement; len(got) != 1 || got[0].Node != c.Nodes[1].Name {
+		t.Errorf("placed on %+v, want on %s", got, c.Nodes[1].Name)
+	}
+	if got := plan.Jobs[1].Placement; len(got) != 2 {
+		t.Errorf("the other job is on %+v, want on the other two nodes", got)
+	}
+	if !plan.Jobs[2].Unplanned || !strings.Contains(plan.Jobs[2].Reason, "on t4 of the 1 node that it may use, where no more than 4 fit") {
+		t.Errorf("%+v", plan.Jobs[2])
+	}
+}

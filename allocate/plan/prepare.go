@@ -224,7 +224,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if x == nil {
 		return nil
 	}
-	p.standing[i] = place.Request{Resources: job.Resources, Current: currentShares(job), Apart: p.Apart}
+	p.standing[i] = place.Request{Resources: job.Resources, Current: currentShares(job), Only: only(job), Apart: p.Apart}
 	js.Idle = p.objective.Idle(s)
 	if len(x.shapes) == 0 {
 		return nil

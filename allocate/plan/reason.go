@@ -81,14 +81,14 @@ func (p *prepared) unlinked(i int, o *allocate.Option) string {
 			}
 		}
 	}
-	most = min(most, p.fit.of(o.Config.GPUType, p.Jobs[i].Resources.Worker).Widest())
+	most = min(most, p.fit.of(o.Config.GPUType, p.Jobs[i]).Widest())
 	return fmt.Sprintf("the network between nodes is unmeasured: %s certain", english.Plural(most, "worker is", "workers are"))
 }
 
 // noLarger returns why a job has no more workers of its GPU type.
 func (p *prepared) noLarger(i int, got allocate.Use) string {
 	job := p.Jobs[i]
-	most := p.fit.of(got.GPUType, job.Resources.Worker).Total()
+	most := p.fit.of(got.GPUType, job).Total()
 	switch max := job.Workers.Max; {
 	case max > 0 && got.GPUs >= max && job.ID != "" && max == job.Workers.Min:
 		return fmt.Sprintf("its owner asked its scheduler for %d, and said neither knee:elastic nor a range of workers", max)
@@ -163,8 +163,8 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 	for _, t := range in.types {
 		if allowed(job.GPUTypes, t) && allowed(o.GPUTypes(), t) {
 			types = append(types, t)
-			room = max(room, in.of(t, job.Resources.Worker).Total())
-			slots = max(slots, in.of(t, data.Need{}).Total())
+			room = max(room, in.of(t, job).Total())
+			slots = max(slots, in.of(t, data.Job{Nodes: job.Nodes}).Total())
 		}
 	}
 	least := max(1, job.Workers.Min)
@@ -173,6 +173,9 @@ func whyInfeasible(job data.Job, o oracle, in *clusterFit) string {
 			anyOf(job.GPUTypes), anyOf(o.GPUTypes()), strings.Join(in.types, ", "))
 	}
 	on, workers := strings.Join(types, " or "), english.Plural(least, "worker", "")
+	if n := len(job.Nodes); n > 0 {
+		on += " of the " + english.Plural(n, "node", "") + " that it may use"
+	}
 	switch {
 	case slots == 0 && job.Opportunistic:
 		return "opportunistic, and the other jobs leave nothing of " + on

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"knee/allocate/place"
 	"knee/data"
@@ -20,20 +21,22 @@ type clusterFit struct {
 }
 
 type fitKey struct {
-	gpuType string
-	need    data.Need
+	gpuType, only string
+	need          data.Need
 }
 
 func newClusterFit(c *data.Cluster) *clusterFit {
 	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]place.Fit{}}
 }
 
-// of returns the fit of a GPU type for workers with a need.
-func (r *clusterFit) of(gpuType string, need data.Need) place.Fit {
-	key := fitKey{gpuType, need}
+// of returns the fit of the nodes of a GPU type that a job may use, for its workers.
+func (r *clusterFit) of(gpuType string, job data.Job) place.Fit {
+	key := fitKey{gpuType, strings.Join(job.Nodes, ","), job.Resources.Worker}
 	f, known := r.fits[key]
 	if !known {
-		f = place.FitOf(r.Cluster, gpuType, need)
+		may := *r.Cluster
+		may.Nodes = slices.DeleteFunc(slices.Clone(may.Nodes), func(n data.Node) bool { return !allowed(job.Nodes, n.Name) })
+		f = place.FitOf(&may, gpuType, job.Resources.Worker)
 		r.fits[key] = f
 	}
 	return f
@@ -50,7 +53,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	c := currentConfig(job)
 	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
-		in.of(c.GPUType, job.Resources.Worker).Holds(c.Placement)
+		in.of(c.GPUType, job).Holds(c.Placement)
 	ok = ok && (job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0)
 	return c, ok && (!c.Mode.UsesPS() || c.PS >= max(1, job.PS.Min))
 }
@@ -61,7 +64,7 @@ func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
 		}
-		h := in.of(t, job.Resources.Worker)
+		h := in.of(t, job)
 		counts := in.offered(whole(job, workerCounts(job, h)), h)
 		for _, m := range modes(job, o, t) {
 			for _, w := range counts {
@@ -79,6 +82,18 @@ func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// only is the set of nodes that a job may use, nil for all.
+func only(job data.Job) map[string]bool {
+	if len(job.Nodes) == 0 {
+		return nil
+	}
+	out := make(map[string]bool, len(job.Nodes))
+	for _, n := range job.Nodes {
+		out[n] = true
 	}
 	return out
 }

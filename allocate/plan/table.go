@@ -66,6 +66,7 @@ type tableKey struct {
 	modelKey
 	batch        data.Batch // of the job
 	types, modes string
+	nodes        string
 	workers, ps  data.IntRange
 	need         data.Need
 	current      int
@@ -82,7 +83,7 @@ type tables struct {
 
 // add returns the table of a job, which fill fills.
 func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
-	key := tableKey{batch: job.Batch, types: strings.Join(job.GPUTypes, " "), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
+	key := tableKey{batch: job.Batch, types: strings.Join(job.GPUTypes, " "), nodes: strings.Join(job.Nodes, ","), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
 	for _, m := range job.Modes {
 		key.modes += string(m) + " "
 	}

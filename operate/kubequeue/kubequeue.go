@@ -115,6 +115,9 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 				if err != nil {
 					return nil, fmt.Errorf("%s %s/%s: %w", k.name, w.Namespace, w.Name, err)
 				}
+				if roles, err := w.roles(); err == nil && j.Fixed == "" && !j.InPlace {
+					j.Usable = q.usable(cluster, w, roles)
+				}
 				s.Jobs = append(s.Jobs, j)
 				for _, p := range owned {
 					if j.Fixed != "" {

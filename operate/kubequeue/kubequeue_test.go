@@ -174,6 +174,8 @@ func TestCheck(t *testing.T) {
 		n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("16"), "nvidia.com/gpu": resource.MustParse("8")}
 		q.nodes[name] = &node{n, corev1.ResourceList{}}
 	}
+	all := &data.Cluster{Nodes: []data.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}, {Name: "n4"}}}
+	q.nodes["n4"] = &node{corev1.Node{}, corev1.ResourceList{}} // which no job of the test may use
 	q.nodes["n2"].Labels["disk"] = "hdd"
 	q.nodes["n3"].Labels[hostname] = "n3.example"
 	var other corev1.Pod
@@ -201,6 +203,10 @@ func TestCheck(t *testing.T) {
 		w := workload{kind: kindOf("PyTorchJob")}
 		w.Annotations = map[string]string{boundTo: "n2"}
 		w.Spec = parsed(t, `{"pytorchReplicaSpecs":{"Worker":{"replicas":1,"template":{"spec":{`+c.spec+`"containers":[{"name":"pytorch","resources":{"limits":{"nvidia.com/gpu":2}}}]}}}}}`).(map[string]any)
+		roles, err := w.roles()
+		if usable := q.usable(all, w, roles); err != nil || c.node == "n2" && (usable == nil || slices.Contains(usable, "n2")) == strings.Contains(c.want, "labels") {
+			t.Errorf("%s: usable %v, %v", c.spec, usable, err)
+		}
 		got := q.Check(queue.Job{Resizable: true, Handle: w}, []data.NodeShare{{Node: c.node, Workers: 4}})
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s on %s: %q, want %q", c.spec, c.node, got, c.want)

@@ -13,6 +13,7 @@ import (
 
 	"knee/data"
 	"knee/internal/manifest"
+	"knee/operate/queue"
 )
 
 // node is a node, with what pods request of it whose jobs knee cannot change.
@@ -38,16 +39,14 @@ func (q *Queue) stays(p corev1.Pod) {
 // once their GPUs are free.
 func (q *Queue) unusable(w workload, roles []role, to []data.NodeShare) string {
 	for i, r := range roles {
-		template, _ := runtime.DeepCopyJSONValue(at(w.Spec, r.template)).(map[string]any)
-		if template == nil || r.gpus == 0 {
-			continue // it is in the runtime of a TrainJob, or its pods may be anywhere
-		}
-		put(template, affinityPath, w.terms(r, to))
-		var pod corev1.Pod
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(template, &pod); err != nil {
+		pod, err := w.pod(r, to)
+		if err != nil {
 			return fmt.Sprintf("read its pod template: %v", err)
 		}
-		required := nodeaffinity.GetRequiredNodeAffinity(&pod)
+		if pod == nil {
+			continue
+		}
+		required := nodeaffinity.GetRequiredNodeAffinity(pod)
 		for _, s := range to {
 			n := q.nodes[s.Node]
 			if n == nil {
@@ -59,12 +58,44 @@ func (q *Queue) unusable(w workload, roles []role, to []data.NodeShare) string {
 			if i < len(roles)-1 {
 				continue
 			}
-			if lacks := n.lacks(manifest.Requests(&pod), s.Workers/max(1, r.gpus)); lacks != "" {
+			if lacks := n.lacks(manifest.Requests(pod), s.Workers/max(1, r.gpus)); lacks != "" {
 				return fmt.Sprintf("node %s has %s, besides what pods have that stay", s.Node, lacks)
 			}
 		}
 	}
 	return ""
+}
+
+// usable lists the nodes that have the labels which a job's pods ask for, nil if all have.
+func (q *Queue) usable(c *data.Cluster, w workload, roles []role) []string {
+	var required []nodeaffinity.RequiredNodeAffinity
+	for _, r := range roles {
+		if pod, err := w.pod(r, nil); err == nil && pod != nil { // Check says what cannot be read
+			required = append(required, nodeaffinity.GetRequiredNodeAffinity(pod))
+		}
+	}
+	return queue.Usable(c, func(name string) bool {
+		return !slices.ContainsFunc(required, func(r nodeaffinity.RequiredNodeAffinity) bool {
+			fits, err := r.Match(&q.nodes[name].Node)
+			return err != nil || !fits
+		})
+	})
+}
+
+// pod is a pod of a role when its GPUs are to be on nodes; nil if its template is in the
+// runtime of a TrainJob, or it may be anywhere, as it has no GPUs.
+func (w workload) pod(r role, to []data.NodeShare) (*corev1.Pod, error) {
+	template, _ := runtime.DeepCopyJSONValue(at(w.Spec, r.template)).(map[string]any)
+	if template == nil || r.gpus == 0 {
+		return nil, nil
+	}
+	if terms := w.terms(r, to); terms != nil {
+		put(template, affinityPath, terms)
+	} else if at(template, affinityPath) != nil { // an empty list would match no node
+		put(template, affinityPath[:len(affinityPath)-1], nil)
+	}
+	var pod corev1.Pod
+	return &pod, runtime.DefaultUnstructuredConverter.FromUnstructured(template, &pod)
 }
 
 // lacks returns which request of so many pods a node cannot meet, empty if it meets all

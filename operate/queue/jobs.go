@@ -139,6 +139,20 @@ func entryOf(name string, j Job) data.Job {
 
 func tenantOf(j Job) string { return cmp.Or(j.Account, j.Namespace, j.User) }
 
+// Usable lists the nodes of a cluster on which a job can run, nil if it can on all, or on
+// none: then it is planned, and the plan refused with the reason.
+func Usable(c *data.Cluster, can func(node string) bool) (names []string) {
+	for _, n := range c.Nodes {
+		if can(n.Name) {
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) == len(c.Nodes) {
+		return nil
+	}
+	return names
+}
+
 // fill adds the settings of the rule, and the remaining work by the log.
 func (v View) fill(out *data.Job, row Row) {
 	j, rule := row.Job, row.Rule
@@ -152,6 +166,7 @@ func (v View) fill(out *data.Job, row Row) {
 	if len(j.GPUTypes) > 0 {
 		out.GPUTypes = j.GPUTypes
 	}
+	out.Nodes = j.Usable
 	if rule.Weight > 0 {
 		out.Weight = rule.Weight
 	}

@@ -40,6 +40,7 @@ type Job struct {
 	Nodes     []data.NodeShare `json:"nodes"`            // what it occupies
 	GPUType   string           `json:"gpu_type,omitempty"`
 	GPUTypes  []string         `json:"gpu_types,omitempty"` // types it can have; empty: any
+	Usable    []string         `json:"-"`                   // nodes that it may use; nil: all
 	Requested int              `json:"requested"`           // workers its owner asked for
 	Workers   int              `json:"workers"`             // workers it has; if it waits, workers it asks for
 	Most      int              `json:"most,omitempty"`      // most workers that the scheduler lets it have; 0: no limit

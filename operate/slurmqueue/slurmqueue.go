@@ -89,6 +89,9 @@ func (q *Queue) Read(ctx context.Context) (*queue.Snapshot, error) {
 		if err != nil {
 			return nil, fmt.Errorf("job %s of Slurm: %w", d.ID, err)
 		}
+		if j.Fixed == "" {
+			j.Usable = queue.Usable(cluster, func(name string) bool { return q.unusable(d, []data.NodeShare{{Node: name}}, 0) == "" })
+		}
 		s.Jobs = append(s.Jobs, j)
 		if j.Fixed != "" && d.Nodes != "" {
 			if err := q.stays(d); err != nil {

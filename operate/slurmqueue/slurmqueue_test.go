@@ -172,6 +172,9 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := *s.Find("7")
+		if one := len(c.to) == 1; one && strings.Contains(c.want, "--") && slices.Contains(j.Usable, c.to[0].Node) || one && c.want == "" && j.Usable != nil && !slices.Contains(j.Usable, c.to[0].Node) {
+			t.Errorf("to %v, %q: usable %q", c.to, c.want, j.Usable)
+		}
 		if got := q.Check(j, c.to); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("to %v: %q, want %q", c.to, got, c.want)
 		}
