@@ -35,13 +35,16 @@ type bucket struct {
 	nodes []int32
 }
 
+// may reports whether a job may use a node.
+func (r *Request) may(n *freeNode) bool { return r.Only == nil || r.Only[n.name] }
+
 // first returns the node of lowest index in a bucket that a job may use, −1 for none.
 func (p *Placer) first(b *bucket, r Request) int {
 	if r.Apart && b.key.spread {
 		return -1
 	}
 	for n := len(b.nodes) - 1; n >= 0; n-- {
-		if i := int(b.nodes[n]); r.Only == nil || r.Only[p.nodes[i].name] {
+		if i := int(b.nodes[n]); r.may(&p.nodes[i]) {
 			return i
 		}
 	}

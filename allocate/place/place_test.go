@@ -116,11 +116,29 @@ func TestReleaseGivesBackWhatPlaceTook(t *testing.T) {
 				continue
 			}
 			r := Request{Config: data.Config{GPUType: "t4", Workers: rapid.IntRange(1, 6).Draw(t, "workers"), PS: rapid.IntRange(0, 3).Draw(t, "ps")}, Resources: need}
+			if rapid.Bool().Draw(t, "limited") {
+				r.Only = map[string]bool{}
+				for _, n := range c.Nodes {
+					r.Only[n.Name] = rapid.Bool().Draw(t, n.Name)
+				}
+			}
+			room := 0
+			for _, n := range c.Nodes {
+				if n.GPUType == "t4" && (r.Only == nil || r.Only[n.Name]) {
+					room += 4 - used[n.Name]
+				}
+			}
 			s, ok := p.Place(r)
+			if !ok && r.Config.PS == 0 && room >= r.Config.Workers {
+				t.Fatalf("no place for %d workers with room for %d", r.Config.Workers, room)
+			}
 			if !ok {
 				continue
 			}
 			for _, x := range s {
+				if r.Only != nil && !r.Only[x.Node] {
+					t.Fatalf("on node %s, which it may not use", x.Node)
+				}
 				if used[x.Node] += x.Workers; used[x.Node] > 4 {
 					t.Fatalf("node %s holds %d workers on 4 GPUs", x.Node, used[x.Node])
 				}

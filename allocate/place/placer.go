@@ -47,7 +47,8 @@ type part struct{ node, workers, ps int }
 
 // Keep leaves jobs on the nodes of their workers; the result is parallel to rs, nil for a
 // job that cannot stay. All workers are placed before the first parameter server, so that
-// no server takes the cores of a worker.
+// no server takes the cores of a worker, then the servers of jobs that have room for them
+// beside their workers, so that no other takes that.
 func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	parts := make([][]part, len(rs))
 	for n, r := range rs {
@@ -56,13 +57,27 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 		}
 	}
 	out := make([][]data.NodeShare, len(rs))
-	for n, r := range rs {
-		if parts[n] != nil {
-			p.bookAll(parts[n], r.Resources, -1)
-			out[n], _ = p.commit(r, p.hold(parts[n]))
+	for _, beside := range []bool{true, false} {
+		for n, r := range rs {
+			if parts[n] != nil && (!beside || p.beside(r, parts[n])) {
+				p.bookAll(parts[n], r.Resources, -1)
+				out[n], _ = p.commit(r, p.hold(parts[n]))
+				parts[n] = nil
+			}
 		}
 	}
 	return out
+}
+
+// beside reports whether the nodes of a job's workers, which are booked, have room for its servers.
+func (p *Placer) beside(r Request, parts []part) bool {
+	left := r.Config.PS
+	for _, s := range parts {
+		for ps := 1; left > 0 && p.nodes[s.node].room(0, ps, r.Resources); ps++ {
+			left--
+		}
+	}
+	return left == 0
 }
 
 // present is the workers of a job on their nodes, nil if they cannot stay.
@@ -250,7 +265,7 @@ func (p *Placer) loose(r Request) []part {
 
 func (p *Placer) slots(i int, r Request) int {
 	n := &p.nodes[i]
-	if n.drained || n.gpuType != r.Config.GPUType || r.Only != nil && !r.Only[n.name] {
+	if n.drained || n.gpuType != r.Config.GPUType || !r.may(n) {
 		return 0
 	}
 	return slotsFor(n.gpus, n.cpus, n.memory, r.Resources.Worker)

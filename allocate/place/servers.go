@@ -63,7 +63,7 @@ func (p *Placer) serversStay(r Request, parts []part) ([]part, bool) {
 		if at < 0 {
 			at, all = len(all), append(all, part{node: i})
 		}
-		if all[at].ps += s.PS; i < 0 || !p.nodes[i].room(all[at].workers, all[at].ps, r.Resources) {
+		if all[at].ps += s.PS; i < 0 || !r.may(&p.nodes[i]) || !p.nodes[i].room(all[at].workers, all[at].ps, r.Resources) {
 			return parts, false
 		}
 	}
