@@ -466,13 +466,16 @@ func TestMoreNodesKeepTheFairShare(t *testing.T) {
 func TestJobsKeepToTheirNodes(t *testing.T) {
 	c := testCluster(nodes("t4", 3, 4)...)
 	a, b, wide := named("a", 1, 8), named("b", 1, 8), named("wide", 8, 8)
-	a.Nodes, wide.Nodes = []string{c.Nodes[1].Name}, []string{c.Nodes[1].Name}
+	a.Nodes, wide.Nodes = []string{c.Nodes[1].Name, "misspelt"}, []string{c.Nodes[1].Name}
 	plan, err := solveWith(Problem{Cluster: c, Jobs: []data.Job{a, b, wide}}, []oracle{t4(0.9, 1e6), t4(0.9, 1e6), t4(0.9, 1e6)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := plan.Jobs[0].Placement; len(got) != 1 || got[0].Node != c.Nodes[1].Name {
 		t.Errorf("placed on %+v, want on %s", got, c.Nodes[1].Name)
+	}
+	if got := strings.Join(plan.Jobs[0].Warnings, "; "); !strings.Contains(got, `node "misspelt", which the cluster does not have`) {
+		t.Errorf("warnings %q", got)
 	}
 	if got := plan.Jobs[1].Placement; len(got) != 2 {
 		t.Errorf("the other job is on %+v, want on the other two nodes", got)

@@ -29,6 +29,7 @@ type prepared struct {
 	infeasible map[int]string // by job: why it cannot be planned
 	occupants  map[int]occupant
 	lost       map[int]string // by job: the missing node it ran on
+	unknown    map[int]string // by job: a missing node that it may use
 	fit        *clusterFit
 	tables     tables
 	policy     string                  // that chooses in place of marginal gain; empty: none
@@ -85,7 +86,7 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 			return nil, err
 		}
 	}
-	p := &prepared{Problem: pr, objective: goal, oracles: slices.Clone(oracles), infeasible: map[int]string{}, lost: map[int]string{}}
+	p := &prepared{Problem: pr, objective: goal, oracles: slices.Clone(oracles), infeasible: map[int]string{}, lost: map[int]string{}, unknown: map[int]string{}}
 	p.Jobs = slices.Clone(pr.Jobs)
 	p.present()
 	why := map[int]string{}
@@ -124,6 +125,10 @@ func (p *prepared) present() {
 	for i := range p.Jobs {
 		job := &p.Jobs[i]
 		job.Deadline = time.Duration(job.Due(p.Now) * float64(time.Second))
+		unknown := func(n string) bool { return len(nodes[n]) == 0 }
+		if n := slices.IndexFunc(job.Nodes, unknown); n >= 0 {
+			p.unknown[i] = job.Nodes[n]
+		}
 		if job.Current == nil {
 			continue
 		}

@@ -29,6 +29,7 @@ const (
 	unplanned    kind = "cannot be planned"
 	occupied     kind = "are not planned and stay as they are"
 	gone         kind = "ran on nodes that the cluster does not have and are placed anew"
+	unknownNode  kind = "may use nodes that the cluster does not have"
 	leaving      kind = "run on drained nodes and have to leave them"
 	fellBack     kind = "get less than was chosen for them, as no nodes are free in that shape"
 	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
@@ -81,6 +82,9 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	}
 	if n, ok := p.lost[i]; ok {
 		ws.add(job.Name, gone, fmt.Sprintf("ran on node %q, which the cluster does not have, and is placed anew", n))
+	}
+	if n, ok := p.unknown[i]; ok {
+		ws.add(job.Name, unknownNode, fmt.Sprintf("may use node %q, which the cluster does not have: correct its nodes", n))
 	}
 	if n := p.drained(job); n != "" && p.oracles[i] != nil {
 		ws.add(job.Name, leaving, fmt.Sprintf("runs on node %q, which is drained, and has to leave it", n))
