@@ -64,7 +64,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	placer.Keep(planned)
 	for _, i := range unknown {
 		job := p.Jobs[i]
-		if nodes, ok := placer.Place(place.Request{Config: currentConfig(job), Resources: job.Resources, Only: only(job)}); ok {
+		if nodes, ok := placer.Place(place.Request{Config: currentConfig(job), Resources: job.Resources}); ok {
 			stay(i, nodes)
 		} else {
 			p.infeasible[i] = why[i] + ", and what it runs on is more than the other jobs leave of the cluster"

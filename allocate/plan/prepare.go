@@ -170,6 +170,7 @@ func (p *prepared) predict(why map[int]string) map[int]error {
 	p.state = allocate.State{Cluster: free, Jobs: make([]allocate.JobState, n), Tenants: byName(remaining(p.Tenants, held, p.Jobs))}
 	standing := make([]data.Config, n)
 	for i, job := range p.Jobs {
+		p.standing[i].Only = p.fit.only(job)
 		if c, ok := running(job, p.fit); ok && p.oracles[i] != nil && p.drained(job) == "" {
 			standing[i] = c
 		}
@@ -229,7 +230,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if x == nil {
 		return nil
 	}
-	p.standing[i] = place.Request{Resources: job.Resources, Current: currentShares(job), Only: only(job), Apart: p.Apart}
+	p.standing[i] = place.Request{Resources: job.Resources, Current: currentShares(job), Only: p.standing[i].Only, Apart: p.Apart}
 	js.Idle = p.objective.Idle(s)
 	if len(x.shapes) == 0 {
 		return nil

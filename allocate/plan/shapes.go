@@ -16,8 +16,9 @@ type clusterFit struct {
 	*data.Cluster
 	types []string
 	fits  map[fitKey]place.Fit
-	sizes string // see SizeSets; empty: all
-	equal bool   // every node of a job holds the same number of its workers
+	sets  map[string]map[string]bool // see only
+	sizes string                     // see SizeSets; empty: all
+	equal bool                       // every node of a job holds the same number of its workers
 }
 
 type fitKey struct {
@@ -26,7 +27,7 @@ type fitKey struct {
 }
 
 func newClusterFit(c *data.Cluster) *clusterFit {
-	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]place.Fit{}}
+	return &clusterFit{Cluster: c, types: c.GPUTypes(), fits: map[fitKey]place.Fit{}, sets: map[string]map[string]bool{}}
 }
 
 // of returns the fit of the nodes of a GPU type that a job may use, for its workers.
@@ -35,7 +36,9 @@ func (r *clusterFit) of(gpuType string, job data.Job) place.Fit {
 	f, known := r.fits[key]
 	if !known {
 		may := *r.Cluster
-		may.Nodes = slices.DeleteFunc(slices.Clone(may.Nodes), func(n data.Node) bool { return !allowed(job.Nodes, n.Name) })
+		if names := r.only(job); names != nil {
+			may.Nodes = slices.DeleteFunc(slices.Clone(may.Nodes), func(n data.Node) bool { return !names[n.Name] })
+		}
 		f = place.FitOf(&may, gpuType, job.Resources.Worker)
 		r.fits[key] = f
 	}
@@ -86,16 +89,19 @@ func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
 	return out
 }
 
-// only is the set of nodes that a job may use, nil for all.
-func only(job data.Job) map[string]bool {
+// only is the set of nodes that a job may use, nil for all; jobs with the same share it.
+func (r *clusterFit) only(job data.Job) map[string]bool {
 	if len(job.Nodes) == 0 {
 		return nil
 	}
-	out := make(map[string]bool, len(job.Nodes))
-	for _, n := range job.Nodes {
-		out[n] = true
+	key := strings.Join(job.Nodes, ",")
+	if r.sets[key] == nil {
+		r.sets[key] = map[string]bool{}
+		for _, n := range job.Nodes {
+			r.sets[key][n] = true
+		}
 	}
-	return out
+	return r.sets[key]
 }
 
 func allowed(list []string, t string) bool { return len(list) == 0 || slices.Contains(list, t) }

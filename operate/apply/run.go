@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,12 +125,8 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 			held = append(held, c)
 		}
 	}
-	late, err := r.wait(ctx, held, left)
-	if err != nil {
+	if err := r.leave(ctx, held); err != nil {
 		return err
-	}
-	for _, c := range late {
-		c.set(Failed, "it has not left %s in time; it is held, and the next run starts it", where(c.From))
 	}
 	for _, c := range held {
 		if c.Pending() && !c.Action.Runs() {
@@ -139,8 +136,14 @@ func (r *Runner) stop(ctx context.Context, changes []*Change) error {
 	return nil
 }
 
-// left reports whether a job is held and has no nodes.
-func left(_ *Change, j queue.Job) bool { return j.HeldByUs && len(j.Nodes) == 0 }
+// leave waits until held jobs have left their nodes.
+func (r *Runner) leave(ctx context.Context, held []*Change) error {
+	late, err := r.wait(ctx, held, func(_ *Change, j queue.Job) bool { return j.HeldByUs && len(j.Nodes) == 0 })
+	for _, c := range late {
+		c.set(Failed, "%s; it is held, and the next run starts it", cmp.Or(c.Reason, "it has not left "+where(c.From)+" in time"))
+	}
+	return err
+}
 
 // start starts the jobs whose nodes are free, verifies that they run there, and
 // rolls back the rest.
@@ -242,12 +245,8 @@ func (r *Runner) rollBack(ctx context.Context, changes []*Change) error {
 			held = append(held, c)
 		}
 	}
-	late, err := r.wait(ctx, held, left)
-	if err != nil {
+	if err := r.leave(ctx, held); err != nil {
 		return err
-	}
-	for _, c := range late {
-		c.set(Failed, "%s; it is held, and the next run starts it", c.Reason)
 	}
 	return r.restore(ctx, held)
 }

@@ -187,8 +187,8 @@ func Contention(s *data.Study, candidates []data.Config, cores int) string {
 		"they are measured while sharing cores, so they would scale differently on more cores", cores, crowded, len(candidates), most)
 }
 
-// Untold is a warning of knobs that vary, but neither in the command nor in a variable that the command,
-// or a script that it names, speaks of: trials would differ in name only.
+// Untold is a warning of knobs whose value does not reach the training: the command is the
+// same for all values, and neither it nor a script that it names reads the knob's variable.
 func Untold(s *data.Study, candidates []data.Config) string {
 	if len(candidates) == 0 || len(s.Command) == 0 || s.Command[0] == "knee" { // whose trainer reads the variables
 		return ""
