@@ -49,25 +49,26 @@ func start() *prior.Speed {
 			// Links between nodes are as fast as inside (PCIe and InfiniBand) or up to a
 			// hundred times slower (NVLink and Ethernet).
 			"layout": {
-				"compute":      about(0, within),
-				"launch":       about(small, within),
-				"scores":       about(small, math.Ln10),         // a score takes 1536 operations and up to 30 bytes, which memory takes longer for; few if it is not kept
-				"recompute":    about(math.Log(1./3), 2*beyond), // the forward pass again, a third of forward and backward
-				"selective":    about(2*small, within),
-				"tensor":       nvlink(about(small, within)),
-				"tensor_inter": about(-small, orders),
-				"p2p":          nvlink(about(small-math.Log(2*24), within)), // for 24 layers: each reduces tensors four times, a stage sends twice
-				"head":         about(2*small, within),
-				"bubble":       about(-math.Ln2, math.Ln2), // 1F1B and interleaving by four are equally likely
-				"gradient":     nvlink(about(part, within)),
-				"inter":        about(-small, orders),
-				"power":        about(beyond, beyond),
-				"share_power":  about(1, 3*beyond), // ranks of a node share its link
-				"overlap":      about(0, uniform),
-				"optimizer":    about(part, within),
-				"offload":      about(math.Log(30), within), // memory and links of a host are 10 to 100 times slower
-				"constant":     about(2*part, within),
-				"fill":         about(math.Log(16)/2, math.Log(16)/2), // from one micro-batch in all to four per stage, of four stages
+				"compute":        about(0, within),
+				"launch":         about(small, within),
+				"launch_overlap": about(uniform, uniform),         // launches run mostly ahead; what small matrices lose adds up
+				"scores":         about(small, math.Ln10),         // a score takes 1536 operations and up to 30 bytes, which memory takes longer for; few if it is not kept
+				"recompute":      about(math.Log(1./3), 2*beyond), // the forward pass again, a third of forward and backward
+				"selective":      about(2*small, within),
+				"tensor":         nvlink(about(small, within)),
+				"tensor_inter":   about(-small, orders),
+				"p2p":            nvlink(about(small-math.Log(2*24), within)), // for 24 layers: each reduces tensors four times, a stage sends twice
+				"head":           about(2*small, within),
+				"bubble":         about(-math.Ln2, math.Ln2), // 1F1B and interleaving by four are equally likely
+				"gradient":       nvlink(about(part, within)),
+				"inter":          about(-small, orders),
+				"power":          about(beyond, beyond),
+				"share_power":    about(1, 3*beyond), // ranks of a node share its link
+				"overlap":        about(0, uniform),
+				"optimizer":      about(part, within),
+				"offload":        about(math.Log(30), within), // memory and links of a host are 10 to 100 times slower
+				"constant":       about(2*part, within),
+				"fill":           about(math.Log(16)/2, math.Log(16)/2), // from one micro-batch in all to four per stage, of four stages
 			},
 			"slopes": {
 				"gpu_type":    about(0, orders),

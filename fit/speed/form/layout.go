@@ -14,15 +14,16 @@ import (
 // replicas and m micro-batches of b samples, and times relative to one sample of
 // the whole model on one worker, a micro-batch takes on a stage
 //
-//	C = (1+r)·(((b/(t·c)·S)⁴ + launch⁴)^¼)·w,   w = D + head·(1 − D),   S = (1 + scores·a)/(1 + scores·a₀)
+//	C = (1+r)·(b/(t·c)·S ⊕ launch)·w,   w = D + head·(1 − D),   S = (1 + scores·a)/(1 + scores·a₀)
 //	A = b·(1+r/2)·tensor·(R(t)/c + ¾·R(c)/t)·D    × tensor_inter if the ranks are on several nodes
 //
 // with D the share of the layers on the fullest stage, r the relative time of
 // recomputation, a [Offsets.Scores] and a₀ those of the model measured first, and R(n) =
 // 2(n−1)/n as a ring sends. The c ranks pass keys and values around, of six matrices of a
-// layer in all where tensors need eight (Liu et al., "Ring Attention", 2023). Launches overlap with execution, hence the
-// smoothed maximum. Stages work in sequence, with a bubble (1F1B; Narayanan et
-// al., "Efficient large-scale language model training on GPU clusters using
+// layer in all where tensors need eight (Liu et al., "Ring Attention", 2023). x ⊕ y is
+// (x^γ + y^γ)^(1/γ). Launches run ahead of execution, with a γ of their own, near 1 where
+// a GPU loses as much on every small matrix. Stages work in sequence, with a bubble (1F1B;
+// Narayanan et al., "Efficient large-scale language model training on GPU clusters using
 // Megatron-LM", SC'21, section 2.2):
 //
 //	pipe = (m + bubble·(p − 1))·(C + A + b·p2p)   p2p × E·l^share if the stages are on several nodes
@@ -35,8 +36,8 @@ import (
 //
 //	step = pipe ⊕ G + optimizer/(t·p·(d·c if sharded)) + constant
 //
-// where x ⊕ y = (x^γ + y^γ)^(1/γ), of the last stage's time and G, or of the
-// whole pipe under full sharding. Hybrid sharding gathers among the s replicas of a
+// with γ of overlap, ⊕ of the last stage's time and G, or of the whole pipe under full
+// sharding. Hybrid sharding gathers among the s replicas of a
 // node, 3/2·m·gradient·R(s), which overlaps with the pipe, and sums its shards between
 // nodes once per step, gradient·R(d/s)/s, which overlaps with the last micro-batch;
 // the optimizer's share is 1/s. If experts are divided over e ranks, a token
@@ -105,6 +106,7 @@ func (o Offsets) OfComputing() Offsets {
 const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
+	layAhead     // logit: launches ahead of their execution
 	layScores    // time of attention scores that are written to memory, relative to that of their operations with heads of 128
 	layRecompute // time of full recomputation relative to compute
 	laySelective // the same for selective recomputation
@@ -126,7 +128,7 @@ const (
 )
 
 func (f *layoutForm) Names() []string {
-	names := []string{"compute", "launch", "scores", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
+	names := []string{"compute", "launch", "launch_overlap", "scores", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
 		"gradient", "inter", "share_power", "power", "overlap", "optimizer", "offload", "constant"}
 	if f.unfilled {
 		names = append(names, "fill")
@@ -182,7 +184,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	work := batch / n * (1 + scores*o.Scores) / (1 + scores*c.f.measured.Scores)
 	launch := math.Exp(x[layLaunch] + o.Launch)
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
-	micro = (1 + again) * math.Sqrt(math.Sqrt(sq4(work)+sq4(launch))) * share
+	micro = (1 + again) * powerSum(work, launch, overlapAt(x[layAhead])) * share
 	var comm float64
 	for _, among := range []struct{ ranks, of, span, volume float64 }{
 		{p.TP, p.CP, p.TP, 1}, {p.CP, p.TP, n, .75}, {p.EP, n, n * p.EP, 1}, // tensors; keys and values; tokens of experts
@@ -252,8 +254,6 @@ func (p *Point) micro() (m, batch float64) {
 	return m, p.Batch
 }
 
-func sq4(x float64) float64 { return x * x * x * x }
-
 // ring is the traffic per link of a ring of n, relative to a ring of two.
 func ring(n float64) float64 { return 2 * (n - 1) / n }
 
@@ -282,7 +282,7 @@ func (c *layoutCurve) Params() []Param {
 			ps = append(ps, param(name, "s/sample", unit))
 		case layShare, layPower:
 			ps = append(ps, param(name, "", c.x[i]))
-		case layOverlap:
+		case layOverlap, layAhead:
 			ps = append(ps, param(name, "", overlapAt(c.x[i])))
 		case layTensorInter, layBubble, layInter, layScores, layRecompute, laySelective, layHead, layOffload, layFill:
 			ps = append(ps, param(name, "", v))
