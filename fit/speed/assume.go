@@ -135,65 +135,16 @@ func limits(fixed, links []string) (all []variant) {
 }
 
 // others returns further models of the same measurements, with their prior odds
-// relative to the group's: under the other assumptions, and variants of the form.
-//
-// In its limits there is no part of a step independent of the batch, no time on links
-// (Amdahl's law), or neither (linear scaling). The prior of the form gives them little
-// probability, which few measurements do not correct; together they are as likely as
-// the form. The limit of a layout measured alone is that of a large model, whose
-// launches, gradients, optimizer and constant vanish beside its work. More than two
-// measurements per coordinate suffice without limits.
-//
-// Or all communication passes one point; or workers share what their input comes from,
-// or get it in turn; or exchanges with parameter servers overlap with computing. If one
-// batch was measured, or few rows of a collective, launches of operations may take most
-// of the compute time, for every batch or until computing takes longer: the odds are
-// those of a limit, times the probability that launches can take that long.
-//
-// Each comes with all assumptions on the largest size.
-func (g *group) others() ([]member, error) {
-	variants := []variant{{odds: 1}}
-	few := len(g.rows) <= 2*g.task.coords.n
-	launched := []variant{{launched: true, odds: limitOdds}}
-	switch g.family {
-	case form.LayoutFamily:
-		launched[0].odds = 1
-	case form.CollectiveFamily:
-		launched = append(launched, variant{launched: true, absent: []string{"per_batch"}, odds: limitOdds})
-	}
-	switch {
-	case few && g.family == form.LayoutFamily && g.oneLayout():
-		variants = append(variants, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
-	case few && g.family == form.ServerFamily:
-		links := []string{"transfer", "per_worker", "per_server", "update"}
-		variants = append(variants, limits([]string{"fixed"}, links)...)
-		launched = append(launched, variant{launched: true, absent: links, odds: limitOdds})
-	case few && g.family == form.CollectiveFamily:
-		variants = append(variants, limits([]string{"fixed_share"}, []string{"intra"})...)
-	}
-	if g.family == form.ServerFamily {
-		variants = append(variants, variant{overlapped: true, odds: 1})
-	}
-	if n := len(g.numbersOfWorkers()); g.family == form.CollectiveFamily && n >= 3 { // with two, it looks like communication
-		variants = append(variants, variant{serial: true, odds: g.prior.Shared}, variant{shared: form.ByNode, odds: 2 * g.prior.Shared}, variant{shared: form.ByAll, odds: g.prior.Shared})
-		if n > 3 { // with three, it looks like less overlap
-			variants = append(variants, variant{shared: form.InTurn, odds: g.prior.Shared})
-		}
-	}
-	if g.oneBatch() || few && g.family == form.CollectiveFamily {
-		for _, v := range launched {
-			v.odds *= g.launchesAbove(g.scale.Time)
-			variants = append(variants, v)
-		}
-	}
-	largest := []assumption{{}}
-	odds := []float64{1}
+// relative to the group's: variants of the form under all assumptions, also those on
+// the largest size.
+func (g *group) others() (out []member, err error) {
+	few := g.few()
+	largest, odds := []assumption{{}}, []float64{1}
 	if few || g.suspect {
 		largest, odds = g.ofLargest()
 	}
-	var out []member
 	for i, a := range g.assumptions() {
-		for j, v := range variants {
+		for j, v := range g.variants(few) {
 			for k, l := range largest {
 				if i+j+k == 0 || k > 0 && (v.shared != "" || v.serial) { // not two rare things at once
 					continue
@@ -209,6 +160,70 @@ func (g *group) others() ([]member, error) {
 		}
 	}
 	return out, nil
+}
+
+// few reports whether there are at most two measurements per coordinate: more suffice
+// without the limits of a form.
+func (g *group) few() bool { return len(g.rows) <= 2*g.task.coords.n }
+
+// variants returns the form and its variants.
+//
+// In its limits there is no part of a step independent of the batch, no time on links
+// (Amdahl's law), or neither (linear scaling). The prior of the form gives them little
+// probability, which few measurements do not correct; together they are as likely as
+// the form. The limit of a layout measured alone is that of a large model, whose
+// launches, gradients, optimizer and constant vanish beside its work.
+//
+// Or all communication passes one point; or workers share what their input comes from,
+// or get it in turn; or exchanges with parameter servers overlap with computing.
+func (g *group) variants(few bool) []variant {
+	all := []variant{{odds: 1}}
+	switch g.family {
+	case form.LayoutFamily:
+		if few && g.oneLayout() {
+			all = append(all, variant{absent: []string{"launch", "gradient", "optimizer", "constant"}, odds: 1})
+		}
+	case form.ServerFamily:
+		if few {
+			all = append(all, limits([]string{"fixed"}, serverLinks)...)
+		}
+		all = append(all, variant{overlapped: true, odds: 1})
+	case form.CollectiveFamily:
+		if few {
+			all = append(all, limits([]string{"fixed_share"}, []string{"intra"})...)
+		}
+		n, odds := len(g.numbersOfWorkers()), g.prior.Shared
+		if n >= 3 { // with two, it looks like communication
+			all = append(all, variant{serial: true, odds: odds}, variant{shared: form.ByNode, odds: 2 * odds}, variant{shared: form.ByAll, odds: odds})
+		}
+		if n > 3 { // with three, it looks like less overlap
+			all = append(all, variant{shared: form.InTurn, odds: odds})
+		}
+	}
+	if g.oneBatch() || few && g.family == form.CollectiveFamily {
+		all = append(all, g.launchBound(few)...)
+	}
+	return all
+}
+
+// serverLinks are the coordinates of communication with parameter servers.
+var serverLinks = []string{"transfer", "per_worker", "per_server", "update"}
+
+// launchBound returns the variants in which launches of operations may take most of the
+// compute time: for every batch, or until computing takes longer. Their odds are those of
+// a limit, times the probability that launches can take that long.
+func (g *group) launchBound(few bool) []variant {
+	odds := limitOdds * g.launchesAbove(g.scale.Time)
+	all := []variant{{launched: true, odds: odds}}
+	switch {
+	case g.family == form.LayoutFamily:
+		all[0].odds = g.launchesAbove(g.scale.Time)
+	case g.family == form.CollectiveFamily:
+		all = append(all, variant{launched: true, absent: []string{"per_batch"}, odds: odds})
+	case few && g.family == form.ServerFamily:
+		all = append(all, variant{launched: true, absent: serverLinks, odds: odds})
+	}
+	return all
 }
 
 // ofLargest returns assumptions on the largest size, on which predictions of
