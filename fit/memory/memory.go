@@ -105,52 +105,8 @@ func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 func fitUnder(
 	prior func(data.Architecture) [coordinates]Gaussian, ms []data.Measurement, a data.Architecture, seed int64,
 ) *Model {
-	m := &Model{Architecture: a, GPU: map[string]float64{}}
-	uncounted := false
-	for _, r := range ms {
-		uncounted = uncounted || r.EP > 1 && r.Experts == 0 && r.Parameters == 0
-		if a.Zero() && !r.Architecture.Zero() {
-			m.Architecture = r.Architecture
-		}
-		if r.GPUMemory > 0 {
-			m.GPU[r.GPUType] = r.GPUMemory
-		}
-	}
-	var rows []observation
-	var measured []data.Config
-	var tokens []float64
-	for _, r := range ms {
-		arch := r.Architecture
-		if arch.Zero() {
-			arch = m.Architecture
-		}
-		if uncounted { // layers and hidden size leave out experts, whose number is unknown
-			arch.Hidden, m.Architecture.Hidden = 0, 0
-		}
-		o := observation{point: pointOf(r.Config, arch), capacity: math.Log(m.Capacity(r.GPUType))}
-		switch limited := !math.IsInf(o.capacity, 0); {
-		case r.LocalBatch <= 0:
-			continue // of how many samples is not known
-		case r.Status == data.OK && r.PeakMemory > 0:
-			o.ln = math.Log(r.PeakMemory)
-		case r.Status == data.OK && limited:
-			o.ran = 1
-		case r.Status == data.OOM && limited:
-			o.ran = -1
-		default:
-			continue
-		}
-		r.Config.Architecture = arch
-		rows, measured, tokens = append(rows, o), append(measured, r.Config), append(tokens, o.tokens)
-	}
-	m.Knobs, m.Failed = knobsOf(measured), failed(ms)
-	if tokens == nil {
-		tokens = []float64{pointOf(data.Config{LocalBatch: 1}, m.Architecture).tokens}
-	}
-	m.Tokens = [2]float64{slices.Min(tokens), slices.Max(tokens)}
-	for i, c := range measured {
-		m.relate(&rows[i].point, c)
-	}
+	m := &Model{Architecture: a, GPU: map[string]float64{}, Failed: failed(ms)}
+	rows, measured := m.observe(ms)
 	if n := len(rows); n > maxRows { // evenly spaced
 		for i := range maxRows {
 			rows[i], measured[i] = rows[i*n/maxRows], measured[i*n/maxRows]
@@ -172,6 +128,58 @@ func fitUnder(
 	}
 	m.count()
 	return m
+}
+
+// observe takes from measurements what they tell of the job, and returns those that tell
+// of memory: a peak, or whether a configuration ran.
+func (m *Model) observe(ms []data.Measurement) (rows []observation, measured []data.Config) {
+	uncounted := false // layers and hidden size leave out experts, whose number is unknown
+	for _, r := range ms {
+		uncounted = uncounted || r.EP > 1 && r.Experts == 0 && r.Parameters == 0
+		if m.Architecture.Zero() {
+			m.Architecture = r.Architecture
+		}
+		if r.GPUMemory > 0 {
+			m.GPU[r.GPUType] = r.GPUMemory
+		}
+	}
+	if uncounted {
+		m.Architecture.Hidden = 0
+	}
+	m.Tokens = [2]float64{math.Inf(1), 0}
+	for _, r := range ms {
+		c, o := r.Config, observation{capacity: math.Log(m.Capacity(r.GPUType))}
+		switch limited := !math.IsInf(o.capacity, 0); {
+		case r.LocalBatch <= 0:
+			continue // of how many samples is not known
+		case r.Status == data.OK && r.PeakMemory > 0:
+			o.ln = math.Log(r.PeakMemory)
+		case r.Status == data.OK && limited:
+			o.ran = 1
+		case r.Status == data.OOM && limited:
+			o.ran = -1
+		default:
+			continue
+		}
+		if c.Architecture.Zero() {
+			c.Architecture = m.Architecture
+		}
+		if uncounted {
+			c.Architecture.Hidden = 0
+		}
+		o.point = pointOf(c, c.Architecture)
+		m.Tokens = [2]float64{min(m.Tokens[0], o.tokens), max(m.Tokens[1], o.tokens)}
+		rows, measured = append(rows, o), append(measured, c)
+	}
+	if rows == nil {
+		one := pointOf(data.Config{LocalBatch: 1}, m.Architecture).tokens
+		m.Tokens = [2]float64{one, one}
+	}
+	m.Knobs = knobsOf(measured)
+	for i, c := range measured {
+		m.relate(&rows[i].point, c)
+	}
+	return rows, measured
 }
 
 // failed returns the configurations that ran out of memory and never ran.
