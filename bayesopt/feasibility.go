@@ -226,42 +226,56 @@ func (h *headroom) learnBias(scores []float64, fits []bool, weights []float64) {
 	}
 }
 
-// feasibility returns the probability that each candidate works: that it fits, by the
-// memory model if that covers it, else by the classifier, and is not forbidden. A trial
-// that met its time limit with some steps did fit; so does a candidate that was measured,
-// and one with a smaller batch but otherwise equal. A crash says nothing on memory, except
-// of whole jobs, whose records do not tell why they failed.
-func (p *Problem) feasibility() []float64 {
-	var points, worked [][]float64
-	var fit []bool
-	var failed []failure
-	ran := map[string]float64{} // largest batch by the other knobs
+// attempts are the finished trials in terms of feasibility.
+type attempts struct {
+	points  [][]float64 // of trials that tell of memory
+	fit     []bool      // which of these fit
+	worked  [][]float64 // points of those
+	crashed []failure
+	largest map[string]float64 // batch that worked, by the other knobs
+}
+
+// attempts sorts the finished trials. One that met its time limit with some steps did
+// fit. A crash says nothing on memory, except of whole jobs, whose records do not tell why
+// they failed.
+func (p *Problem) attempts() (a attempts) {
+	a.largest = map[string]float64{}
 	for _, m := range p.History.Measured {
 		x, ok := p.enc.encode(m.Config)
 		works := m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime)
-		switch crashed := m.Status == data.Failed || m.Status == data.Timeout; {
+		crashed := !works && (m.Status == data.Failed || m.Status == data.Timeout) && !p.Options.JobTime
+		switch {
 		case !ok || m.Status == data.Aborted || m.Status == data.Queued:
-		case works || !crashed || p.Options.JobTime:
-			if points, fit = append(points, x), append(fit, works); works {
-				key, batch := unbatched(m.Config)
-				worked, ran[key] = append(worked, x), max(ran[key], batch)
-			}
-		default:
-			failed = append(failed, failure{x: x, crashed: true})
+			continue
+		case crashed:
+			a.crashed = append(a.crashed, failure{x: x, crashed: true})
+			continue
+		case works:
+			key, batch := unbatched(m.Config)
+			a.worked, a.largest[key] = append(a.worked, x), max(a.largest[key], batch)
 		}
+		a.points, a.fit = append(a.points, x), append(a.fit, works)
 	}
+	return a
+}
+
+// feasibility returns the probability that each candidate works: that it fits, by the
+// memory model if that covers it, else by the classifier, and is not forbidden. A candidate
+// that was measured fits, and so does one with a smaller batch but otherwise equal.
+func (p *Problem) feasibility() []float64 {
+	a := p.attempts()
 	p.forbids = []forbidden{{share: 1}}
-	scores, short := make([]float64, len(points)), slices.Contains(fit, false)
-	for i := 0; i < len(points) && short; i++ {
-		if scores[i] = p.headroom(points[:i], fit[:i]).score(points[i]); !fit[i] {
-			failed = append(failed, failure{x: points[i], usual: normal.LogCDF(-scores[i])})
+	failed, scores, short := a.crashed, make([]float64, len(a.points)), slices.Contains(a.fit, false)
+	for i := 0; i < len(a.points) && short; i++ {
+		if scores[i] = p.headroom(a.points[:i], a.fit[:i]).score(a.points[i]); !a.fit[i] {
+			failed = append(failed, failure{x: a.points[i], usual: normal.LogCDF(-scores[i])})
 		}
 	}
 	if len(failed) > 0 && !p.Options.JobTime {
-		p.forbids = p.forbid(worked, failed)
+		p.forbids = p.forbid(a.worked, failed)
 	}
-	if p.headrooms = p.headroom(points, fit); short {
-		p.headrooms.learnBias(scores, fit, list.Map(points, p.works))
+	if p.headrooms = p.headroom(a.points, a.fit); short {
+		p.headrooms.learnBias(scores, a.fit, list.Map(a.points, p.works))
 	}
 	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {
@@ -275,7 +289,7 @@ func (p *Problem) feasibility() []float64 {
 			chance = distuv.UnitNormal.CDF(p.headrooms.score(p.Points[i]) + p.headrooms.bias)
 		}
 		key, batch := unbatched(p.cands[i])
-		if most, ok := ran[key]; ok && batch <= most {
+		if most, ok := a.largest[key]; ok && batch <= most {
 			chance = 1
 		}
 		p.memory[i], out[i] = chance, chance*p.works(p.Points[i])
