@@ -298,8 +298,12 @@ func (g *group) unknowns(where string) (w []string) {
 	}
 	disturbed, tier := g.share(func(a assumption) bool { return a.Disturbed > 0 }), g.share(func(a assumption) bool { return a.Tier > 0 })
 	if disturbed+tier > 1./2 && len(g.outliers) == 0 {
-		w = append(w, fmt.Sprintf("%sthe largest size does not fit the others: with a probability of %.0f %% its run was disturbed, with one of %.0f %% its network is slower; measure it again",
-			where, 100*disturbed, 100*tier))
+		what := "the largest size does"
+		if len(g.numbersOfWorkers()) == 1 {
+			what = "one measurement does"
+		}
+		w = append(w, fmt.Sprintf("%s%s not fit the others: with a probability of %.0f %% its run was disturbed, with one of %.0f %% its network is slower; measure it again",
+			where, what, 100*disturbed, 100*tier))
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"knee/data"
+	"knee/fit/prior"
 	"knee/fit/speed/form"
 	"knee/internal/gp"
 	"knee/internal/grouped"
@@ -36,7 +37,8 @@ const leftOut = 1e4
 // screen leaves out outliers, the worst first, at most a fifth of the rows: with
 // more, the form is more likely wrong. A suspect is judged by a fit without it,
 // since it increases the noise. A slow largest size stays where a tier of the
-// network or saturated servers explain it, see [group.ofLargest], and so does one whose runs agree.
+// network or saturated servers explain it, see [group.ofLargest], and so do a fast smallest
+// size, which communicates less than the others, and one whose runs agree.
 func (g *group) screen(ctx context.Context) error {
 	cleared := map[int]bool{}
 	for left := len(g.rows) / minScreen; left > 0; {
@@ -60,14 +62,16 @@ func (g *group) screen(ctx context.Context) error {
 		says := r.contradicted(miss, len(g.rows)-1)
 		agree := r.agrees(off)
 		largest := g.beyondOthers(r) && miss > 0 && miss < g.slowestTier()
-		if off <= math.Log(outlierFactor) || off <= outlierDeviations*sd || agree || largest {
+		smallest := g.belowOthers(r) && miss < 0 && -miss < g.mostCommunication()
+		stays := agree || largest || smallest
+		if stays || off <= math.Log(outlierFactor) || off <= outlierDeviations*sd {
 			*g = before
 			saturated := largest && g.family == form.ServerFamily
-			if cleared[worst] = true; off > outlierDeviations*sd && off > math.Log(warnFactor) && !agree && !saturated {
+			if cleared[worst] = true; off > outlierDeviations*sd && off > math.Log(warnFactor) && !agree && !saturated && !smallest {
 				g.outliers = append(g.outliers, says+": measure it again, or remove it if the run was disturbed")
 			}
 			g.suspect = g.suspect || off > outlierDeviations*sd && largest
-			if !agree && !largest {
+			if !stays {
 				left--
 			}
 			continue
@@ -90,12 +94,22 @@ func (g *group) beyondOthers(r *row) bool {
 	})
 }
 
-// slowestTier is the largest ln of the factor that a slower tier of the network
-// takes: three standard deviations above its mean.
-func (g *group) slowestTier() float64 {
-	p := g.prior.Forms["slopes"][slowerTier]
-	return p.Mean + 3*p.SD
+// belowOthers reports whether a row, left out, has fewer workers than all others of its
+// GPU type.
+func (g *group) belowOthers(r *row) bool {
+	return float64(r.Workers) < g.ranges[slices.Index(g.types, r.GPUType)].Workers[0]
 }
+
+// slowestTier is the largest ln of the factor that a slower tier of the network takes.
+func (g *group) slowestTier() float64 { return top(g.prior.Forms["slopes"][slowerTier]) }
+
+// mostCommunication is the largest ln of communication over computing.
+func (g *group) mostCommunication() float64 {
+	return top(g.prior.Forms[form.CollectiveFamily]["intra"])
+}
+
+// top is three standard deviations above the mean.
+func top(p prior.Coordinate) float64 { return p.Mean + 3*p.SD }
 
 // worst returns the row with the largest standardised leave-one-out residual
 // beyond warnFactor that is not cleared; −1 if none.

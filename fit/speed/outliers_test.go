@@ -60,6 +60,37 @@ func TestSlowRows(t *testing.T) {
 	}
 }
 
+// A single worker is far faster where communication takes most of a step, which need not
+// grow as a ring's does: it stays, without a warning, and its prediction is right.
+func TestFastSmallestSizeStays(t *testing.T) {
+	for _, x := range []struct{ compute, link, between, power float64 }{
+		{.0503, .185, 2.7, .2}, {.0574, .474, 7.7, .48}, {.0924, .329, 1.3, .24}, {.018, .364, 12, .9}, {.025, .98, 1.2, .5},
+	} {
+		var ms []data.Measurement
+		for _, k := range []int{1, 2, 4, 8, 16} {
+			c := data.Config{Job: "j", GPUType: "a100", Workers: k, Nodes: (k + 3) / 4, LocalBatch: 32}
+			link := x.link * math.Pow(float64(k), x.power)
+			if k == 1 {
+				link = 0
+			} else if c.Nodes > 1 {
+				link *= x.between
+			}
+			ms = append(ms, data.Measurement{Config: c, Status: data.OK, StepTime: x.compute + link})
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(ms[0].Config)
+		if e := p.StepTime; err != nil || e.Lo > x.compute || e.Hi < x.compute || math.Abs(e.Mean/x.compute-1) > .3 {
+			t.Errorf("%+v: one worker takes %+v s (%v), want %g", x, p.StepTime, err, x.compute)
+		}
+		if words := strings.Join(m.Warnings(), "\n"); strings.Contains(words, "takes") {
+			t.Errorf("%+v: warnings %q", x, words)
+		}
+	}
+}
+
 // A largest size that takes longer than the others let expect may be disturbed,
 // or on a slower tier of the network: what either brings for twice the workers
 // is in the interval. If either is likelier than not, the user is told to measure again.
