@@ -108,6 +108,8 @@ type Worth struct {
 	Value   float64 `json:"value"`   // of the best option at the prices, minus that of pausing
 	Cost    float64 `json:"cost"`    // of that option's GPUs at the prices
 	Surplus float64 `json:"surplus"` // Value − Cost; below zero, other jobs gain more from its GPUs
+	// Knowing is the expected gain of the plan if the job's speeds were known exactly, if requested.
+	Knowing float64 `json:"knowing,omitempty"`
 }
 
 // PlanNeeds is Resources in plan.json: cores and bytes.

@@ -11,6 +11,7 @@ import (
 	"knee/allocate/place"
 	"knee/allocate/solve"
 	"knee/data"
+	"knee/internal/parallel"
 )
 
 // plan makes the plan of a placement, with reasons and warnings.
@@ -34,6 +35,9 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 	for i := range best.Worth {
 		w := &best.Worth[i]
 		w.Value, w.Cost, w.Surplus = w.Value*unit, w.Cost*unit, w.Surplus*unit
+	}
+	if p.Resolve {
+		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, best.Prices) })
 	}
 	out.Prices = p.prices(out, best, unit)
 	names := map[string]string{} // of the scheduler, by GPU type

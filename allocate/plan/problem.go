@@ -41,7 +41,7 @@ type Problem struct {
 	EqualNodes bool                          // every node of a job holds the same number of its workers, as Slurm needs it
 	Apart      bool                          // no node is shared by two jobs that span nodes
 	KeepBatch  bool                          // every job keeps its initial batch, also if it may adapt
-	Resolve    bool                          // prices are checked by solving with one GPU more and one less
+	Resolve    bool                          // prices are checked by solving with one GPU more and one less, and jobs by what knowing them is worth
 	Strict     bool                          // a job that cannot be planned is an error, not a warning
 	leftover   bool                          // opportunistic jobs on what others leave: a plan, even if none can be planned
 	price      map[string]float64            // US$ per GPU-hour by GPU type; nil: of the cluster

@@ -93,7 +93,7 @@ func (f *allocateFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.apart, "apart", false, "never two jobs that span nodes on the same node")
 	fl.BoolVar(&f.strict, "strict", false, "fail if a job cannot be planned")
 	fl.StringArrayVar(&f.explain, "explain", nil, "job to explain; may be repeated")
-	fl.BoolVar(&f.prices, "prices", false, "value of one more GPU, and of each job")
+	fl.BoolVar(&f.prices, "prices", false, "value of one more GPU, of each job, and of profiling it")
 	fl.StringArrayVar(&f.whatIf, "what-if", nil, "change, such as '+2 a100'; may be repeated")
 	fl.BoolVar(&f.curve, "curve", false, "value against the number of nodes of each type")
 	fl.StringVar(&f.plan, "plan", "", "file for the plan")

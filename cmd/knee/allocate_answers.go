@@ -169,11 +169,7 @@ func (a *app) explain(pr plan.Problem, made *data.Plan, names []string, out form
 		say("finish in", between(j.Finish, seconds))
 		say("reason", j.Reason)
 		if w := j.Worth; w != nil {
-			cost := w.Cost
-			if math.Abs(cost) < 1e-6*math.Abs(w.Value) {
-				cost = 0 // a rounding error
-			}
-			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(cost)))
+			say("worth", fmt.Sprintf("%s more than if it waited; others would make %s of its place", number(w.Value), number(placeCost(w))))
 		}
 		for _, w := range j.Warnings {
 			say("warning", w)
@@ -188,21 +184,30 @@ func (a *app) explain(pr plan.Problem, made *data.Plan, names []string, out form
 	return out.print(a.stdout, jobs, t)
 }
 
-// allocatePrices prints the value of a GPU of each type, and each job's surplus.
+// placeCost is the cost of a job's place without rounding errors.
+func placeCost(w *data.Worth) float64 {
+	if math.Abs(w.Cost) < 1e-6*math.Abs(w.Value) {
+		return 0
+	}
+	return w.Cost
+}
+
+// allocatePrices prints the value of a GPU of each type, each job's surplus, and what
+// knowing its speeds is worth.
 func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	pr.Resolve = true
 	made, err := policy.Solve(pr)
 	if err != nil {
 		return err
 	}
-	t := newTable("kind,name,price,one_more,one_less,worth,place_costs,surplus")
+	t := newTable("kind,name,price,one_more,one_less,worth,place_costs,surplus,knowing")
 	for _, p := range made.Prices {
-		t.add("gpu", p.GPUType, p.PerGPU, orNil(p.OneMore), orNil(p.OneLess), "", "", "")
+		t.add("gpu", p.GPUType, p.PerGPU, orNil(p.OneMore), orNil(p.OneLess), "", "", "", "")
 	}
 	jobs := slices.DeleteFunc(slices.Clone(made.Jobs), func(j data.PlannedJob) bool { return j.Worth == nil })
 	slices.SortStableFunc(jobs, func(x, y data.PlannedJob) int { return cmp.Compare(x.Worth.Surplus, y.Worth.Surplus) })
 	for _, j := range jobs {
-		t.add("job", j.Name, "", "", "", j.Worth.Value, j.Worth.Cost, j.Worth.Surplus)
+		t.add("job", j.Name, "", "", "", j.Worth.Value, placeCost(j.Worth), j.Worth.Surplus, j.Worth.Knowing)
 	}
 	if err := out.print(a.stdout, struct {
 		Prices []data.GPUPrice   `json:"prices"`
@@ -216,6 +221,7 @@ func (a *app) allocatePrices(pr plan.Problem, out format) error {
 	}
 	if len(jobs) > 0 {
 		a.note("a job with a negative surplus is worth less than what the others would make of its place")
+		a.note("knowing: what the plan would gain in expectation if the speeds of the job were known; profile first where it is most")
 	}
 	return nil
 }
