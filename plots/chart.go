@@ -47,11 +47,13 @@ func newChart(title, subtitle, xLabel, yLabel string) *Chart {
 	}
 }
 
-// Size implements [Figure]. The data get at least a quarter of the height.
+// Size implements [Figure]. The data get at least a quarter of the height, and the label
+// of the vertical axis fits below header and legend.
 func (c *Chart) Size() (width, height vg.Length) {
 	tall := c.Height + 100*vg.Centimeter // the rest takes as much at any height
-	rest := tall - c.frame(draw.NewCanvas(&recorder.Canvas{}, c.Width, tall)).Size().Y
-	return c.Width, max(c.Height, rest*4/3)
+	dc := draw.NewCanvas(&recorder.Canvas{}, c.Width, tall)
+	rest, above := tall-c.frame(dc).Size().Y, tall-c.body(dc).Size().Y
+	return c.Width, max(c.Height, rest*4/3, above+axisStyle().Width(c.YLabel))
 }
 
 // body is where the axes and their labels go: below header and legend.
@@ -105,7 +107,8 @@ func (c *Chart) axesCanvas(body draw.Canvas) draw.Canvas {
 	return draw.Crop(body, left, 0, bottom, 0)
 }
 
-// drawAxisLabels writes the labels along the edges of the body, centred on the data.
+// drawAxisLabels writes the labels along the edges of the body, centred on the data as far
+// as they stay inside.
 func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	sty := axisStyle()
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YBottom
@@ -113,7 +116,8 @@ func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	body.FillText(sty, vg.Point{X: mid.X, Y: body.Min.Y}, c.XLabel)
 	sty.Rotation = math.Pi / 2
 	sty.YAlign = draw.YTop
-	body.FillText(sty, vg.Point{X: body.Min.X, Y: mid.Y}, c.YLabel)
+	half := sty.Width(c.YLabel) / 2
+	body.FillText(sty, vg.Point{X: body.Min.X, Y: within(mid.Y, body.Min.Y+half, body.Max.Y-half)}, c.YLabel)
 }
 
 // drawGrid draws a line at every tick, unless the vertical axis has names, not numbers.

@@ -9,6 +9,7 @@ import (
 	"knee/data"
 	"knee/fit"
 	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/predict"
 )
 
@@ -172,7 +173,7 @@ func atLeastOne(c data.Config) data.Config {
 	return c
 }
 
-// parts names what is held fixed: job, GPU type, mode, ps, batch, knobs.
+// parts names what is held fixed: job, GPU type, mode, ps, batch, and each knob.
 func (c Condition) parts() []string {
 	m, b := c.Predictor.Model, c.Base
 	ps, batch := "", ""
@@ -187,21 +188,21 @@ func (c Condition) parts() []string {
 	case b.LocalBatch > 0:
 		batch = amount(b.LocalBatch, "samples") + " per worker"
 	}
-	var knobs []string
+	parts := []string{m.Job(), b.GPUType, string(b.ModeOrDefault()), ps, batch}
 	if full, err := m.Resolve(atLeastOne(b)); err == nil {
 		for _, k := range m.Knobs(full.GPUType, full.Mode) {
 			if len(k.Values) > 1 {
-				knobs = append(knobs, k.Name+" "+full.Extra[k.Name])
+				parts = append(parts, k.Name+" "+full.Extra[k.Name])
 			}
 		}
 	}
-	return []string{m.Job(), b.GPUType, string(b.ModeOrDefault()), ps, batch, strings.Join(knobs, ", ")}
+	return parts
 }
 
 // named names everything but job and batch.
 func (c Condition) named() string {
 	p := c.parts()
-	return joinNamed([]string{p[1], p[2], p[3], p[5]})
+	return joinNamed(slices.Delete(p, 4, 5)[1:])
 }
 
 // String names everything but the job.
@@ -218,22 +219,13 @@ func namesOf(all []Condition) (names []string, shared string) {
 		p := all[0].parts()
 		return []string{joinNamed(p[1:4])}, joinNamed(p[4:])
 	}
-	names = make([]string, len(all))
-	var same []string
-	parts := make([][]string, len(all))
-	for i, c := range all {
-		parts[i] = c.parts()
+	parts := list.Map(all, Condition.parts)
+	common := func(part string) bool {
+		return !slices.ContainsFunc(parts, func(p []string) bool { return !slices.Contains(p, part) })
 	}
-	for k := range parts[0] {
-		if !slices.ContainsFunc(parts, func(p []string) bool { return p[k] != parts[0][k] }) {
-			if k > 0 { // the job is the title
-				same = append(same, parts[0][k])
-			}
-			continue
-		}
-		for i := range all {
-			names[i] = joinNamed([]string{names[i], parts[i][k]})
-		}
+	for _, p := range parts {
+		names = append(names, joinNamed(slices.DeleteFunc(slices.Clone(p), common)))
 	}
-	return names, joinNamed(same)
+	same := func(part string) bool { return !common(part) }
+	return names, joinNamed(slices.DeleteFunc(parts[0][1:], same)) // the job is the title
 }

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -52,7 +53,7 @@ func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) 
 	if err != nil {
 		return nil, err
 	}
-	h := heatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, q.GPUType, p.LayoutBatch(q)),
+	h := heatMap{Title: "Layouts of " + p.Model.Job(), Subtitle: fmt.Sprintf("%d × %s, %g samples per step", q.Workers, cmp.Or(q.GPUType, "GPU"), p.LayoutBatch(q)),
 		XLabel: "tensor-parallel degree", YLabel: "pipeline stages", Label: "samples/s at the expected step time"}
 	degrees := func(c data.Config) [2]float64 { return [2]float64{float64(max(c.TP, 1)), float64(max(c.PP, 1))} }
 	measured := map[[2]float64]bool{}

@@ -71,7 +71,8 @@ func rowWidth(row []entry) vg.Length {
 }
 
 // TestAnnotationAvoidsWhatIsDrawn draws a line through the nearest places of an
-// annotation: it goes elsewhere, and a second one does not cover the first.
+// annotation: it goes elsewhere, and a second one does not cover the first. Of a point
+// amid many lines it goes beyond them.
 func TestAnnotationAvoidsWhatIsDrawn(t *testing.T) {
 	c := newChart("", "", "x", "y")
 	extent{0, 10}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 5})
@@ -94,6 +95,33 @@ func TestAnnotationAvoidsWhatIsDrawn(t *testing.T) {
 	}
 	if a, b := boxes[0], boxes[1]; a.Min.X < b.Max.X && b.Min.X < a.Max.X && a.Min.Y < b.Max.Y && b.Min.Y < a.Max.Y {
 		t.Errorf("the annotations %v and %v overlap", a, b)
+	}
+	for y := 2.5; y <= 7.5; y += 0.25 {
+		c.add(polyline(solid(palette[0]), []float64{0, 10}, []float64{y, y}))
+	}
+	c.annotations = c.annotations[:1]
+	c.Draw(draw.NewCanvas(&texts, c.Width, c.Height))
+	f := c.frame(draw.NewCanvas(&texts, c.Width, c.Height))
+	if at := texts.at["first"].Y; f.y(2.3) < at && at < f.y(7.5) {
+		t.Errorf("the text at %g lies among the lines from %g to %g", at, f.y(2.5), f.y(7.5))
+	}
+}
+
+// TestVerticalLabelStaysBesideTheData: at the least height of a chart, a label longer than
+// the data are high does not run into the legend.
+func TestVerticalLabelStaysBesideTheData(t *testing.T) {
+	c := newChart("title", "subtitle", "x", "cost of a million samples (worker-hours)")
+	extent{0, 10}.set(&c.Plot.X, plot.LinearScale{}, linearTicks{want: 5})
+	extent{0, 10}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})
+	c.explain(entry{label: "measured"})
+	c.Height = 0
+	_, c.Height = c.Size()
+	var texts textPlaces
+	dc := draw.NewCanvas(&texts, c.Width, c.Height)
+	c.Draw(dc)
+	body, from := c.body(dc), texts.at[c.YLabel].X // turned: its x runs up the page
+	if to := from + axisStyle().Width(c.YLabel); from < body.Min.Y-1e-6 || to > body.Max.Y+1e-6 {
+		t.Errorf("the label runs from %g to %g beside data and ticks from %g to %g", from, to, body.Min.Y, body.Max.Y)
 	}
 }
 

@@ -158,7 +158,7 @@ func overlap(a, b vg.Rectangle) bool {
 func around(at, size vg.Point, frame vg.Rectangle) []vg.Rectangle {
 	const inset = 3
 	var boxes []vg.Rectangle
-	for _, d := range []vg.Length{7, 14, 24, 36} {
+	for _, d := range []vg.Length{7, 14, 24, 36, 60, 90} {
 		for _, dir := range []vg.Point{
 			{X: 1, Y: 0}, {X: 1, Y: -1}, {X: 1, Y: 1}, {X: -1, Y: 1}, {X: -1, Y: -1}, {X: -1, Y: 0}, {X: 0, Y: 1}, {X: 0, Y: -1},
 		} {

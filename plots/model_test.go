@@ -92,6 +92,34 @@ func TestConditionsAreNamedByWhatTheyDifferIn(t *testing.T) {
 	}
 }
 
+// A knob of one value is shared, whatever other knobs differ; a GPU type that is unknown
+// leaves no gap.
+func TestKnobsAreNamedOneByOne(t *testing.T) {
+	var ms []data.Measurement
+	for _, mode := range []data.Mode{data.AllReduce, data.PSSync} {
+		for i, m := range rows("", func(int) float64 { return 32 }, 1, 2, 4, 8) {
+			m.Mode, m.Extra = mode, map[string]string{"codec": []string{"none", "topk"}[i%2], "width": []string{"64", "128"}[i/2]}
+			if mode.UsesPS() {
+				m.PS = 1
+			}
+			ms = append(ms, m)
+		}
+	}
+	p := modelOf(t, ms)
+	var all []Condition
+	for _, codec := range []string{"none", "topk"} {
+		all = append(all, Condition{Predictor: p, Base: data.Config{Job: "j", Mode: data.AllReduce, LocalBatch: 32, Extra: map[string]string{"codec": codec, "width": "64"}}})
+	}
+	if names, shared := namesOf(all); !slices.Equal(names, []string{"codec none", "codec topk"}) || shared != "allreduce, 32 samples per worker, width 64" {
+		t.Errorf("curves %q under %q", names, shared)
+	}
+	all[0].Base.Mode = data.PSSync
+	fig, err := NewSpeed(all[0], false)
+	if err != nil || fig.Subtitle != "ps-sync, 32 samples per worker" {
+		t.Errorf("subtitle %q, %v", fig.Subtitle, err)
+	}
+}
+
 // The batch that is marked is the one that is advised, which is a point of the
 // figure.
 func TestBatchOfMarksTheAdvice(t *testing.T) {

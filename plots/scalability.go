@@ -167,7 +167,7 @@ func estimateOf(a predict.Answer, q Quantity) data.Estimate {
 // 9).
 func NewSpeed(c Condition, overPS bool) (*Chart, error) {
 	p, base := c.Predictor, c.Base
-	s := Scalability{Title: "Speed of " + cmp.Or(p.Model.Job(), "the job"), Subtitle: fmt.Sprintf("%s, %s, %s per worker", base.GPUType, base.Mode, amount(base.LocalBatch, "samples")),
+	s := Scalability{Title: "Speed of " + cmp.Or(p.Model.Job(), "the job"), Subtitle: joinNamed([]string{base.GPUType, string(base.Mode), amount(base.LocalBatch, "samples") + " per worker"}),
 		Quantity: Speed, Y: LinearScale} // a logarithm flattens the fall after the peak
 	workers, servers := predict.Sizes(p.Model, base.GPUType, base.Mode)
 	rows := p.Model.Measurements(base.GPUType, base.Mode)
