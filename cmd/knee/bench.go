@@ -42,10 +42,11 @@ number of GPUs with ten plans is a table. --layouts adds synthetic ones.
 
 Printed for each table and method, averaged over the seeds: evaluations until
 within 5 % of the best row (budget + 1 if never), their cost over that of the
-cheapest row, simple regret after 5, 10 and 20 evaluations, when the method
-stopped and the share of searches within 5 % then, and the share of evaluations
-that failed, which are charged. --kinds averages over the tables of a kind and
-adds the share of tables that take 10 % more evaluations than random.`,
+cheapest row, simple regret after 5, 10 and 20 evaluations or at the end of the
+budget (9 where none had succeeded), when the method stopped and the share of
+searches within 5 % then, and the share of evaluations that failed, which are
+charged. --kinds averages over the tables of a kind and adds the share of tables
+that take 10 % more evaluations than random.`,
 		Example: `  knee bench search tables/*.csv
   knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
   knee bench search plans.csv --layouts 6 --kinds

@@ -303,8 +303,8 @@ func parameterTable(ps []parameter) *table {
 	t := newTable("gpu_type,mode,family,parameter,value,lo,hi,unit", "parameter,value,lo,hi,unit")
 	for _, p := range ps {
 		head := p.Family
-		if p.GPUType != "" {
-			head = fmt.Sprintf("%s, %s: %s", p.GPUType, p.Mode, p.Family)
+		if p.Mode != "" {
+			head = data.Config{GPUType: p.GPUType, Mode: p.Mode}.Kind() + ": " + p.Family
 		}
 		t.people.addUnder(head, p.Parameter, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
 		t.add(p.GPUType, p.Mode, p.Family, p.Parameter, p.Value.Mean, p.Value.Lo, p.Value.Hi, p.Unit)
