@@ -68,9 +68,9 @@ const (
 )
 
 // Believed is the expected work of a job before it runs: the declared work, else its work
-// if it completes; 0: not known.
+// if it does all of it; 0: not known.
 func (j *Job) Believed() float64 {
-	if j.Declared > 0 || j.Fate != "" && j.Fate != Completes {
+	if j.Declared > 0 || j.Fate == Fails || j.Fate == Cancelled {
 		return j.Declared
 	}
 	return j.Work

@@ -141,6 +141,35 @@ func TestReadRubick(t *testing.T) {
 	}
 }
 
+// TestHeliosIsRead: the columns and states of Helios (Hu et al., SC 2021), Slurm's. A job
+// that failed, of which no more is declared, is of unknown length; one that did all of its
+// work is not, and ends as declared.
+func TestHeliosIsRead(t *testing.T) {
+	const text = "job_id,user,gpu_num,state,submit_time,duration,ends_at\n" +
+		"1,u1,8,COMPLETED,2020-04-01 00:00:10,100,1\n2,u2,4,NODE_FAIL,2020-04-01 00:00:00,50,\n3,u2,4,unconverged,2020-04-01 00:00:00,50,\n"
+	jobs, warnings, err := ReadWorkload(strings.NewReader(text), "helios.csv")
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	if j := jobs[0]; j.Workers != 8 || j.Submit != 10 || j.Tenant != "u1" || j.Believed() != 100 || j.Unfinished() {
+		t.Errorf("%+v, want 100 s on 8 GPUs, completed", j)
+	}
+	if j := jobs[1]; j.Fate != Fails || j.Believed() != 0 || !j.Unfinished() {
+		t.Errorf("%+v, want one that fails, its length unknown", j)
+	}
+	if j := jobs[2]; j.Believed() != 50 {
+		t.Errorf("believed to be of %g s, want the 50 that it does", j.Believed())
+	}
+}
+
+// TestDurationsWithoutWorkers: they are of one GPU, which is said.
+func TestDurationsWithoutWorkers(t *testing.T) {
+	_, warnings, err := ReadWorkload(strings.NewReader("job,submit_s,duration_s\na,0,10\n"), "w.csv")
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "no column workers") {
+		t.Errorf("warnings %q, %v", warnings, err)
+	}
+}
+
 func TestUnknownColumnsOfAWorkloadAreNamed(t *testing.T) {
 	_, warnings, err := ReadWorkload(strings.NewReader("name,time,workers,workes_max,duration\na,1,4,8,10\n"), "w.csv")
 	if err != nil {

@@ -19,13 +19,13 @@ var columns = [][]string{
 	{"job", "name", "job_id"},
 	{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"},
 	{"application", "model_name"},
-	{"workers", "num_replicas", "num_gpu", "num_gpus", "gpus"},
+	{"workers", "num_replicas", "num_gpu", "num_gpus", "gpu_num", "gpus"},
 	{"global_batch", "batch_size"},
 	{"samples", "work"}, {"duration_s", "duration"}, {"total_steps", "steps"},
 	{"exec_plan"}, {"fixed_layout"}, {"weight"}, {"elastic"}, {"opportunistic"},
 	{"workers_min", "min_workers"}, {"workers_max", "max_workers"}, {"logical_workers"},
 	{"tenant", "vc", "user"},
-	{"declared", "declared_s"}, {"status"}, {"ends_at"}, {"cancel_after_s"},
+	{"declared", "declared_s"}, {"status", "state"}, {"ends_at"}, {"cancel_after_s"},
 }
 
 // ReadWorkload reads a workload in one of these formats, recognised by its beginning:
@@ -34,7 +34,8 @@ var columns = [][]string{
 //   - cluster_job_log of Philly: JSON;
 //   - pai_task_table of Alibaba: CSV without a header;
 //   - CSV with one job per row and a header, columns in any order, under the names of [columns].
-//     The warnings name unknown columns.
+//     The warnings name unknown columns, and say where durations are of one worker for want
+//     of workers.
 //
 // Submissions are seconds, or points in time, counted from the first. Work is in samples.
 // A duration_s without samples becomes seconds of work at one sample per second on the
@@ -91,7 +92,11 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if clock > 0 {
 		jobs = fromFirst(jobs)
 	}
-	return jobs, t.Unknown(known), nil
+	warnings = t.Unknown(known)
+	if !t.Has("workers") && slices.ContainsFunc(jobs, func(j Job) bool { return j.Seconds && j.Work > 0 }) {
+		warnings = append(warnings, name+": no column workers: every job is timed on one GPU")
+	}
+	return jobs, warnings, nil
 }
 
 // clockTime reads a point in time as seconds since 1970.
@@ -230,7 +235,7 @@ func (j *Job) Divides(gpus int) bool { return j.Logical == 0 || gpus > 0 && j.Lo
 // fates are the words of published traces for how a job ended.
 var fates = map[string]Fate{
 	"": Completes, "completed": Completes, "done": Completes, "pass": Completes, "passed": Completes, "terminated": Completes,
-	"failed": Fails, "killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "unconverged": Unconverged,
+	"failed": Fails, "timeout": Fails, "node_fail": Fails, "out_of_memory": Fails, "killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "unconverged": Unconverged,
 }
 
 // parseFate reads how a job ends: status, declared, ends_at, cancel_after_s.
@@ -251,5 +256,5 @@ func parseFate(j *Job, row *data.Row) {
 // Unfinished reports whether a job may end without completing, or at other work than
 // declared.
 func (j *Job) Unfinished() bool {
-	return j.Declared > 0 || j.EndsAt > 0 || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
+	return j.EndsAt > 0 && j.EndsAt < 1 || j.Declared > 0 && j.Declared != j.Work || j.CancelAfter > 0 || j.Fate != "" && j.Fate != Completes
 }

@@ -20,6 +20,7 @@ import (
 	"knee/allocate/simulate/tiresias"
 	"knee/data"
 	"knee/fit/interference"
+	"knee/internal/list"
 )
 
 type simulateFlags struct {
@@ -211,6 +212,9 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 			return err
 		}
 		a.warn(warnings...)
+		if n := list.Count(jobs, func(j simulate.Job) bool { return j.Unfinished() && j.Believed() == 0 }); n > 0 && in.profiles == "" {
+			a.warn(fmt.Sprintf("%s: %d of %d jobs fail or are cancelled and have neither declared nor ends_at: policies do not know how long they would be", file, n, len(jobs)))
+		}
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".gz"), ".csv")
 		for _, load := range in.loads {
 			in.Cases = append(in.Cases, compare.Case{Name: name, Jobs: jobs, Cluster: cluster}.AtLoad(load))
