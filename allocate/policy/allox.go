@@ -22,18 +22,22 @@ const (
 // machines are free, takes part, so that no job starves (section 4.3).
 //
 // Simplified: a machine is a group of GPUs as large as the mean gang; of more jobs than
-// [mostMatched] those that wait longest take part. Others may run on GPUs that are left.
+// [mostMatched] those that wait longest take part. GPUs that are left go to others first.
 func allox(q *queue) {
 	q.keep()
 	waiting, all := q.waiting(submitted), newGangs(q)
 	machines := all.machines(q, waiting)
 	free := list.Count(machines, func(m machine) bool { return m.busy == 0 })
 	part := max(free, int(math.Ceil(alloxAlpha*float64(len(waiting)))))
-	waiting = waiting[:min(len(waiting), part, mostMatched)]
+	part = min(len(waiting), part, mostMatched)
+	waiting, others := waiting[:part], waiting[part:]
 	for m, i := range matched(all, waiting, machines) {
 		if i >= 0 && machines[m].busy == 0 {
 			q.try(i, all.option[i][machines[m].kind])
 		}
+	}
+	for _, i := range others {
+		q.serve(i)
 	}
 	q.fill(submitted)
 }

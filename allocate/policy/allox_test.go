@@ -85,3 +85,10 @@ func TestAlloXFilter(t *testing.T) {
 		t.Errorf("job %d runs, want the one that ran", got)
 	}
 }
+
+// TestAlloXLeavesTheRestToOthers: of three jobs the two oldest take part, and both are
+// matched with the fast GPU, one behind the other (36,000 + 79,200 s). The slow one goes to
+// the third, not to the second, which it would serve in 86,400 s.
+func TestAlloXLeavesTheRestToOthers(t *testing.T) {
+	expect(t, serving(allox), stateOf(0, 1, 1, gangOf("a", 0, 1, 144000, 36000), gangOf("b", 1, 1, 86400, 43200), gangOf("c", 2, 1, 57600, 57600)), 1, -1, 0)
+}
