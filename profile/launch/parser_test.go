@@ -162,6 +162,17 @@ func TestReplay(t *testing.T) {
 	if _, err := launch.NewReplay([]data.Measurement{ok, ok}); err == nil {
 		t.Error("two rows for one configuration were accepted")
 	}
+	one, two := slow, slow
+	one.Nodes, two.Nodes = 1, 2
+	for n, ms := range [][]data.Measurement{{one}, {one, two}} {
+		if r, err = launch.NewReplay(ms); err != nil {
+			t.Fatal(err)
+		}
+		err = r.Launch(t.Context(), launch.Trial{Config: slow.Config}, obs)
+		if f, ok := err.(*launch.Failure); !ok || (f.Status == data.Timeout) != (n == 0) {
+			t.Errorf("on open nodes, of %d rows with nodes: %v", len(ms), err)
+		}
+	}
 }
 
 // scan reads lines of numbers only, with the same result as package json.
