@@ -16,7 +16,8 @@ import (
 // worth (Pollux, OSDI'21, Fig. 1 and 2).
 type batch struct {
 	Title, Subtitle string
-	Throughput      []Band  // samples/s over the global batch, X ascending
+	Measured        []Point // samples/s over the global batch
+	Throughput      []Band  // the same as predicted, X ascending
 	Goodput         []Band  // samples/s at initial-batch worth, at the same X; nil if not known
 	Efficiency      []Band  // statistical efficiency in per cent, at the same X; nil if not known
 	Best            float64 // the global batch to mark; 0 marks none
@@ -40,7 +41,16 @@ func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, err
 	if !(hi > lo) {
 		return batch{}, bad("batch", "one local batch measured", "measurements at two or more")
 	}
-	b := batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", Condition{Predictor: p, Base: base}.named(), amount(float64(base.Workers), "workers"))}
+	on := Condition{Predictor: p, Base: base}
+	b := batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", on.named(), amount(float64(base.Workers), "workers"))}
+	rows := on.rows(func(m data.Measurement) bool { return m.Workers == base.Workers })
+	var err error
+	if b.Measured, err = MeasuredPoints(rows, Throughput); err != nil {
+		return batch{}, err
+	}
+	for i, m := range rows {
+		b.Measured[i].X = m.GlobalBatch()
+	}
 	locals := make([]float64, batchSteps)
 	for i := range locals {
 		locals[i] = math.Round(lo * math.Pow(hi/lo, float64(i)/(batchSteps-1)))
@@ -74,7 +84,7 @@ func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, err
 
 // draw draws throughput and goodput in one panel, efficiency in the other.
 func (b batch) draw() (*Panels, error) {
-	rates, note := []Series{{Name: "throughput", Curve: b.Throughput}}, "fastest: "
+	rates, note := []Series{{Name: "throughput", Points: b.Measured, Curve: b.Throughput}}, "fastest: "
 	if b.Goodput != nil {
 		rates, note = append(rates, Series{Name: "goodput", Curve: b.Goodput}), "best: "
 	}

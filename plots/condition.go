@@ -133,22 +133,27 @@ func (c Condition) Answers() ([]predict.Answer, error) {
 
 // Measured returns the measurements on the curve: of layouts, the fastest at each size.
 func (c Condition) Measured() []data.Measurement {
-	m := c.Predictor.Model
 	if c.Layout {
 		return c.fastestLayouts()
 	}
+	return c.rows(func(row data.Measurement) bool {
+		if c.GlobalBatch > 0 {
+			return row.GlobalBatch() == c.GlobalBatch
+		}
+		return row.LocalBatch == c.Base.LocalBatch
+	})
+}
+
+// rows returns the measurements of the condition at any batch and workers, of a kind.
+func (c Condition) rows(is func(data.Measurement) bool) (on []data.Measurement) {
+	m := c.Predictor.Model
 	full, err := m.Resolve(atLeastOne(c.Base))
 	if err != nil {
 		return nil
 	}
-	var on []data.Measurement
 	for _, row := range m.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
-		batch := row.LocalBatch == c.Base.LocalBatch
-		if c.GlobalBatch > 0 {
-			batch = row.GlobalBatch() == c.GlobalBatch
-		}
 		same, err := m.Resolve(row.Config)
-		if err == nil && batch && row.PS == c.Base.PS && row.AccumSteps == c.Base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
+		if err == nil && is(row) && row.PS == c.Base.PS && row.AccumSteps == c.Base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
 			on = append(on, row)
 		}
 	}

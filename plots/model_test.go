@@ -137,6 +137,10 @@ func TestBatchOfMarksTheAdvice(t *testing.T) {
 	if b.Best != advised.Config.GlobalBatch() || !slices.ContainsFunc(b.Throughput, func(g Band) bool { return g.X == b.Best }) {
 		t.Errorf("%g is marked of %d batches, %g is advised", b.Best, len(b.Throughput), advised.Config.GlobalBatch())
 	}
+	// What was measured on as many workers is on it: batch·.001 s + .005 s per worker.
+	if m := b.Measured; len(m) != 2 || m[0].X != 48 || math.Abs(m[0].Y/(48/.034)-1) > 1e-9 || m[1].X != 400 || math.Abs(m[1].Y/(400/.21)-1) > 1e-9 {
+		t.Errorf("measured %v, want 48 and 400 samples", m)
+	}
 	// Without gradient statistics nothing is known of goodput.
 	if b.Goodput != nil || b.Efficiency != nil {
 		t.Errorf("goodput %v and efficiency %v are drawn of a model without gradient statistics", b.Goodput, b.Efficiency)
