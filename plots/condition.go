@@ -187,7 +187,7 @@ func (c Condition) parts() []string {
 	}
 	switch {
 	case c.Layout:
-		batch = fmt.Sprintf("%s samples per step, fastest layout at each size", Number(c.Predictor.LayoutBatch(predict.LayoutQuestion{GPUType: b.GPUType, GlobalBatch: c.GlobalBatch})))
+		batch = fmt.Sprintf("%s samples per step, the layouts predicted and measured to be fastest", Number(c.Predictor.LayoutBatch(predict.LayoutQuestion{GPUType: b.GPUType, GlobalBatch: c.GlobalBatch})))
 	case c.GlobalBatch > 0:
 		batch = fmt.Sprintf("%s samples per step, divided among the workers", Number(c.GlobalBatch))
 	case b.LocalBatch > 0:
