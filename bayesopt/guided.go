@@ -55,7 +55,8 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 
 // decide chooses by acquisition, repeats a trial, or stops.
 func (p *Problem) decide(post *Posterior) Suggestion {
-	c := p.choose(post, p.incumbent(post))
+	best := p.incumbent(post)
+	c := p.choose(post, best)
 	fired, worth := p.shouldStop(post, c), c.worth
 	if fired != "" { // new candidates are not worth a trial, but a repetition may be
 		worth = math.Inf(-1)
@@ -66,7 +67,11 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	case fired != "" && !p.Options.KeepGoing:
 		s = p.Stopped(p.Favourite(post), fired)
 	default:
-		s = p.Suggest(c.pick, post, "")
+		why := ""
+		if math.IsInf(best, 1) {
+			why = "nothing measured is in time, this one with a probability of " + shareText(math.Exp(c.worth))
+		}
+		s = p.Suggest(c.pick, post, why)
 		s.Fired, s.Best = fired, p.Favourite(post)
 	}
 	s.Better = c.better

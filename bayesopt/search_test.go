@@ -71,6 +71,9 @@ func TestDeadline(t *testing.T) {
 	if last := all[len(all)-1]; !last.Stop || last.Best != -1 || len(all) > 25 || !strings.Contains(last.Reason, "deadline of 1 s") {
 		t.Errorf("after %d: %+v, want a stop for the deadline", len(all), last)
 	}
+	if reason := all[startTrials].Reason; !strings.Contains(reason, "nothing measured is in time, this one with a probability of ") {
+		t.Errorf("reason %q, want that nothing is in time", reason)
+	}
 }
 
 // exact is the true form up to a fitted factor.
