@@ -19,9 +19,13 @@ type entry struct {
 	glyph draw.GlyphStyle
 }
 
-// sampleWidth is the width of the sample: a lone glyph takes little.
+// sampleWidth is the width of the sample: a lone glyph takes little, a lone text nothing,
+// not even the gap.
 func (e entry) sampleWidth() vg.Length {
-	if e.line.Width == 0 && e.fill == nil {
+	switch lone := e.line.Width == 0 && e.fill == nil; {
+	case lone && e.glyph.Shape == nil:
+		return -swatchGap
+	case lone:
 		return swatchWidth / 2
 	}
 	return swatchWidth

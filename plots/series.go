@@ -232,8 +232,11 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 	if bars {
 		c.explain(entry{label: "95 % interval, measured", glyph: mark(mutedColor, barGlyph{})})
 	}
-	if ribbons && len(all) <= mostBands {
+	switch {
+	case ribbons && len(all) <= mostBands:
 		c.explain(entry{label: "90 % interval, predicted", fill: fade(mutedColor, 0.25)})
+	case ribbons:
+		c.explain(entry{label: fmt.Sprintf("intervals of more than %d curves are not drawn", mostBands)})
 	}
 	if extrapolated {
 		dashed := solid(mutedColor)
