@@ -50,9 +50,9 @@ func TestBadInputIsNamed(t *testing.T) {
 		return err
 	}
 	usage := func(history ...simulate.Usage) error {
-		var runs []simulate.Used
+		var runs []simulate.Replayed
 		if history != nil {
-			runs = []simulate.Used{{Policy: "a", GPUs: 4, History: history}}
+			runs = []simulate.Replayed{{Policy: "a", GPUs: 4, History: history}}
 		}
 		_, err := NewOccupancy("", runs)
 		return err

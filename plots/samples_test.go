@@ -299,10 +299,10 @@ func clusterValueSample() (points []plan.CurvePoint) {
 
 // occupancySample fills a cluster of 64 to different degrees, with as many
 // changes.
-func occupancySample(changes int) (runs []simulate.Used) {
+func occupancySample(changes int) (runs []simulate.Replayed) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i, policy := range []string{"fifo", "srtf", "knee"} {
-		r := simulate.Used{Workload: "160 jobs on 64 GPUs", Policy: policy, GPUs: 64}
+		r := simulate.Replayed{Workload: "160 jobs on 64 GPUs", Policy: policy, GPUs: 64}
 		for k := range changes {
 			t := float64(k) / float64(changes)
 			busy := math.Min(64, math.Round((40+15*float64(i))*math.Sin(math.Pi*math.Sqrt(t))+10*rng.Float64()))

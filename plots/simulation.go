@@ -85,7 +85,7 @@ const mostPolicies = 12
 
 // NewOccupancy draws a row for each policy with the GPUs in use under one workload,
 // above the jobs that wait. Errors name the first field that cannot be drawn.
-func NewOccupancy(title string, runs []simulate.Used) (*Panels, error) {
+func NewOccupancy(title string, runs []simulate.Replayed) (*Panels, error) {
 	if len(runs) == 0 || len(runs) > mostPolicies {
 		return nil, bad("runs", fmt.Sprint(len(runs)), fmt.Sprintf("1 to %d policies", mostPolicies))
 	}
@@ -125,7 +125,7 @@ func NewOccupancy(title string, runs []simulate.Used) (*Panels, error) {
 const usageHeight vg.Length = 80
 
 // usageRow draws the GPUs in use under one policy, which change at times.
-func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
+func usageRow(i int, r simulate.Replayed, x extent, times, used []float64) *Chart {
 	c := newChart("", fmt.Sprintf("%s: %.0f %% of %d GPUs in use", r.Policy, 100*meanUsed(r), r.GPUs), "", "")
 	c.Height = usageHeight
 	x.set(&c.Plot.X, plot.LinearScale{}, plot.ConstantTicks{})
@@ -142,7 +142,7 @@ func usageRow(i int, r simulate.Used, x extent, times, used []float64) *Chart {
 
 // shown returns begin and end of the axis in seconds. The last hundredth of the changes is
 // cut off, and cut says so, if it would take most of the axis.
-func shown(runs []simulate.Used) (begin, end float64, cut string) {
+func shown(runs []simulate.Replayed) (begin, end float64, cut string) {
 	begin, end = math.Inf(1), math.Inf(-1)
 	for _, r := range runs {
 		begin, end = math.Min(begin, r.History[0].At), math.Max(end, r.History[len(r.History)-1].At)
@@ -164,7 +164,7 @@ func shown(runs []simulate.Used) (begin, end float64, cut string) {
 }
 
 // meanUsed is the share of the GPUs in use from the beginning to the end.
-func meanUsed(r simulate.Used) float64 {
+func meanUsed(r simulate.Replayed) float64 {
 	var sum float64
 	for k, u := range r.History[1:] {
 		sum += float64(r.History[k].GPUs) * (u.At - r.History[k].At)

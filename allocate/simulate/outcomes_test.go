@@ -10,7 +10,7 @@ import (
 func TestReadOutcomes(t *testing.T) {
 	want := []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}, {Job: "c", End: 4}}
 	var b bytes.Buffer
-	if err := WriteJobs(&b, []Replayed{{"fifo", "w", want}, {"srtf", "w", want}}); err != nil {
+	if err := WriteJobs(&b, []Replayed{{Policy: "fifo", Workload: "w", Outcomes: want}, {Policy: "srtf", Workload: "w", Outcomes: want}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadOutcomes(&b, "j.csv")

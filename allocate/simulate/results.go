@@ -14,10 +14,13 @@ import (
 
 var outcomeColumns = []string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}
 
-// Replayed holds the outcomes of the jobs of one workload under one policy.
+// Replayed is the replay of one workload under one policy.
 type Replayed struct {
-	Policy, Workload string
-	Outcomes         []Outcome
+	Policy   string    `json:"policy"`
+	Workload string    `json:"workload"`
+	Outcomes []Outcome `json:"-"`
+	GPUs     int       `json:"-"` // of the cluster
+	History  []Usage   `json:"-"` // nil unless recorded
 }
 
 // WriteJobs writes a CSV row for each job of every run.
@@ -34,8 +37,7 @@ func WriteJobs(w io.Writer, runs []Replayed) error {
 // ReadOutcomes reads what [WriteJobs] wrote, from the file name. GPU-seconds are not
 // recorded.
 func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
-	begin := func(policy, workload string) Replayed { return Replayed{Policy: policy, Workload: workload} }
-	return readRuns(r, name, outcomeColumns, begin, func(run *Replayed, row *data.Row) {
+	return readRuns(r, name, outcomeColumns, func(run *Replayed, row *data.Row) {
 		o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
 			End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0)))}
 		if o.End < o.Submit {
@@ -87,15 +89,8 @@ func (r *replay) used() {
 
 var usageColumns = []string{"policy", "workload", "time_s", "gpus_used", "gpus_total", "running", "waiting"}
 
-// Used is the use of a cluster during the replay of one workload under one policy.
-type Used struct {
-	Policy, Workload string
-	GPUs             int // of the cluster
-	History          []Usage
-}
-
 // WriteUsage writes a CSV row for every change in every run.
-func WriteUsage(w io.Writer, runs []Used) error {
+func WriteUsage(w io.Writer, runs []Replayed) error {
 	var rows [][]string
 	for _, u := range runs {
 		for _, x := range u.History {
@@ -106,12 +101,11 @@ func WriteUsage(w io.Writer, runs []Used) error {
 }
 
 // ReadUsage reads what [WriteUsage] wrote, from the file name, runs in order of appearance.
-func ReadUsage(r io.Reader, name string) ([]Used, error) {
-	begin := func(policy, workload string) Used { return Used{Policy: policy, Workload: workload} }
-	return readRuns(r, name, usageColumns, begin, (*Used).parse)
+func ReadUsage(r io.Reader, name string) ([]Replayed, error) {
+	return readRuns(r, name, usageColumns, (*Replayed).addUsage)
 }
 
-func (u *Used) parse(row *data.Row) {
+func (u *Replayed) addUsage(row *data.Row) {
 	x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: int(row.Required("gpus_used", data.Count(0))), Running: int(row.Required("running", data.Count(0))), Waiting: int(row.Required("waiting", data.Count(0)))}
 	gpus := int(row.Required("gpus_total", data.Count(0)))
 	switch n := len(u.History); {
@@ -134,15 +128,15 @@ func WriteRows(w io.Writer, what string, header []string, rows [][]string) error
 	return nil
 }
 
-// readRuns reads rows that begin with policy and workload, as a T for each run.
-func readRuns[T any](r io.Reader, name string, columns []string, begin func(policy, workload string) T, add func(*T, *data.Row)) ([]T, error) {
-	var out []T
+// readRuns reads rows that begin with policy and workload; add reads the rest.
+func readRuns(r io.Reader, name string, columns []string, add func(*Replayed, *data.Row)) ([]Replayed, error) {
+	var out []Replayed
 	at := map[[2]string]int{}
 	err := data.EachRow(r, name, columns, func(row *data.Row) error {
 		run := [2]string{row.Text("policy"), row.Text("workload")}
 		if _, known := at[run]; !known {
 			at[run] = len(out)
-			out = append(out, begin(run[0], run[1]))
+			out = append(out, Replayed{Policy: run[0], Workload: run[1]})
 		}
 		add(&out[at[run]], row)
 		return nil

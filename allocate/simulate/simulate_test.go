@@ -265,7 +265,7 @@ func FuzzReadWorkload(f *testing.F) {
 
 func TestWriteJobs(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteJobs(&b, []Replayed{{"fifo", "w", []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}}}}); err != nil {
+	if err := WriteJobs(&b, []Replayed{{Policy: "fifo", Workload: "w", Outcomes: []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\nfifo,w,\"a,b\",1,2,3.5,2.5,1\n"

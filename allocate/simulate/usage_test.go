@@ -18,7 +18,10 @@ func TestRecordKeepsChanges(t *testing.T) {
 }
 
 func TestReadUsage(t *testing.T) {
-	want := []Used{{"fifo", "w", 8, []Usage{{0, 4, 1, 0}, {2.5, 8, 2, 3}}}, {"srtf", "w", 8, []Usage{{1, 0, 0, 0}}}}
+	want := []Replayed{
+		{Policy: "fifo", Workload: "w", GPUs: 8, History: []Usage{{0, 4, 1, 0}, {2.5, 8, 2, 3}}},
+		{Policy: "srtf", Workload: "w", GPUs: 8, History: []Usage{{1, 0, 0, 0}}},
+	}
 	var b bytes.Buffer
 	if err := WriteUsage(&b, want); err != nil {
 		t.Fatal(err)

@@ -357,14 +357,14 @@ ones included.`,
 		func(content []byte) (plots.Figure, error) {
 			if header, _, _ := bytes.Cut(content, []byte("\n")); bytes.Contains(header, []byte("gpus_used")) {
 				used, err := simulate.ReadUsage(bytes.NewReader(content), file)
-				runs, err := chosen(used, err, file, workload, func(u simulate.Used) string { return u.Workload })
+				runs, err := chosen(used, err, file, workload)
 				if err != nil {
 					return nil, err
 				}
 				return plots.NewOccupancy("GPUs in use", runs)
 			}
 			jobs, err := simulate.ReadOutcomes(bytes.NewReader(content), file)
-			runs, err := chosen(jobs, err, file, workload, func(r simulate.Replayed) string { return r.Workload })
+			runs, err := chosen(jobs, err, file, workload)
 			if err != nil {
 				return nil, err
 			}
@@ -374,10 +374,11 @@ ones included.`,
 	return cmd
 }
 
-// chosen returns the elements of a workload, by default the first, unless err is set.
-func chosen[T any](all []T, err error, file, workload string, of func(T) string) ([]T, error) {
+// chosen returns the replays of a workload, by default the first, unless err is set.
+func chosen(all []simulate.Replayed, err error, file, workload string) ([]simulate.Replayed, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
+	of := func(r simulate.Replayed) string { return r.Workload }
 	return one(all, of, "workload", cmp.Or(workload, of(all[0])), file)
 }

@@ -136,20 +136,14 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 
 // writeDetails writes the files of --jobs-out, --usage-out and --tenants-out.
 func (in *simulateFlags) writeDetails(rows []compare.Row) error {
-	var jobs []simulate.Replayed
-	var used []simulate.Used
-	for i, r := range rows {
-		slots := in.Cases[i/len(in.Policies)].Cluster.Slots() // rows are by case, then policy
-		jobs = append(jobs, simulate.Replayed{Policy: r.Policy, Workload: r.Workload, Outcomes: r.Outcomes})
-		used = append(used, simulate.Used{Policy: r.Policy, Workload: r.Workload, GPUs: slots, History: r.Usage})
-	}
+	runs := list.Map(rows, func(r compare.Row) simulate.Replayed { return r.Replayed })
 	for _, out := range []struct {
 		file  string
 		write func(io.Writer) error
 	}{
-		{in.jobsOut, func(w io.Writer) error { return simulate.WriteJobs(w, jobs) }},
+		{in.jobsOut, func(w io.Writer) error { return simulate.WriteJobs(w, runs) }},
 		{in.tenantsOut, func(w io.Writer) error { return writeTenants(w, rows) }},
-		{in.usageOut, func(w io.Writer) error { return simulate.WriteUsage(w, used) }},
+		{in.usageOut, func(w io.Writer) error { return simulate.WriteUsage(w, runs) }},
 	} {
 		if out.file == "" {
 			continue

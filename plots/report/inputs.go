@@ -26,7 +26,7 @@ type Inputs struct {
 	Cluster      *data.Cluster // nil if none was given
 	Studies      []*data.Study
 	Tables       []Results // of simulations and search benchmarks
-	Used         []simulate.Used
+	Used         []simulate.Replayed
 	Files        []data.Input // every file with its hash, in the order given
 	Warnings     []string
 	PricePerHour map[string]float64 // US$ per worker-hour by GPU type; may be nil
@@ -118,7 +118,7 @@ func kinds() []kind {
 		{"measurements (CSV with workers and step_time_s or throughput)", isMeasured, warned(data.ReadMeasurements, func(in *Inputs, ms []data.Measurement) { in.Measurements = append(in.Measurements, ms...) })},
 		{"a simulation (CSV of knee simulate)", csvWith("policy", "jct_mean_s"), readResults("simulation")},
 		{"simulated jobs (CSV of knee simulate --jobs-out)", csvWith("policy", "job", "submit_s", "jct_s"), readResults("jobs")},
-		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), reads(simulate.ReadUsage, func(in *Inputs, u []simulate.Used) { in.Used = append(in.Used, u...) })},
+		{"GPUs in use (CSV of knee simulate --usage-out)", csvWith("policy", "gpus_used", "time_s"), reads(simulate.ReadUsage, func(in *Inputs, u []simulate.Replayed) { in.Used = append(in.Used, u...) })},
 		{"a comparison of searches (CSV of knee bench search)", csvWith("method", "evals_to_5pct"), readResults("search")},
 		{"a training curve (CSV with loss, metric or grad_sqr)", csvWith("loss|metric|grad_sqr"), warned(data.ReadCurve, func(in *Inputs, c []data.CurvePoint) { in.Curves = append(in.Curves, c...) })},
 		{"a cluster (cluster.yaml)", yamlWith("nodes:"), (*Inputs).readCluster},

@@ -85,7 +85,7 @@ func bestPolicy(t Results) string {
 
 // reportUsage adds a figure of the GPUs in use for every workload.
 func (in *Inputs) reportUsage(r *Report) {
-	names, runs := grouped.By(in.Used, func(u simulate.Used) string { return u.Workload })
+	names, runs := grouped.By(in.Used, func(u simulate.Replayed) string { return u.Workload })
 	for _, workload := range names {
 		s := Section{Title: "GPUs in use: " + cmp.Or(workload, "a workload")}
 		fig, err := plots.NewOccupancy("How full is the cluster?", runs[workload])

@@ -94,17 +94,14 @@ type Settings struct {
 
 // Row is one policy on one case.
 type Row struct {
-	Policy   string `json:"policy"`
-	Workload string `json:"workload"`
+	simulate.Replayed
 	simulate.Summary
 	Fairness
 	Tenants []Tenant `json:"-"`
 	Wall    float64  `json:"wall_s"` // seconds the replay took
 	// Milliseconds that the policy took per decision, mean and 99 % quantile.
-	DecisionMean float64            `json:"decision_mean_ms"`
-	DecisionP99  float64            `json:"decision_p99_ms"`
-	Outcomes     []simulate.Outcome `json:"-"`
-	Usage        []simulate.Usage   `json:"-"` // nil unless asked for
+	DecisionMean float64 `json:"decision_mean_ms"`
+	DecisionP99  float64 `json:"decision_p99_ms"`
 }
 
 // Run replays every case under every policy; the rows are in that order. The first error
@@ -187,18 +184,18 @@ func (s *Settings) check() error {
 // replay runs one policy on one case.
 func (s *Settings) replay(c Case, name string, progress func(done, of int) error) (Row, error) {
 	start := time.Now()
-	row := Row{Policy: name, Workload: c.Name}
+	row := Row{Replayed: simulate.Replayed{Policy: name, Workload: c.Name, GPUs: c.Cluster.Slots()}}
 	var took []float64
 	for until, ended := span(c.Jobs), false; !ended; {
 		jobs, set, err := s.prepare(c, name, until)
 		if err != nil {
 			return Row{}, err
 		}
-		took, row.Usage = nil, nil
+		took, row.History = nil, nil
 		set.Progress = progress
 		set.Decided = func(t time.Duration) { took = append(took, float64(t)/float64(time.Millisecond)) }
 		if s.Usage {
-			set.Used = func(u simulate.Usage) { row.Usage = simulate.Record(row.Usage, u) }
+			set.Used = func(u simulate.Usage) { row.History = simulate.Record(row.History, u) }
 		}
 		r, err := simulate.Run(jobs, set)
 		if err != nil && len(set.Failures) > 0 {

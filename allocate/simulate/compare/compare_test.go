@@ -98,21 +98,21 @@ func TestUsage(t *testing.T) {
 		}
 		for _, r := range rows {
 			var held float64
-			for i, u := range r.Usage[1:] {
-				held += float64(r.Usage[i].GPUs) * (u.At - r.Usage[i].At)
+			for i, u := range r.History[1:] {
+				held += float64(r.History[i].GPUs) * (u.At - r.History[i].At)
 			}
-			last := r.Usage[len(r.Usage)-1]
+			last := r.History[len(r.History)-1]
 			if math.Abs(held-3600*r.GPUHours) > 1e-6 || last.GPUs+last.Running+last.Waiting != 0 {
 				t.Errorf("%s, %s: %g GPU-seconds in use, jobs held %g; at the end %+v", semantics, r.Policy, held, 3600*r.GPUHours, last)
 			}
 		}
-		if first := rows[0].Usage; len(first) < 3 || first[1] != (simulate.Usage{At: 10, GPUs: 3, Running: 1, Waiting: 1}) {
+		if first := rows[0].History; len(first) < 3 || first[1] != (simulate.Usage{At: 10, GPUs: 3, Running: 1, Waiting: 1}) {
 			t.Errorf("%s: with two of the jobs there, %+v are in use", semantics, first)
 		}
 	}
 	rows, err := Run(t.Context(), Settings{Cases: []Case{small()}, Policies: []string{"fifo"}})
-	if err != nil || rows[0].Usage != nil {
-		t.Errorf("nobody asked for %v (%v)", rows[0].Usage, err)
+	if err != nil || rows[0].History != nil {
+		t.Errorf("nobody asked for %v (%v)", rows[0].History, err)
 	}
 }
 
