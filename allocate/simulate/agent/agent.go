@@ -142,37 +142,21 @@ func (a *Agent) Best(nodes, workers int) (c Choice, goodput float64) {
 // batchSteps is the number of total batches tried.
 const batchSteps = 50
 
-// slack makes a batch that is whole up to rounding whole.
-const slack = 1e-8
-
 // Choices lists the batches worth trying on k workers, by Pollux's rule: 50 geometric
-// steps of the total batch, as few micro-steps as the local limit allows, and for a lone
-// worker above the initial batch at least two, since gradient statistics need two
-// gradients.
+// steps of the total batch, each divided by [Divide].
 func (l Limits) Choices(k int) []Choice {
-	lo, hi := math.Max(l.Initial, l.LocalMin*float64(k)), l.Max
 	if l.Fixed > 0 {
-		return []Choice{Divide(l.Fixed, k, l.LocalMax, l.Initial)}
+		return []Choice{l.First(k)}
 	}
-	ratio := math.Pow(hi/lo, 1.0/(batchSteps-1))
-	out := make([]Choice, 0, batchSteps)
-	total := lo
-	for i := range batchSteps {
-		if i == batchSteps-1 {
-			total = hi
-		}
-		local := total / float64(k)
-		accum := max(ceil(local/l.LocalMax)-1, 0)
-		if k == 1 && local > l.Initial+slack {
-			accum = max(accum, 1)
-		}
-		c := Choice{float64(ceil(local / float64(accum+1))), accum}
-		if len(out) == 0 || out[len(out)-1] != c {
-			out = append(out, c)
-		}
+	total := math.Max(l.Initial, l.LocalMin*float64(k))
+	ratio := math.Pow(l.Max/total, 1.0/(batchSteps-1))
+	out := make([]Choice, batchSteps)
+	for i := range out {
+		out[i] = Divide(total, k, l.LocalMax, l.Initial)
 		total *= ratio
 	}
-	return out
+	out[batchSteps-1] = Divide(l.Max, k, l.LocalMax, l.Initial)
+	return slices.Compact(out)
 }
 
 // First is the initial batch on k workers, or the smallest that they can share.
@@ -181,7 +165,8 @@ func (l Limits) First(k int) Choice {
 }
 
 // Divide spreads a total batch over k workers: as few micro-steps as the local limit
-// allows; at least one more for a lone worker above the initial batch.
+// allows; at least one more for a lone worker above the initial batch, since gradient
+// statistics need two gradients.
 func Divide(total float64, k int, localMax, initial float64) Choice {
 	local := float64(ceil(total / float64(k)))
 	accum := max(ceil(local/localMax)-1, 0)
@@ -192,4 +177,4 @@ func Divide(total float64, k int, localMax, initial float64) Choice {
 }
 
 // ceil rounds up what is not whole up to rounding.
-func ceil(x float64) int { return int(math.Ceil(x - slack)) }
+func ceil(x float64) int { return int(math.Ceil(x - 1e-8)) }

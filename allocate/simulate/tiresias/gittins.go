@@ -3,8 +3,9 @@ package tiresias
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // quantum is the service, in GPU-seconds, that the index looks ahead.
@@ -40,22 +41,16 @@ func (t *gittins) index(a int64) float64 {
 		return 0
 	}
 	k := min(t.upTo(t.age[i]-1+quantum), n-1)
-	p := roundTo(float64(k-i)/float64(n-i), 5)
+	p := scalar.Round(float64(k-i)/float64(n-i), 5)
 	expected := (t.sums[k] - t.sums[i] + quantum*int64(n-k)) / int64(n-i)
 	if expected == 0 {
 		return 0
 	}
-	return roundTo(p*1e6/float64(expected), 4)
+	return scalar.Round(p*1e6/float64(expected), 4)
 }
 
 // upTo counts the samples that are at most a.
 func (t *gittins) upTo(a int64) int {
 	n, _ := slices.BinarySearch(t.age, a+1)
 	return n
-}
-
-// roundTo rounds halves away from zero.
-func roundTo(x float64, digits int) float64 {
-	scale := math.Pow10(digits)
-	return math.Round(x*scale) / scale
 }
