@@ -181,6 +181,10 @@ func TestGenerator(t *testing.T) {
 	if math.Abs(float64(apps)-1500) > 100 || day < 1300 || math.Abs(float64(below)-1000) > 100 {
 		t.Errorf("%d of 2000 are a, %d come by day, %d are shorter than the median", apps, day, below)
 	}
+	g.GPUs = []Weight{{"1", 99}, {"two", 1}}
+	if _, err := g.Jobs(); err == nil || !strings.Contains(err.Error(), `found size "two"`) {
+		t.Errorf("error %v, want the size that is no number", err)
+	}
 	for _, bad := range []Generator{{}, {Count: 1, Hours: 1, MedianSeconds: 1, Mix: []Weight{{"a", 1}}, GPUs: []Weight{{"x", 1}}}} {
 		if _, err := bad.Jobs(); err == nil {
 			t.Errorf("%+v is taken", bad)

@@ -77,9 +77,10 @@ func (g Generator) Jobs() ([]Job, error) {
 	for i := range g.Count {
 		now = g.arrival(r, now, rate)
 		app := draw(r, g.Mix)
-		gpus, err := strconv.Atoi(draw(r, g.GPUs))
+		size := draw(r, g.GPUs)
+		gpus, err := strconv.Atoi(size)
 		if err != nil || gpus < 1 {
-			return nil, fmt.Errorf("found size %q, want a whole number of GPUs ≥ 1", draw(r, g.GPUs))
+			return nil, fmt.Errorf("found size %q, want a whole number of GPUs ≥ 1", size)
 		}
 		j := Job{Name: fmt.Sprintf("%s-%d", app, i), Application: app, Submit: math.Round(now), Workers: gpus, Work: math.Round(g.duration(r))}
 		g.ending(&j, r)

@@ -221,6 +221,15 @@ func TestReadWorkload(t *testing.T) {
 	}
 }
 
+// A workload separated by tabs is no Gavel trace, however many columns it has.
+func TestReadWorkloadOfTabs(t *testing.T) {
+	text := strings.ReplaceAll("job,submit_s,application,workers,duration_s,tenant,weight\na,5,bert,2,60,x,3\n", ",", "\t")
+	jobs, warnings, err := ReadWorkload(strings.NewReader(text), "w.tsv")
+	if err != nil || len(warnings) > 0 || len(jobs) != 1 || jobs[0].Submit != 5 || jobs[0].Workers != 2 || jobs[0].Tenant != "x" {
+		t.Errorf("read %+v (%v, %v)", jobs, warnings, err)
+	}
+}
+
 func TestReadGavel(t *testing.T) {
 	line := "ResNet-18 (batch size 64)\tpython main.py\tdir\t--steps\t0\t100\t2\t1\t-1\t3.5"
 	jobs, _, err := ReadWorkload(strings.NewReader(line+"\n\n"+line), "g.trace")

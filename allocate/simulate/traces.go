@@ -141,6 +141,13 @@ var gavelColumns = []string{"job_type", "command", "working_directory", "steps_a
 // gavelBatch finds the batch in a job type such as "ResNet-18 (batch size 64)".
 var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 
+// isGavel reports whether a line is one of a Gavel trace, not the header of another workload
+// separated by tabs.
+func isGavel(line string) bool {
+	cells := strings.Split(strings.ToLower(strings.TrimSpace(line)), "\t")
+	return len(cells) > len(gavelColumns)/2 && !slices.ContainsFunc(submission, func(c string) bool { return slices.Contains(cells, c) })
+}
+
 // readGavel reads a Gavel trace. Work is steps, at one per second unless their speed is
 // measured.
 func readGavel(r io.Reader, name string) (jobs []Job, err error) {

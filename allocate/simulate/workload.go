@@ -14,10 +14,12 @@ import (
 	"knee/internal/list"
 )
 
+// submission is the column that every workload has, and its names in published ones.
+var submission = []string{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"}
+
 // columns are the fields of a [Job], first, and their names in published workloads.
 var columns = [][]string{
-	{"job", "name", "job_id"},
-	{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"},
+	{"job", "name", "job_id"}, submission,
 	{"application", "model_name"},
 	{"workers", "num_replicas", "num_gpu", "num_gpus", "gpu_num", "gpus"},
 	{"global_batch", "batch_size"},
@@ -51,7 +53,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	head, _ := b.Peek(4096) // a shorter text will do
 	line, _, _ := strings.Cut(string(head), "\n")
 	switch {
-	case strings.Count(line, "\t") >= len(gavelColumns)/2:
+	case isGavel(line):
 		jobs, err = readGavel(b, name)
 		return jobs, nil, err
 	case strings.HasPrefix(strings.TrimSpace(string(head)), "["):

@@ -83,8 +83,8 @@ type Settings struct {
 	StopFree        bool    // a job that grows or shrinks in place does not restart, native rules only
 	Rescale         float64 // seconds without progress then
 	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
-	NodeRepair      float64 // seconds until a failed node is back; default 3600
-	CheckpointEvery float64 // seconds of work that a failure may cost at most; default 600
+	NodeRepair      float64 // seconds until a failed node is back, > 0 where nodes fail
+	CheckpointEvery float64 // seconds of work that a failure may cost at most; 0: it costs none
 
 	Usage bool // record the use over time
 
