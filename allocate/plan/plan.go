@@ -125,13 +125,18 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 
 // decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
+	// An option is worth nothing to a job without options, or where the objective has no worth.
+	var worth *data.Worth
+	if len(p.state.Jobs[i].Options) > 0 && !p.objective.Unpriced {
+		worth = &best.Worth[i]
+	}
 	if at.Choice == allocate.None {
 		_, unplanned := p.infeasible[i]
-		return data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: p.worth(i, best), Unplanned: unplanned, Reason: p.whyIdle(i, at, left)}
+		return data.PlannedJob{Action: p.action(i, at), Placement: []data.NodeShare{}, Worth: worth, Unplanned: unplanned, Reason: p.whyIdle(i, at, left)}
 	}
 	o := at.Option
 	out := entryOf(p.action(i, at), o.Config, at.Nodes)
-	out.Worth = p.worth(i, best)
+	out.Worth = worth
 	out.Throughput, out.Goodput, out.Fits = o.Answer.Throughput, o.Answer.Goodput, o.Answer.Fits()
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
 	if r := p.restart(i, at); r > 0 && out.Finish.Mean > 0 {
@@ -221,12 +226,4 @@ func (p *prepared) resolved(value float64, gpuType string, by int) *float64 {
 	}
 	change := float64(by) * (again.Value - value)
 	return &change
-}
-
-// worth is nil for a job without options, and where the objective has no worth.
-func (p *prepared) worth(i int, best solve.Solution) *data.Worth {
-	if len(p.state.Jobs[i].Options) == 0 || p.objective.Unpriced {
-		return nil
-	}
-	return &best.Worth[i]
 }

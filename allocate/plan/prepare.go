@@ -122,21 +122,18 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 // present makes deadlines relative to Now, and stops jobs whose nodes are gone.
 func (p *prepared) present() {
 	_, nodes := grouped.By(p.Cluster.Nodes, func(n data.Node) string { return n.Name })
+	unknown := func(n string) bool { return len(nodes[n]) == 0 }
 	for i := range p.Jobs {
 		job := &p.Jobs[i]
 		job.Deadline = time.Duration(job.Due(p.Now) * float64(time.Second))
-		unknown := func(n string) bool { return len(nodes[n]) == 0 }
 		if n := slices.IndexFunc(job.Nodes, unknown); n >= 0 {
 			p.unknown[i] = job.Nodes[n]
 		}
 		if job.Current == nil {
 			continue
 		}
-		for _, n := range job.Current.Nodes {
-			if len(nodes[n]) == 0 {
-				p.lost[i], job.Current = n, nil
-				break
-			}
+		if n := slices.IndexFunc(job.Current.Nodes, unknown); n >= 0 {
+			p.lost[i], job.Current = job.Current.Nodes[n], nil
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // drf is dominant resource fairness (Ghodsi et al., NSDI 2011, section 4.1): the tenant
@@ -12,29 +13,37 @@ import (
 // its own tenant. Simplified: tasks are gangs, chosen anew at every decision.
 func drf(q *queue) {
 	s := q.state
-	names, waiting := grouped.By(sorted(s, submitted), func(i int) string { return tenant(&s.Jobs[i]) })
-	held, weight := map[string][]float64{}, tickets(s)
-	for _, t := range names {
-		held[t] = make([]float64, len(q.Limit))
-	}
+	names, jobs := grouped.By(sorted(s, submitted), func(i int) string { return tenant(&s.Jobs[i]) })
+	waiting := list.Map(names, func(t string) []int { return jobs[t] })
+	held := list.Map(names, func(string) []float64 { return make([]float64, len(q.Limit)) })
+	weight := tickets(s)
+	share := func(n int) float64 { return q.dominant(held[n]) / weight[names[n]] }
+	takeTurns(waiting, share, func(n, i int) {
+		if q.serve(i) {
+			use := q.use(i)
+			q.Capacity.Add(held[n], q.Branch(use.GPUType, ""), use, 1) // a quota is no resource
+		} else if len(s.Jobs[i].Options) > 0 { // else it can never run
+			waiting[n] = nil
+		}
+	})
+}
+
+// takeTurns serves the jobs that wait, by owner: next is always the first job of the owner
+// of the smallest key, the first of equal ones.
+func takeTurns(waiting [][]int, key func(owner int) float64, serve func(owner, job int)) {
 	for {
-		next, least := "", math.Inf(1)
-		for _, t := range names {
-			if v := q.dominant(held[t]) / weight[t]; len(waiting[t]) > 0 && v < least {
-				next, least = t, v
+		next := -1
+		for n, jobs := range waiting {
+			if len(jobs) > 0 && (next < 0 || key(n) < key(next)) {
+				next = n
 			}
 		}
-		if next == "" {
+		if next < 0 {
 			return
 		}
 		i := waiting[next][0]
 		waiting[next] = waiting[next][1:]
-		if q.serve(i) {
-			use := q.use(i)
-			q.Capacity.Add(held[next], q.Branch(use.GPUType, ""), use, 1) // a quota is no resource
-		} else if len(s.Jobs[i].Options) > 0 { // else it can never run
-			waiting[next] = nil
-		}
+		serve(next, i)
 	}
 }
 

@@ -186,21 +186,10 @@ func serveStride(q *queue, all *gangs, users []*user, kind int, slice float64) {
 			slices.SortStableFunc(waiting[n], func(a, b int) int { return cmp.Compare(s.Jobs[a].History.Ran, s.Jobs[b].History.Ran) })
 		}
 	}
-	for {
-		next := -1
-		for n := range users {
-			if len(waiting[n]) > 0 && (next < 0 || pass[n] < pass[next]) {
-				next = n
-			}
-		}
-		if next < 0 {
-			return
-		}
-		i := waiting[next][0]
-		waiting[next] = waiting[next][1:]
+	takeTurns(waiting, func(n int) float64 { return pass[n] }, func(n, i int) {
 		if o := all.option[i][kind]; o >= 0 && q.choice[i] < 0 && q.try(i, o) {
-			users[next].holds[kind] += size(&s.Jobs[i])
-			pass[next] += slice * size(&s.Jobs[i]) / users[next].due[kind]
+			users[n].holds[kind] += size(&s.Jobs[i])
+			pass[n] += slice * size(&s.Jobs[i]) / users[n].due[kind]
 		}
-	}
+	})
 }

@@ -31,7 +31,7 @@ type OASiS struct {
 	market *oasis.Market
 	booked map[string]*booking
 	origin float64 // when slot 0 begins
-	now    int     // the slot of the last assignment
+	now    int     // the present slot
 }
 
 // Seconds of a slot, and how many ahead are booked at most (the paper: an hour, 300).
@@ -51,17 +51,15 @@ type booking struct {
 func (o *OASiS) Allocate(s allocate.State) (allocate.Assignment, error) {
 	q := newQueue(s)
 	all := newGangs(q)
-	now := o.open(all)
-	o.now = now
+	o.open(all)
 	for _, i := range sorted(s, submitted) {
-		j := &s.Jobs[i]
-		b := o.booked[j.Name]
-		if b == nil || now >= b.From+len(b.Choice) {
-			if b = o.admit(all, i, now); b == nil {
+		b := o.booked[s.Jobs[i].Name]
+		if b == nil || o.now >= b.From+len(b.Choice) {
+			if b = o.admit(all, i); b == nil {
 				continue
 			}
 		}
-		if c := b.Choice[max(0, now-b.From)]; c >= 0 {
+		if c := b.Choice[max(0, o.now-b.From)]; c >= 0 {
 			b.crowded = !q.tryLike(i, all.types[b.job.Options[c].Kind], int(b.job.Options[c].GPUs))
 		}
 	}
@@ -88,26 +86,24 @@ func (o *OASiS) WhyIdle(job string) string {
 	return ""
 }
 
-// open makes or updates the market, frees what ended jobs booked, and returns the present
-// slot.
-func (o *OASiS) open(all *gangs) (now int) {
+// open makes or updates the market, and frees what ended jobs booked.
+func (o *OASiS) open(all *gangs) {
 	if o.market == nil {
 		o.market, o.booked, o.origin = &oasis.Market{}, map[string]*booking{}, all.state.Now
 	}
 	o.market.GPUs = all.room
 	_, here := grouped.By(all.state.Jobs, func(j allocate.JobState) string { return j.Name })
-	now = int((all.state.Now - o.origin) / oasisSlot)
+	o.now = int((all.state.Now - o.origin) / oasisSlot)
 	for name, b := range o.booked {
 		if len(here[name]) == 0 {
-			o.market.Book(b.job, b.Schedule, now, -1)
+			o.market.Book(b.job, b.Schedule, o.now, -1)
 			delete(o.booked, name)
 		}
 	}
-	return now
 }
 
 // admit books later slots for a job, nil if it is rejected.
-func (o *OASiS) admit(all *gangs, i, now int) *booking {
+func (o *OASiS) admit(all *gangs, i int) *booking {
 	j := oasisJob(all, i)
 	if len(j.Options) == 0 {
 		return nil
@@ -117,11 +113,11 @@ func (o *OASiS) admit(all *gangs, i, now int) *booking {
 	if o.Hold {
 		offer = o.market.Hold
 	}
-	s, ok := offer(j, now, oasisHorizon)
+	s, ok := offer(j, o.now, oasisHorizon)
 	if !ok {
 		return nil
 	}
-	o.market.Book(j, s, now, 1)
+	o.market.Book(j, s, o.now, 1)
 	b := &booking{job: j, Schedule: s}
 	o.booked[all.state.Jobs[i].Name] = b
 	return b
