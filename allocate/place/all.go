@@ -71,14 +71,16 @@ func all(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 	// A fallback could take the nodes of a choice, so choices come first.
 	var fell []int
 	for _, i := range rest {
-		if !p.choice(i, a.Choice[i]) {
+		if at, ok := p.shaped(i, a.Choice[i]); ok {
+			p.give(i, at)
+		} else {
 			fell = append(fell, i)
 		}
 	}
 	for _, i := range fell { // to the choice in an uneven shape
 		p.short[i] = true
-		if alt, nodes, ok := p.uneven(i, s.Jobs[i].Options[a.Choice[i]]); ok {
-			p.give(i, Placed{Choice: a.Choice[i], Option: alt, Nodes: nodes})
+		if at, ok := p.uneven(i, a.Choice[i]); ok {
+			p.give(i, at)
 		}
 	}
 	for _, i := range fell { // or a better option, which could take the quota of a choice
@@ -168,18 +170,15 @@ func (p *placing) givesBack(i int, o *allocate.Option) bool {
 	return true
 }
 
-// choice places job i on its choice, if its nodes are free.
-func (p *placing) choice(i, c int) bool {
-	o := &p.state.Jobs[i].Options[c]
-	find := p.placer.placeShape
+// shaped places option c of job i in its shape, any if it has none, if nodes are free.
+func (p *placing) shaped(i, c int) (Placed, bool) {
+	o := p.state.Jobs[i].Options[c]
+	place := p.placer.placeShape
 	if len(o.Config.Placement) == 0 {
-		find = p.placer.Place
+		place = p.placer.Place
 	}
-	nodes, ok := find(p.request(i, o.Config))
-	if ok {
-		p.give(i, Placed{Choice: c, Option: *o, Nodes: nodes})
-	}
-	return ok
+	nodes, ok := place(p.request(i, o.Config))
+	return Placed{Choice: c, Option: o, Nodes: nodes}, ok
 }
 
 // reason returns why a job did not get its choice, empty if it did.
@@ -196,22 +195,21 @@ func reason(chosen *allocate.Option, got *Placed) string {
 	return fmt.Sprintf("no nodes are free for %d × %s; it gets %d × %s instead", c.Workers, c.GPUType, g.Workers, g.GPUType)
 }
 
-// uneven places an option in any free shape and predicts its speed.
-func (p *placing) uneven(i int, o allocate.Option) (allocate.Option, []data.NodeShare, bool) {
+// uneven places option c of job i in any free shape and predicts its speed.
+func (p *placing) uneven(i, c int) (Placed, bool) {
+	o := p.state.Jobs[i].Options[c]
 	nodes, ok := p.placer.Place(p.request(i, o.Config))
 	if !ok {
-		return o, nil, false
+		return Placed{}, false
 	}
-	alt := o
-	alt.Keeps, alt.Config.Placement = false, Sorted(data.PlacementOf(nodes))
-	alt.Config.Nodes = len(alt.Config.Placement)
+	o.Keeps, o.Config.Placement = false, Sorted(data.PlacementOf(nodes))
+	o.Config.Nodes = len(o.Config.Placement)
 	if p.respeed != nil {
-		if alt, ok = p.respeed(i, alt.Config); !ok {
+		if o, ok = p.respeed(i, o.Config); !ok {
 			p.placer.Release(nodes, p.standing[i].Resources)
-			return o, nil, false
 		}
 	}
-	return alt, nodes, true
+	return Placed{Choice: c, Option: o, Nodes: nodes}, ok
 }
 
 // refillRounds bounds the passes of refill.
@@ -250,8 +248,8 @@ func (p *placing) raise(i int, free map[string]int) bool {
 	}
 	p.placer.Release(now.Nodes, p.standing[i].Resources)
 	for _, n := range better {
-		if nodes, ok := p.placer.placeShape(p.request(i, j.Options[n].Config)); ok {
-			p.give(i, Placed{Choice: n, Option: j.Options[n], Nodes: nodes})
+		if at, ok := p.shaped(i, n); ok {
+			p.give(i, at)
 			return true
 		}
 	}
@@ -263,19 +261,16 @@ func (p *placing) raise(i int, free map[string]int) bool {
 func (p *placing) better(i int, now Placed, value float64, free map[string]int) []int {
 	j := &p.state.Jobs[i]
 	var out []int
-	last, room := "", 0
 	for n := range j.Options {
 		o := &j.Options[n]
-		if o.Value <= value+1e-9*math.Abs(value) || !p.permits(i, &o.Use, allocate.None, nil) {
+		if o.Value <= value+1e-9*math.Abs(value) {
 			continue
 		}
-		if t := o.Use.GPUType; t != last || len(out) == 0 {
-			last, room = t, free[t]
-			if now.Choice != allocate.None && now.Option.Use.GPUType == t {
-				room += now.Option.Use.GPUs
-			}
+		room := free[o.Use.GPUType]
+		if now.Choice != allocate.None && now.Option.Use.GPUType == o.Use.GPUType {
+			room += now.Option.Use.GPUs
 		}
-		if o.Use.GPUs <= room {
+		if o.Use.GPUs <= room && p.permits(i, &o.Use, allocate.None, nil) {
 			out = append(out, n)
 		}
 	}

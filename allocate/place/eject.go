@@ -71,24 +71,24 @@ func (p *placing) ejections(i int, gain float64) (out []ejection) {
 // nothing if they do not fit or lose value.
 func (p *placing) swap(i, choice int, w ejection) bool {
 	mine, other := p.out[i], p.out[w.job]
-	want, less := p.state.Jobs[i].Options[choice], p.state.Jobs[w.job].Options[w.choice]
+	want, less := &p.state.Jobs[i].Options[choice], &p.state.Jobs[w.job].Options[w.choice]
 	if !p.permits(i, &want.Use, w.job, &less.Use) {
 		return false
 	}
 	gain := want.Value - p.valueOf(i)
 	p.placer.Release(mine.Nodes, p.standing[i].Resources)
 	p.placer.Release(other.Nodes, p.standing[w.job].Resources)
-	if nodes, ok := p.placer.placeShape(p.request(i, want.Config)); ok {
+	if first, ok := p.shaped(i, choice); ok {
 		if second, ok := p.yield(w); ok {
 			if other.Option.Value-second.Option.Value < gain {
-				p.give(i, Placed{Choice: choice, Option: want, Nodes: nodes})
+				p.give(i, first)
 				p.give(w.job, second)
 				p.short[i] = false
 				return true
 			}
 			p.placer.Release(second.Nodes, p.standing[w.job].Resources)
 		}
-		p.placer.Release(nodes, p.standing[i].Resources)
+		p.placer.Release(first.Nodes, p.standing[i].Resources)
 	}
 	p.placer.Take(mine.Nodes, p.standing[i].Resources)
 	p.placer.Take(other.Nodes, p.standing[w.job].Resources)
@@ -97,13 +97,10 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 
 // yield places the job of an ejection on its choice, its present one in any shape.
 func (p *placing) yield(w ejection) (Placed, bool) {
-	o := p.state.Jobs[w.job].Options[w.choice]
 	if w.choice == p.out[w.job].Choice {
-		alt, nodes, ok := p.uneven(w.job, o)
-		return Placed{Choice: w.choice, Option: alt, Nodes: nodes}, ok
+		return p.uneven(w.job, w.choice)
 	}
-	nodes, ok := p.placer.placeShape(p.request(w.job, o.Config))
-	return Placed{Choice: w.choice, Option: o, Nodes: nodes}, ok
+	return p.shaped(w.job, w.choice)
 }
 
 // lost is the value that job i lost by placement.

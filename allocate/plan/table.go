@@ -64,14 +64,8 @@ type table struct {
 // tableKey says which jobs have the same table.
 type tableKey struct {
 	modelKey
-	batch        data.Batch // of the job
-	types, modes string
-	nodes        string
-	workers, ps  data.IntRange
-	need         data.Need
-	current      int
-	logical      int
-	alone        int // number of a job whose oracle no other job has
+	kind  string // of the job, all that its shapes and batches depend on
+	alone int    // number of a job whose oracle no other job has
 }
 
 // tables are those of a problem.
@@ -83,13 +77,12 @@ type tables struct {
 
 // add returns the table of a job, which fill fills.
 func (t *tables) add(i int, job data.Job, o oracle, in *clusterFit) *table {
-	key := tableKey{batch: job.Batch, types: strings.Join(job.GPUTypes, " "), nodes: strings.Join(job.Nodes, ","), workers: job.Workers, ps: job.PS, need: job.Resources.Worker, logical: job.LogicalWorkers}
-	for _, m := range job.Modes {
-		key.modes += string(m) + " "
-	}
+	current := 0
 	if job.Current != nil {
-		key.current = job.Current.Placement.Workers()
+		current = job.Current.Placement.Workers()
 	}
+	key := tableKey{kind: fmt.Sprint(job.Batch, job.LogicalWorkers, job.GPUTypes, job.Nodes, job.Modes,
+		job.Workers, job.PS, job.Resources.Worker, current)}
 	if m, ok := o.(modelled); ok {
 		key.modelKey = m.key()
 	} else {

@@ -295,11 +295,8 @@ const mostFailures = 1e6
 // measured reports whether the jobs of a case advance as their applications were
 // measured. A trace of durations without measured applications does not use profiles.
 func (s *Settings) measured(c Case) bool {
-	if s.Profiles == nil || s.Models != nil || s.Semantics == Tiresias {
-		return false
-	}
-	if s.Semantics == Pollux {
-		return true
+	if s.Profiles == nil || s.Semantics != Native {
+		return s.Semantics == Pollux
 	}
 	return slices.ContainsFunc(c.Jobs, func(j simulate.Job) bool {
 		_, known := s.Profiles.Apps[j.Application]
