@@ -162,6 +162,37 @@ type Current struct {
 	Layout
 }
 
+// Config is the configuration that the job runs in.
+func (c *Current) Config() Config {
+	return Config{
+		GPUType: c.GPUType, Mode: cmp.Or(c.Mode, AllReduce), Workers: c.Placement.Workers(), PS: c.PS,
+		Placement: c.Placement, Nodes: len(c.Placement),
+		LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout,
+	}
+}
+
+// Shares are the workers on each node, nil if the job does not run or its nodes are not known.
+func (c *Current) Shares() (out []NodeShare) {
+	if c == nil || len(c.Nodes) != len(c.Placement) {
+		return nil
+	}
+	for i, n := range c.Nodes {
+		out = append(out, NodeShare{Node: n, Workers: c.Placement[i]})
+	}
+	return out
+}
+
+// Running is the present allocation of a job that runs in a configuration on nodes.
+func Running(c Config, nodes []NodeShare) *Current {
+	cur := &Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
+	for _, s := range nodes {
+		if s.Workers > 0 {
+			cur.Placement, cur.Nodes = append(cur.Placement, s.Workers), append(cur.Nodes, s.Node)
+		}
+	}
+	return cur
+}
+
 func (c *Current) validate(o *object) {
 	mode, key, found, want := checkMode(string(c.Mode), c.PS)
 	if c.Mode = mode; want != "" {

@@ -88,5 +88,8 @@ type Estimate struct {
 // Scale returns the estimate of a quantity that is f times this one, f > 0.
 func (e Estimate) Scale(f float64) Estimate { return Estimate{e.Mean * f, e.Lo * f, e.Hi * f} }
 
+// Plus returns the estimate of a quantity that is larger by x.
+func (e Estimate) Plus(x float64) Estimate { return Estimate{e.Mean + x, e.Lo + x, e.Hi + x} }
+
 // Per is the estimate of f divided by the quantity: a step time becomes a rate.
 func (e Estimate) Per(f float64) Estimate { return Estimate{f / e.Mean, f / e.Hi, f / e.Lo} }

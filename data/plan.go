@@ -3,6 +3,7 @@ package data
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,11 @@ type Plan struct {
 type Input struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
+}
+
+// InputOf is a file of some content.
+func InputOf(path string, content []byte) Input {
+	return Input{Path: path, SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
 }
 
 // PlannedJob is the allocation of one job.

@@ -37,10 +37,10 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	var unknown []int           // that run on unknown nodes
 	var planned []place.Request // on nodes where those do not run
 	for i, job := range p.Jobs {
-		nodes := currentShares(job)
+		nodes := job.Current.Shares()
 		if p.oracles[i] != nil {
 			if nodes != nil {
-				planned = append(planned, place.Request{Config: currentConfig(job), Resources: job.Resources, Current: nodes})
+				planned = append(planned, place.Request{Config: job.Current.Config(), Resources: job.Resources, Current: nodes})
 			}
 			continue
 		}
@@ -64,7 +64,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	placer.Keep(planned)
 	for _, i := range unknown {
 		job := p.Jobs[i]
-		if nodes, ok := placer.Place(place.Request{Config: currentConfig(job), Resources: job.Resources}); ok {
+		if nodes, ok := placer.Place(place.Request{Config: job.Current.Config(), Resources: job.Resources}); ok {
 			stay(i, nodes)
 		} else {
 			p.infeasible[i] = why[i] + ", and what it runs on is more than the other jobs leave of the cluster"
@@ -93,7 +93,7 @@ func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 }
 
 func (o occupant) planned(job data.Job) data.PlannedJob {
-	out := entryOf(data.Keep, currentConfig(job), o.nodes)
+	out := entryOf(data.Keep, job.Current.Config(), o.nodes)
 	out.Reason = "not planned, stays as it is: " + o.why
 	return out
 }

@@ -41,7 +41,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 	displaced := map[string][]data.NodeShare{} // by job: the nodes that other jobs take
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
-		now := currentShares(*job)
+		now := job.Current.Shares()
 		switch has, holds := roomFor(&room, now, job.Resources); {
 		case len(now) == 0 || !has: // it starts anew as any other job does
 		case !holds:
@@ -75,7 +75,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 				j.Reason = "other jobs take its nodes; " + j.Reason
 			}
 			if r := job.RestartSeconds; j.Action == data.Move && j.Finish.Mean > 0 {
-				j.Finish, j.Cost = shift(j.Finish, r), shift(j.Cost, r*rest.price[j.GPUType]*float64(j.Workers)/3600)
+				j.Finish, j.Cost = j.Finish.Plus(r), j.Cost.Plus(r*rest.price[j.GPUType]*float64(j.Workers)/3600)
 			}
 		}
 		all = append(all, j)
@@ -89,7 +89,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 func yielding(pr Problem) *data.Cluster {
 	busy := map[string]bool{} // nodes where one runs
 	for _, j := range pr.Jobs {
-		for _, s := range currentShares(j) {
+		for _, s := range j.Current.Shares() {
 			busy[s.Node] = busy[s.Node] || j.Opportunistic
 		}
 	}

@@ -113,7 +113,7 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 	} else {
 		out = p.decided(i, at, left, best)
 	}
-	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, currentShares(job), job.Batch.Initial
+	out.Name, out.ID, out.Was, out.InitialBatch = job.Name, job.ID, job.Current.Shares(), job.Batch.Initial
 	r := job.Resources
 	out.Resources = data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
 	out.Template = job.Template
@@ -140,8 +140,7 @@ func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solutio
 	out.Throughput, out.Goodput, out.Fits = o.Answer.Throughput, o.Answer.Goodput, o.Answer.Fits()
 	out.Finish, out.Cost, out.Extrapolated = o.Answer.TimeToTarget, o.Answer.CostToTarget, o.Answer.Extrapolated
 	if r := p.restart(i, at); r > 0 && out.Finish.Mean > 0 {
-		out.Finish = shift(out.Finish, r)
-		out.Cost = shift(out.Cost, r*o.Answer.PricePerHour/3600)
+		out.Finish, out.Cost = out.Finish.Plus(r), out.Cost.Plus(r*o.Answer.PricePerHour/3600)
 	}
 	out.Reason, out.MarginalGain = p.why(i, at, left)
 	return out
@@ -165,7 +164,7 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 	case cur == nil || len(cur.Placement) == 0:
 		return data.Start
 	}
-	now, next := currentConfig(p.Jobs[i]), at.Option.Config
+	now, next := p.Jobs[i].Current.Config(), at.Option.Config
 	switch {
 	case next.Workers > now.Workers:
 		return data.Grow
@@ -179,10 +178,6 @@ func (p *prepared) action(i int, at place.Placed) data.Action {
 
 // sameNodes reports whether the workers keep their nodes; unknown nodes equal any.
 func sameNodes(now, next []data.NodeShare) bool { return now == nil || data.SameNodes(now, next) }
-
-func shift(e data.Estimate, by float64) data.Estimate {
-	return data.Estimate{Mean: e.Mean + by, Lo: e.Lo + by, Hi: e.Hi + by}
-}
 
 // finite replaces infinities, which JSON cannot represent.
 func finite(x float64) float64 {

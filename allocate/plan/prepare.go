@@ -227,7 +227,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if x == nil {
 		return nil
 	}
-	p.standing[i] = place.Request{Resources: job.Resources, Current: currentShares(job), Only: p.standing[i].Only, Apart: p.Apart}
+	p.standing[i] = place.Request{Resources: job.Resources, Current: job.Current.Shares(), Only: p.standing[i].Only, Apart: p.Apart}
 	js.Idle = p.objective.Idle(s)
 	if len(x.shapes) == 0 {
 		return nil
@@ -293,18 +293,6 @@ func history(job data.Job, hysteresis float64) allocate.History {
 	return h
 }
 
-// currentShares is where a job runs, nil if it does not or its nodes are not known.
-func currentShares(job data.Job) []data.NodeShare {
-	if job.Current == nil || len(job.Current.Nodes) != len(job.Current.Placement) {
-		return nil
-	}
-	var out []data.NodeShare
-	for i, n := range job.Current.Nodes {
-		out = append(out, data.NodeShare{Node: n, Workers: job.Current.Placement[i]})
-	}
-	return out
-}
-
 // ofJob adds job and file to an error of a predictor.
 func ofJob(job data.Job, err error) error {
 	var input *data.InputError
@@ -349,7 +337,7 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 		now := smallest
 		if job.Current != nil {
 			var err error
-			if c := currentConfig(job); c.LocalBatch > 0 {
+			if c := job.Current.Config(); c.LocalBatch > 0 {
 				now, err = o.At(c)
 			} else {
 				now, err = answer(job, o, c)
@@ -361,13 +349,4 @@ func goalOf(job data.Job, smallest predict.Answer, o oracle) (predict.Goal, erro
 		return predict.Goal{Samples: r.Seconds * now.Goodput.Mean}, nil
 	}
 	return predict.Goal{}, nil
-}
-
-func currentConfig(job data.Job) data.Config {
-	cur := job.Current
-	return data.Config{
-		GPUType: cur.GPUType, Mode: cmp.Or(cur.Mode, data.AllReduce), Workers: cur.Placement.Workers(), PS: cur.PS,
-		Placement: cur.Placement, Nodes: len(cur.Placement),
-		LocalBatch: cur.LocalBatch, AccumSteps: cur.AccumSteps, Layout: cur.Layout,
-	}
 }

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"os"
@@ -229,6 +227,5 @@ func inputOf(path string) (data.Input, error) {
 	if err != nil {
 		return data.Input{}, fmt.Errorf("read an input of the plan: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return data.Input{Path: path, SHA256: hex.EncodeToString(sum[:])}, nil
+	return data.InputOf(path, text), nil
 }

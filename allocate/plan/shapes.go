@@ -53,7 +53,7 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	if job.Current == nil || len(job.Current.Placement) == 0 {
 		return data.Config{}, false
 	}
-	c := currentConfig(job)
+	c := job.Current.Config()
 	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
 		in.of(c.GPUType, job).Holds(c.Placement)

@@ -198,8 +198,8 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 		if at.Choice == allocate.None {
 			q.Jobs[i].Current, q.standing[i].Current = nil, nil
 		} else {
-			q.Jobs[i].Current = runs(at.Option.Config, at.Nodes)
-			q.standing[i].Current = currentShares(q.Jobs[i])
+			q.Jobs[i].Current = data.Running(at.Option.Config, at.Nodes)
+			q.standing[i].Current = q.Jobs[i].Current.Shares()
 			stays := at.Option
 			stays.Keeps = true
 			j.Options, j.Current = append(j.Options, stays), 0
@@ -217,24 +217,13 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 	return &q
 }
 
-// runs is a configuration on nodes as the running allocation of a job.
-func runs(c data.Config, nodes []data.NodeShare) *data.Current {
-	cur := &data.Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
-	for _, s := range nodes {
-		if s.Workers > 0 {
-			cur.Placement, cur.Nodes = append(cur.Placement, s.Workers), append(cur.Nodes, s.Node)
-		}
-	}
-	return cur
-}
-
 // translated is a plan of another problem of these jobs, valued against what they run.
 func (p *prepared) translated(placed []place.Placed) []place.Placed {
 	out := slices.Clone(placed)
 	for i := range out {
 		if at := &out[i]; at.Choice != allocate.None {
 			cur := p.Jobs[i].Current
-			at.Option.Keeps = cur != nil && place.Same(currentConfig(p.Jobs[i]), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
+			at.Option.Keeps = cur != nil && place.Same(cur.Config(), at.Option.Config) && sameNodes(p.standing[i].Current, at.Nodes)
 			at.Option.Value = p.valueOf(i, &at.Option)
 		}
 	}

@@ -116,7 +116,7 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 		ws.add(job.Name, roundedUp, fmt.Sprintf("%s takes %g samples a step, not the %g of its batch: allow workers that divide it", a.Config, a.Config.GlobalBatch(), job.Batch.Initial))
 	}
 	if p.action(i, at) == data.Keep && !job.Batch.Adapt && job.Current.LocalBatch > 0 {
-		now, want := currentConfig(job).GlobalBatch(), a.Config.GlobalBatch()
+		now, want := job.Current.Config().GlobalBatch(), a.Config.GlobalBatch()
 		if math.Abs(now-want) >= float64(a.Config.Workers) { // less is rounding to whole samples
 			ws.add(job.Name, otherBatch, fmt.Sprintf("runs with %g samples a step and is planned with %g: restart it with that batch, let it adapt its batch, or correct current", now, want))
 		}
@@ -132,7 +132,7 @@ func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
 	if p.oracles[i] == nil || job.Current == nil || len(job.Current.Placement) == 0 || p.action(i, at) == data.Keep {
 		return
 	}
-	now := currentConfig(job)
+	now := job.Current.Config()
 	a, err := p.oracles[i].At(now)
 	if c := p.state.Jobs[i].Current; c != allocate.None {
 		a, err = p.state.Jobs[i].Options[c].Answer, nil

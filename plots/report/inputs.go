@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -75,8 +73,7 @@ func (in *Inputs) Read(path string) error {
 			return err
 		}
 		if k := slices.IndexFunc(kinds(), func(k kind) bool { return k.is(content) }); k >= 0 {
-			sum := sha256.Sum256(content)
-			in.Files = append(in.Files, data.Input{Path: file, SHA256: hex.EncodeToString(sum[:])})
+			in.Files = append(in.Files, data.InputOf(file, content))
 			if err := kinds()[k].read(in, content, file); err != nil {
 				return err
 			}
