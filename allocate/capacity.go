@@ -35,12 +35,6 @@ type Branch struct {
 	gpuType, tenant string // the tenant is that of the first quota, empty without one
 }
 
-// MaxQuotas is the most quotas of a job on a GPU type for which [Shares] has room.
-const MaxQuotas = 6
-
-// Shares are the shares that an option uses, parallel to the dimensions of its branch.
-type Shares [5 + MaxQuotas]float64
-
 // amounts are GPUs, cores and bytes on nodes of the type, cores and bytes of all nodes.
 func (u *Use) amounts() [5]float64 {
 	return [5]float64{float64(u.GPUs), u.CPUs, float64(u.Memory), u.CPUs + u.PSCPUs, float64(u.Memory) + float64(u.PSMemory)}
@@ -151,10 +145,11 @@ func (c *Capacity) Add(v []float64, branch int, u *Use, sign float64) {
 	}
 }
 
-// Shares are the shares of limits that a demand takes, and the largest; infinite where the
-// limit is zero.
-func (c *Capacity) Shares(branch int, u *Use) (v Shares, most float64) {
+// Shares are the shares of limits that a demand takes, parallel to the dimensions of its
+// branch, and the largest; infinite where the limit is zero.
+func (c *Capacity) Shares(branch int, u *Use) (v []float64, most float64) {
 	b, amounts := &c.Branches[branch], u.amounts()
+	v = make([]float64, len(b.Dims))
 	for n, d := range b.Dims {
 		if x := amounts[b.of[n]]; x > 0 {
 			v[n] = x / c.Limit[d]

@@ -22,7 +22,7 @@ func TestHull(t *testing.T) {
 		for n, g := range gain {
 			value += float64(g)
 			share := float64(n+1) / 16
-			items[n] = item{option: n, size: n + 1, value: value, share: share, use: allocate.Shares{share}}
+			items[n] = item{option: n, size: n + 1, value: value, share: share, use: []float64{share}}
 		}
 		hull := convexHull(items)
 		best := func(among []int, price float64) float64 {

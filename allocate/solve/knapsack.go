@@ -31,8 +31,8 @@ type item struct {
 	branch int // GPU type
 	size   int // workers
 	value  float64
-	share  float64         // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
-	use    allocate.Shares // parallel to knapsack.dims[branch]
+	share  float64   // largest use: the dominant share (DRF, Ghodsi et al., NSDI 2011)
+	use    []float64 // parallel to knapsack.dims[branch]
 }
 
 // newKnapsack keeps the options that a best assignment can have: they fit an empty

@@ -2,8 +2,6 @@ package solve
 
 import (
 	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -118,13 +116,6 @@ func checkState(s allocate.State) error {
 	for _, j := range s.Jobs {
 		if math.IsNaN(j.Idle) || math.IsInf(j.Idle, 0) {
 			return errors.New("allocate: job " + j.Name + ": the value of getting nothing must be finite")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Tenants)) {
-		for _, gpuType := range s.Cluster.GPUTypes() {
-			if n := len(s.Quotas(name, gpuType)); n > allocate.MaxQuotas {
-				return fmt.Errorf("allocate: tenant %q and those above it have %d quotas of %s, want at most %d; leave out one that another implies", name, n, gpuType, allocate.MaxQuotas)
-			}
 		}
 	}
 	return nil

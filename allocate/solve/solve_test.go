@@ -3,7 +3,6 @@ package solve
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"knee/allocate"
@@ -465,17 +464,22 @@ func TestQuotasHold(t *testing.T) {
 	})
 }
 
-// TestDeepQuotasAreRefused: the solver holds up to six quotas above a job, and
-// says so rather than exceed a seventh.
-func TestDeepQuotasAreRefused(t *testing.T) {
-	quota := map[string]int{"a": 1, data.AllTypes: 1}
-	s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]data.Tenant{
-		"team": {Quota: quota, Parent: "lab"}, "lab": {Quota: quota, Parent: "school"}, "school": {Quota: quota, Parent: "org"}, "org": {}}}
-	if _, err := Maximise(s); err != nil {
-		t.Error(err)
-	}
-	s.Tenants["org"] = data.Tenant{Quota: quota}
-	if _, err := Maximise(s); err == nil || !strings.Contains(err.Error(), `tenant "team"`) {
-		t.Errorf("eight quotas: %v", err)
+// TestDeepQuotas: of eight quotas above a job the smallest, of any of the tenants, holds.
+func TestDeepQuotas(t *testing.T) {
+	parents := map[string]string{"team": "lab", "lab": "school", "school": "org", "org": ""}
+	for tight := range parents {
+		s := allocate.State{Cluster: testCluster(nodes("a", 1, 4)...), Tenants: map[string]data.Tenant{}}
+		for name, parent := range parents {
+			s.Tenants[name] = data.Tenant{Quota: map[string]int{"a": 4, data.AllTypes: 3}, Parent: parent}
+		}
+		s.Tenants[tight].Quota["a"] = 2
+		j := allocate.JobState{Current: allocate.None, History: allocate.History{Tenant: "team"}}
+		for n := 1; n <= 4; n++ {
+			j.Options = append(j.Options, allocate.Option{Value: float64(n), Use: allocate.Use{GPUType: "a", GPUs: n}})
+		}
+		s.Jobs = []allocate.JobState{j}
+		if x, err := Maximise(s); err != nil || x.Value != 2 || x.Bound != 2 {
+			t.Errorf("2 GPUs for %s: value %g, bound %g (%v), want 2", tight, x.Value, x.Bound, err)
+		}
 	}
 }
