@@ -23,7 +23,12 @@ func PAA(tensors []Tensor, servers int) []Server {
 		case size <= 0.01*avg:
 			least(out, func(s Server) int64 { return int64(len(s.Pieces)) }).give(t, 0, t.Elements)
 		case size <= avg:
-			bestFit(out, t.Elements, avg).give(t, 0, t.Elements)
+			least(out, func(s Server) int64 {
+				if float64(s.Elements+t.Elements) <= avg {
+					return -1 - s.Elements // the fullest of these, before all others
+				}
+				return s.Elements
+			}).give(t, 0, t.Elements)
 		default:
 			slice(out, t, max(1, int64(avg)))
 		}
@@ -38,20 +43,6 @@ func least(servers []Server, of func(Server) int64) *Server {
 		if of(servers[i]) < of(servers[best]) {
 			best = i
 		}
-	}
-	return &servers[best]
-}
-
-// bestFit is the fullest server that stays within avg with size more, else the emptiest.
-func bestFit(servers []Server, size int64, avg float64) *Server {
-	best := -1
-	for i, s := range servers {
-		if float64(s.Elements+size) <= avg && (best < 0 || s.Elements > servers[best].Elements) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return least(servers, func(s Server) int64 { return s.Elements })
 	}
 	return &servers[best]
 }
