@@ -514,6 +514,20 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestNamespaces: every namespace that Kubernetes takes is taken.
+func TestNamespaces(t *testing.T) {
+	p := samplePlan()
+	for _, name := range []string{"7b", "a--b", strings.Repeat("n", 63)} {
+		for i := range p.Jobs {
+			p.Jobs[i].Template.Namespace = name
+		}
+		files, err := exporters()["pytorchjob"](p)
+		if err != nil || !strings.Contains(string(files[0].Data), "namespace: "+name) {
+			t.Errorf("namespace %s: %v", name, err)
+		}
+	}
+}
+
 // TestLabel: whatever a job is called, its label is valid, and different
 // labels come from cutting only with a checksum.
 func TestLabel(t *testing.T) {

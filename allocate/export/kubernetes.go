@@ -20,7 +20,7 @@ func (k kubernetes) write(manifest string, ts []task, first string) ([]File, err
 	var files []File
 	for n := range ts {
 		t := &ts[n]
-		if t.Template.Namespace != "" && t.Template.Namespace != label(t.Template.Namespace) {
+		if t.Template.Namespace != "" && !namespace.MatchString(t.Template.Namespace) {
 			return nil, t.refuse("namespace %q is not a DNS-1123 label", t.Template.Namespace)
 		}
 		if t.Paused() {

@@ -84,10 +84,11 @@ func yamlFile(name, template string, values any, pod map[string]any) (File, erro
 }
 
 var (
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	nodeName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	word     = regexp.MustCompile(`^[A-Za-z0-9_.,:+@/=-]+$`)
-	notLabel = regexp.MustCompile(`[^a-z0-9]+`)
+	envName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	nodeName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	namespace = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	word      = regexp.MustCompile(`^[A-Za-z0-9_.,:+@/=-]+$`)
+	notLabel  = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
 // maxLabel is the longest name that KubeRay accepts for a RayJob. It leaves room in the 63
