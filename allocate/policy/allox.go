@@ -19,10 +19,8 @@ const (
 // from the end of its queue, at cost k · processing time + time until the machine is free,
 // and the first job in the queue of each free machine starts. Running jobs keep running.
 // Only the share [alloxAlpha] of the jobs, those that wait longest, and at least as many as
-// machines are free, takes part, so that no job starves (section 4.3).
-//
-// Simplified: a machine is a group of GPUs as large as the mean gang; of more jobs than
-// [mostMatched] those that wait longest take part. GPUs that are left go to others first.
+// machines are free, takes part, so that no job starves (section 4.3); GPUs that are left
+// go to others first. Simplified, see docs/policies.md.
 func allox(q *queue) {
 	q.keep()
 	waiting, all := q.waiting(submitted), newGangs(q)

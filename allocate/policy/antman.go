@@ -5,10 +5,8 @@ import "slices"
 // antman runs opportunistic jobs on GPUs that others leave (Xiao et al., OSDI 2020, section
 // 4). The others are served by submission, with the gang they asked for. Opportunistic jobs
 // get idle GPUs until another job needs them. If none is idle they share the GPUs of the job
-// that is slowed least, if both together are faster than in turns.
-//
-// Simplified: a guest is not throttled until its host is not slowed at all; opportunistic
-// jobs do not scale.
+// that is slowed least, if both together are faster than in turns. Simplified, see
+// docs/policies.md.
 func antman(q *queue) {
 	s := q.state
 	serve := func(opportunistic, running, inOrder bool) {

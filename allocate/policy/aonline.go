@@ -15,15 +15,12 @@ import (
 // double in length. At the start of each it chooses, of the jobs submitted so far, the set
 // of largest total weight that fits the GPU time of a window as long as all time before,
 // each with the GPU type and count whose time costs least at the prices of types. Chosen
-// jobs run before all others, gang by gang.
+// jobs run before all others, gang by gang. Simplified, see docs/policies.md.
 //
 // With the choice exact, and as gangs served in a list end within twice the length that GPU
 // time and the longest job need (Garey and Graham 1975), the sum is at most 8 times the
 // least (Hall, Schulz, Shmoys and Wein, Mathematics of Operations Research 1997, theorem
 // 4.2: 4ρ, ρ = 2).
-//
-// Simplified: workers and servers are one resource, and a job chooses any of its options;
-// jobs not chosen run on GPUs that are left.
 type AOnline struct {
 	origin float64         // when the first window began
 	until  float64         // when the present one ends

@@ -11,10 +11,8 @@ import (
 // Astraea is long-term GPU-time fairness (Ye et al., IEEE TPDS 2022, section 4): when a
 // lease ends, the tenant furthest below its share of accumulated GPU time is served first,
 // and of its jobs the one furthest below its own. Tenants, and the jobs of one, are entitled
-// to equal parts by weight. The GPU time of tenants includes that of ended jobs.
-//
-// Simplified: leases are as long as those of Themis and end together; placement is that of
-// the replay.
+// to equal parts by weight. The GPU time of tenants includes that of ended jobs. Simplified,
+// see docs/policies.md.
 type Astraea struct {
 	leases
 	jobs map[string]attended // at the last decision

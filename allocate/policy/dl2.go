@@ -14,10 +14,7 @@ import (
 // DL2 is a learned policy (Peng et al., IEEE TPDS 2021): a network scores the growth of a
 // job to a size. The step of the highest score is taken, until none scores higher than
 // stopping, or nothing fits; while no job has GPUs it does not stop. The zero value has the
-// weights of package dl2.
-//
-// Simplified: the network scores each job separately, so any number of jobs is possible,
-// and a step is the next size of a job instead of one worker or server.
+// weights of package dl2. Simplified, see docs/policies.md.
 type DL2 struct {
 	Net dl2.Net
 	// Pick returns the index of one of the scores at State.Now; the last is that of stopping.

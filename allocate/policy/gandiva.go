@@ -8,11 +8,8 @@ import "knee/allocate"
 // for. A job without GPUs is packed with the job with which both together are fastest; after
 // a round their speeds are known, and a pair no faster than turns is ended. GPUs that are
 // left go, step by step, to the job whose speed rises most per GPU, and are taken back first
-// when others need them. A job, or a pair, keeps its GPUs for a slice.
-//
-// Simplified: a slice is a minute for every second that a restart takes, as a minute is for
-// the suspend of the paper; pairs are tried by predicted speed, not by how little of a GPU
-// each uses; jobs move where placement puts them.
+// when others need them. A job, or a pair, keeps its GPUs for a slice. Simplified, see
+// docs/policies.md.
 type Gandiva struct{ leases }
 
 // Allocate implements [allocate.Policy].

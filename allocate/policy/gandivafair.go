@@ -19,10 +19,7 @@ import (
 // for as many slow GPUs as the second-highest gain, between the gains of the two, so that
 // neither ends below the value of its tickets. On every type jobs run by stride scheduling:
 // next is the user that has had least GPU time for its entitlement, gang by gang (split
-// stride), and of its jobs the one that has run least.
-//
-// Simplified: decisions are made each round for the whole cluster, where the paper has a
-// scheduler per server and migrates between servers to balance.
+// stride), and of its jobs the one that has run least. Simplified, see docs/policies.md.
 type GandivaFair struct {
 	users map[string]*user
 	last  float64 // when it decided last

@@ -25,10 +25,8 @@ import (
 // ordered by their fraction ÷ the share of the type's time that they have had since the jobs
 // last changed, then by the time they were short of before, then by the fraction. Other jobs
 // run where they fit. Where the speed of two jobs on the same GPUs is known, pairs of gangs
-// of one size have fractions and rounds too (section 3.1, space sharing).
-//
-// The programs are solved at every decision; the published scheduler waits until jobs
-// change.
+// of one size have fractions and rounds too (section 3.1, space sharing). Simplified, see
+// docs/policies.md.
 type Gavel struct {
 	Objective GavelObjective
 

@@ -18,13 +18,9 @@ import (
 // smallest ÷ 4η, η = 1. The utility of a job is its weight ÷ its slowdown, the time to its
 // end ÷ that on its fastest option.
 //
-// Simplified: workers and their servers are one resource; slots are shorter than the paper's
-// hour; a job that is not done at the end of its schedule books another, and a rejected job
-// asks again in the next slot. An idle cluster rejects no job; only there does one start
-// that would take more slots than a schedule has chunks of work.
-//
 // With Hold it is DPS-style pricing (Zhou et al., IEEE TMC 2023): an admitted job keeps one
-// gang without a break. Simplified: prices are those of OASiS, there is no edge.
+// gang without a break. A job that is not done at the end of its schedule books another, a
+// rejected one asks again in the next slot. Both are simplified, see docs/policies.md.
 type OASiS struct {
 	Hold bool
 

@@ -13,10 +13,7 @@ import (
 // most per share of its dominant resource (Peng et al., EuroSys 2018, section 4.1), every
 // job starting with its smallest option. As in the paper restarts are not counted. A job of
 // unknown length counts as half an hour. optimus-greedy applies the same steps to the
-// objective of a plan.
-//
-// Simplified: steps follow the concave hull of a job, where the paper adds one worker at a
-// time and stops at a size that gains nothing; it lowers the priority of young jobs.
+// objective of a plan. Simplified, see docs/policies.md.
 func optimus(s allocate.State) (allocate.Assignment, error) {
 	const first = 1e9 // seconds; starting a job beats any growth of another
 	base := list.Map(s.Jobs, func(j allocate.JobState) float64 { return smallest(&j) })

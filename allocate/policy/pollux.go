@@ -9,10 +9,8 @@ import (
 
 // pollux maximises the power mean, of exponent −1, of the speed-ups of all jobs over an equal
 // share of the cluster, a job that would be moved discounted by max(age − restarts·δ, 0)/(age
-// + δ) (Qiao et al., OSDI 2021, section 4.2, equations 14 and 16).
-//
-// Simplified: solved as a knapsack, which finds better values than the paper's genetic
-// algorithm; two multi-node jobs may share a node, and a job may more than double its GPUs.
+// + δ) (Qiao et al., OSDI 2021, section 4.2, equations 14 and 16). Simplified, see
+// docs/policies.md.
 func pollux(s allocate.State) (allocate.Assignment, error) {
 	const starved = 1e-3 // keeps the mean above zero if a job waits, as in the published program
 	share := max(1, s.Cluster.Slots()/max(1, len(s.Jobs)))

@@ -10,11 +10,7 @@ const reconfigures = 0.97
 // submission, its smallest option; then always the step of the steepest sensitivity curve:
 // speed relative to that of the requested size. A running job keeps its GPUs unless
 // (T − N·δ)/T ≥ 0.97, where T is the seconds it has run, N its restarts with this one, δ the
-// seconds of each.
-//
-// Simplified: no job has a guaranteed minimum above its smallest option; GPUs are divided
-// anew at every decision, not moved from the flattest curve to the steepest; CPUs are not
-// divided.
+// seconds of each. Simplified, see docs/policies.md.
 func rubick(q *queue) {
 	s := q.state
 	held := make([]bool, len(s.Jobs))

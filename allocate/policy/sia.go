@@ -13,10 +13,8 @@ import (
 // of a node or whole nodes of it (Subramanya et al., SOSP 2023, section 3): minimise
 // Σ A·x + λ (jobs − Σ x), where A is the goodput of a configuration, relative to the least
 // useful one of the job and discounted by the restart it costs, to the power p = −0.5, and
-// λ = 1.1 makes leaving a job out worse than any configuration.
-//
-// Simplified: a knapsack, exact while the cluster is small, where the published integer
-// programme rounds A to two decimals; a job may more than double its GPUs.
+// λ = 1.1 makes leaving a job out worse than any configuration. Simplified, see
+// docs/policies.md.
 func sia(s allocate.State) (allocate.Assignment, error) {
 	const power, idle = -0.5, 1.1
 	fits := place.Fits(s.Cluster)

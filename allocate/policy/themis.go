@@ -13,10 +13,8 @@ import (
 // submission to its predicted end, over what it would have taken on an equal share of the
 // cluster. GPUs whose lease has ended are offered to the share 1 − f of jobs with the largest
 // ρ, f = 0.8; of their bids, what ρ would be with a gang on each type and without, those win
-// together that maximise Π 1/ρ. What they leave goes to the others by ρ.
-//
-// Simplified: a job is an app and bids for the gang it asked for; no hidden payments, as bids
-// come from models, not owners; leftovers go by ρ where the paper draws lots.
+// together that maximise Π 1/ρ. What they leave goes to the others by ρ. Simplified, see
+// docs/policies.md.
 type Themis struct{ leases }
 
 // themisOffered is 1 − f, themisLease the seconds of a lease (section 8.1).

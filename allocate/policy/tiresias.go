@@ -15,12 +15,9 @@ var queueLimits = [...]float64{3250, 7200}
 // section 3): jobs sink through three queues as the GPU time they have had
 // grows, and are served by queue, then in order of submission; with Gittins,
 // within a queue by the Gittins index. Gangs that do not fit are passed over.
-// It asks to be called when the next job sinks.
-//
-// Simplified: all jobs are consolidated, where the paper spreads those whose
-// tensors are even; jobs of a queue are in order of submission, not of first start;
-// none is promoted. The index takes the distribution of GPU times from the jobs that
-// are present, what they have had plus what they are predicted to need.
+// It asks to be called when the next job sinks. The index takes the distribution of GPU
+// times from the jobs that are present, what they have had plus what they are predicted to
+// need. Simplified, see docs/policies.md.
 type Tiresias struct{ Gittins bool }
 
 // Allocate implements [allocate.Policy].
