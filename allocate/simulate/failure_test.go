@@ -25,7 +25,7 @@ func TestFailure(t *testing.T) {
 		{0, 220, "nothing is lost"},
 		{60, 230, "10 s since the checkpoint are"},
 	} {
-		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "srtf"), Failures: down, Checkpoint: tt.checkpoint})
+		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, "srtf"), Failures: down, Rules: Rules{Checkpoint: tt.checkpoint}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestFailureLosesWhatWasDone(t *testing.T) {
 	// An arrival at 500 s makes the replay ask for the speed again.
 	other := rigid(c, "later", 500, 1, 1)
 	for _, tt := range []struct{ checkpoint, lost float64 }{{600, 1400}, {400, 1000}, {0, 0}} {
-		r, err := Run([]Job{j, other}, Settings{Cluster: c, Policy: mustPolicy(t, "fifo"), Truth: truth, Checkpoint: tt.checkpoint,
+		r, err := Run([]Job{j, other}, Settings{Cluster: c, Policy: mustPolicy(t, "fifo"), Truth: truth, Rules: Rules{Checkpoint: tt.checkpoint},
 			Failures: []Failure{{Node: c.Nodes[0].Name, From: 590, To: 600}}})
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func TestPackedByHand(t *testing.T) {
 		{"gandiva", 0.8, []float64{2250, 4050}}, {"gandiva", 0.5, []float64{3540, 5400}},
 	} {
 		pairs := NewPairs([]interference.Row{{Job: "x", Beside: "y", GPUType: "t4", Share: tt.share}, {Job: "y", Beside: "x", GPUType: "t4", Share: tt.share}}, nil, 1)
-		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), Packed: pairs, Interval: policy.Round(tt.policy)})
+		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), Rules: Rules{Packed: pairs, Interval: policy.Round(tt.policy)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestPackedIsSound(t *testing.T) {
 			j.Application = fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "application"))
 			jobs = append(jobs, j)
 		}
-		set := Settings{Cluster: c, Packed: NewPairs(rows, nil, 1), Interval: 360, RestartSeconds: 5, Checkpoint: 60,
+		set := Settings{Cluster: c, Rules: Rules{Packed: NewPairs(rows, nil, 1), Interval: 360, RestartSeconds: 5, Checkpoint: 60},
 			Policy: mustPolicy(t, rapid.SampledFrom([]string{"gavel-maxmin", "gavel-ftf", "gavel-makespan", "gandiva"}).Draw(t, "policy"))}
 		if rapid.Bool().Draw(t, "fails") {
 			set.Failures = []Failure{{Node: "n1", From: 700, To: 1500}}

@@ -23,7 +23,7 @@ func TestStopFreeScaling(t *testing.T) {
 		{false, 130 + 30 + 400.0/4, 1, 0},
 		{true, 130 + 2 + 400.0/4, 0, 1},
 	} {
-		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, "marginal-gain"), RestartSeconds: 30, StopFree: tt.stopFree, RescaleSeconds: 2})
+		r, err := Run([]Job{a, b}, Settings{Cluster: c, Policy: mustPolicy(t, "marginal-gain"), Rules: Rules{RestartSeconds: 30, StopFree: tt.stopFree, RescaleSeconds: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}

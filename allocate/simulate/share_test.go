@@ -21,7 +21,7 @@ func TestGangGetsItsShare(t *testing.T) {
 		jobs = append(jobs, j)
 	}
 	for _, name := range []string{"gandiva-fair", "astraea"} {
-		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, name), Interval: policy.Round(name), RestartSeconds: 30})
+		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, name), Rules: Rules{Interval: policy.Round(name), RestartSeconds: 30}})
 		if err != nil {
 			t.Fatal(name, err)
 		}

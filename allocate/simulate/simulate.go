@@ -15,22 +15,27 @@ import (
 	"knee/internal/list"
 )
 
+// Rules are what changes and failures cost, and when the policy decides.
+type Rules struct {
+	Interval       float64 // seconds between decisions; 0 decides at every arrival and completion
+	RestartSeconds float64 // without progress after a job gets workers and after a change of them
+	StopFree       bool    // a job that grows or shrinks in place does not restart
+	RescaleSeconds float64 // without progress where it does so
+	Checkpoint     float64 // seconds of progress between checkpoints, the most that a failure costs; 0: it costs none
+	Survival       bool    // remaining times are weighted by how far ended jobs came, see [survival]
+	Packed         *Pairs  // speeds of jobs on the same GPUs; nil if nothing was measured
+}
+
 // Settings says how a workload is replayed.
 type Settings struct {
-	Cluster        *data.Cluster
-	Policy         allocate.Policy
-	Stand          Stand     // in place of a policy
-	Truth          Truth     // default: Predicted
-	RestartSeconds float64   // without progress after a job gets workers and after a change of them
-	StopFree       bool      // a job that grows or shrinks in place does not restart
-	RescaleSeconds float64   // without progress where it does so
-	Interval       float64   // seconds between decisions; 0 decides at every arrival and completion
-	Rounds         bool      // every event is a multiple of the interval
-	Failures       []Failure // of nodes, in any order
-	Checkpoint     float64   // seconds of progress between checkpoints, the most that a failure costs; 0: it costs none
-	Survival       bool      // remaining times are weighted by how far ended jobs came, see [survival]
-	Unvalued       bool      // the policy ignores values of options, so none are computed
-	Packed         *Pairs    // speeds of jobs on the same GPUs; nil if nothing was measured
+	Rules
+	Cluster  *data.Cluster
+	Policy   allocate.Policy
+	Stand    Stand     // in place of a policy
+	Truth    Truth     // default: Predicted
+	Rounds   bool      // every event is a multiple of the interval
+	Failures []Failure // of nodes, in any order
+	Unvalued bool      // the policy ignores values of options, so none are computed
 
 	// Decided, if not nil, is told how long each decision took.
 	Decided func(time.Duration)

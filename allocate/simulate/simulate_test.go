@@ -59,7 +59,7 @@ func TestHandComputed(t *testing.T) {
 		{"srtf", 5, []float64{65 + 5 + 95, 65, 55}, []int{1, 0, 0}},
 	}
 	for _, tt := range tests {
-		r, err := Run(three, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), RestartSeconds: tt.restart})
+		r, err := Run(three, Settings{Cluster: c, Policy: mustPolicy(t, tt.policy), Rules: Rules{RestartSeconds: tt.restart}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestConservation(t *testing.T) {
 				float64(rapid.IntRange(1, 1000).Draw(rt, "work")), 1, rapid.Float64Range(0.2, 1).Draw(rt, "power")))
 		}
 		name := rapid.SampledFrom(policy.Names()).Draw(rt, "policy")
-		s := Settings{Cluster: c, Policy: mustPolicy(t, name), RestartSeconds: 10, Interval: float64(rapid.SampledFrom([]int{0, 60}).Draw(rt, "interval"))}
+		s := Settings{Cluster: c, Policy: mustPolicy(t, name), Rules: Rules{RestartSeconds: 10, Interval: float64(rapid.SampledFrom([]int{0, 60}).Draw(rt, "interval"))}}
 		r, err := Run(jobs, s)
 		if err != nil {
 			rt.Fatal(err)
@@ -155,7 +155,7 @@ func TestMarginalGainBeatsTheBaselines(t *testing.T) {
 	}
 	jct := map[string]float64{}
 	for _, name := range []string{"marginal-gain", "even", "fifo", "srtf"} {
-		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, name), RestartSeconds: 30})
+		r, err := Run(jobs, Settings{Cluster: c, Policy: mustPolicy(t, name), Rules: Rules{RestartSeconds: 30}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestMarginalGainBeatsTheBaselines(t *testing.T) {
 func TestStuckPolicyIsReported(t *testing.T) {
 	c := cluster(1, 1)
 	for _, interval := range []float64{0, 60} {
-		_, err := Run([]Job{rigid(c, "x", 5, 1, 10)}, Settings{Cluster: c, Policy: idle{}, Interval: interval})
+		_, err := Run([]Job{rigid(c, "x", 5, 1, 10)}, Settings{Cluster: c, Policy: idle{}, Rules: Rules{Interval: interval}})
 		if err == nil || !strings.Contains(err.Error(), `"x"`) {
 			t.Errorf("interval %g: error %v, want one that names job x", interval, err)
 		}

@@ -35,19 +35,14 @@ var columns = [][]string{
 //   - a trace of Gavel: tabs, no header;
 //   - cluster_job_log of Philly: JSON;
 //   - pai_task_table of Alibaba: CSV without a header;
-//   - CSV with one job per row and a header, columns in any order, under the names of [columns].
-//     The warnings name unknown columns, and say where durations are of one worker for want
+//   - CSV with one job per row and a header, columns in any order, under the names of [columns]
+//     (docs/formats.md). The warnings name unknown columns, and say where durations are of one worker for want
 //     of workers.
 //
 // Submissions are seconds, or points in time, counted from the first. Work is in samples.
 // A duration_s without samples becomes seconds of work at one sample per second on the
-// requested workers, see [RigidOptions]. A job without a name is named by its number.
-//
-// status is how a job ends (see [Fate]); its work is then the work it did, and declared
-// that which its owner declared. With ends_at its work is the declared one, and it ends
-// at that share. cancel_after_s cancels a job so many seconds after submission. exec_plan
-// is the layout of a job in the notation of Rubick, which it keeps with fixed_layout.
-// name is the file, for errors.
+// requested workers, see [RigidOptions]. A job without a name is named by its number. name is
+// the file, for errors.
 func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	b := bufio.NewReader(r)
 	head, _ := b.Peek(4096) // a shorter text will do

@@ -117,14 +117,14 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
 	in.Parallel = runtime.NumCPU()
 	bounded(cmd, &in.Parallel, "parallel", "replays at a time", atLeast(1))
-	in.Rescale, in.NodeRepair, in.CheckpointEvery = 1, 3600, 600
+	in.RescaleSeconds, in.NodeRepair, in.Checkpoint = 1, 3600, 600
 	bounded(cmd, &in.Interval, "interval", "seconds between decisions (native); 0: at arrivals and completions, with --profiles each minute", data.Seconds())
-	bounded(cmd, &in.Restart, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30, where jobs have speeds", data.Seconds())
+	bounded(cmd, &in.RestartSeconds, "restart", "seconds lost when a job starts or changes (native); 0: as measured, else 30, where jobs have speeds", data.Seconds())
 	oneOf(cmd, &in.scaling, "scaling", "what a change of size costs (native), a restart or --rescale-seconds", "stop-resume", stopFree)
-	bounded(cmd, &in.Rescale, "rescale-seconds", "seconds lost under --scaling stop-free", data.Seconds())
+	bounded(cmd, &in.RescaleSeconds, "rescale-seconds", "seconds lost under --scaling stop-free", data.Seconds())
 	bounded(cmd, &in.NodeMTBF, "node-mtbf", "mean seconds between failures of a node (native)", data.Seconds())
 	bounded(cmd, &in.NodeRepair, "node-repair", "seconds until a failed node is back (native)", data.PositiveSeconds())
-	bounded(cmd, &in.CheckpointEvery, "checkpoint-every", "seconds between checkpoints (native)", data.Seconds())
+	bounded(cmd, &in.Checkpoint, "checkpoint-every", "seconds between checkpoints (native)", data.Seconds())
 	f.StringVar(&in.service, "service-times", "", "GPU-seconds of jobs for the Gittins index (CSV, tiresias)")
 	required(cmd, "cluster", "workload", "policy")
 	_ = cmd.MarkFlagFilename("workload", "csv", "gz")
@@ -182,7 +182,7 @@ func (in *simulateFlags) load(ctx context.Context, a *app) error {
 		return usageError("--load %v: want factors > 0", in.loads)
 	}
 	if in.StopFree = in.scaling == stopFree; !in.StopFree {
-		in.Rescale = 0
+		in.RescaleSeconds = 0
 	}
 	cluster, err := data.Load(in.cluster, data.ReadCluster)
 	if err != nil {

@@ -79,7 +79,7 @@ func BenchmarkPacked(b *testing.B) {
 					pairs *simulate.Pairs
 				}{{"none", nil}, {"known", simulate.NewPairs(append(known[:len(known):len(known)], alone...), all, 1)},
 					{"predicted", simulate.NewPairs(known, all, 1)}, {"all", simulate.NewPairs(all, nil, 1)}} {
-					rows, err := Run(b.Context(), Settings{Cases: []Case{{Name: name, Jobs: jobs, Cluster: c}}, Policies: []string{"gandiva", "gavel-maxmin"}, Profiles: profiles, Packed: x.pairs})
+					rows, err := Run(b.Context(), Settings{Cases: []Case{{Name: name, Jobs: jobs, Cluster: c}}, Policies: []string{"gandiva", "gavel-maxmin"}, Profiles: profiles, Rules: simulate.Rules{Packed: x.pairs}})
 					if err != nil {
 						b.Fatal(err)
 					}

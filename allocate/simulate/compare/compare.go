@@ -71,20 +71,16 @@ type Settings struct {
 	Semantics string             // default: [Native]
 	Profiles  *measured.Profiles // true speeds of jobs; nil if the workload has their durations
 	Models    *modelled.Models   // fitted models of jobs, native rules only; nil for none
-	Packed    *simulate.Pairs    // speeds of jobs beside each other, native rules only; nil for none
-	Survival  bool               // see [simulate.Settings]
 	Alone     bool               // see [measured.History]
 	Service   []int64            // GPU-seconds that jobs need, for the Gittins index under [Tiresias]
 	Seed      int64
 	Parallel  int // runs at a time; default 1
 
-	Interval        float64 // seconds between decisions, native rules only; 0 decides at every event, or every minute where models are fitted
-	Restart         float64 // seconds without progress after a change of allocation, native rules only; 0 takes those of the models, else 30 where jobs have models
-	StopFree        bool    // a job that grows or shrinks in place does not restart, native rules only
-	Rescale         float64 // seconds without progress then
-	NodeMTBF        float64 // mean seconds between failures of a node, native rules only; 0 = none fail
-	NodeRepair      float64 // seconds until a failed node is back, > 0 where nodes fail
-	CheckpointEvery float64 // seconds of work that a failure may cost at most; 0: it costs none
+	// Rules of native replays. An Interval of 0 takes that of the policy, or a minute where
+	// models are fitted; RestartSeconds of 0 those of the models, else 30 where jobs have models.
+	simulate.Rules
+	NodeMTBF   float64 // mean seconds between failures of a node, native rules only; 0 = none fail
+	NodeRepair float64 // seconds until a failed node is back, > 0 where nodes fail
 
 	Usage bool // record the use over time
 
@@ -160,7 +156,7 @@ func (s *Settings) check() error {
 	if s.Models != nil && (s.Semantics != Native || s.Profiles != nil) {
 		return errors.New("fitted models want the rules native, and no profiles beside them")
 	}
-	if (s.StopFree || s.Rescale != 0 || s.Packed != nil) && s.Semantics != Native {
+	if (s.StopFree || s.RescaleSeconds != 0 || s.Packed != nil) && s.Semantics != Native {
 		return errors.New("scaling without a restart and packed jobs want the rules native; the published ones know neither")
 	}
 	for _, c := range s.Cases {
@@ -254,8 +250,8 @@ const (
 // native sets up a replay by the rules of this project, with failures until a time in
 // seconds.
 func (s *Settings) native(c Case, name string, until float64) (jobs []simulate.Job, set simulate.Settings, err error) {
-	set = simulate.Settings{Cluster: c.Cluster, Interval: cmp.Or(s.Interval, policy.Round(name)), Unvalued: policy.Gang(name),
-		RestartSeconds: s.Restart, StopFree: s.StopFree, RescaleSeconds: s.Rescale, Checkpoint: s.CheckpointEvery, Survival: s.Survival, Packed: s.Packed}
+	set = simulate.Settings{Rules: s.Rules, Cluster: c.Cluster, Unvalued: policy.Gang(name)}
+	set.Interval = cmp.Or(s.Interval, policy.Round(name))
 	if set.Policy, err = policy.New(name); err != nil {
 		return nil, set, err
 	}
@@ -272,7 +268,7 @@ func (s *Settings) native(c Case, name string, until float64) (jobs []simulate.J
 	if err != nil {
 		return nil, set, err
 	}
-	if s.Restart > 0 {
+	if s.RestartSeconds > 0 {
 		for i := range jobs {
 			jobs[i].RestartSeconds = 0
 		}

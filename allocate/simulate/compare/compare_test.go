@@ -56,7 +56,7 @@ func TestRunKeepsOrder(t *testing.T) {
 // ten.
 func TestFailuresLast(t *testing.T) {
 	restarts := func(days float64) int {
-		rows, err := Run(t.Context(), Settings{Policies: []string{"fifo"}, NodeMTBF: 43200, NodeRepair: 3600, Restart: 600, Seed: 1,
+		rows, err := Run(t.Context(), Settings{Policies: []string{"fifo"}, NodeMTBF: 43200, NodeRepair: 3600, Rules: simulate.Rules{RestartSeconds: 600}, Seed: 1,
 			Cases: []Case{{Name: "long", Jobs: []simulate.Job{{Name: "llm", Workers: 4, Work: days * 86400}}, Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 4}}}}}})
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +176,7 @@ func TestPairsInParallel(t *testing.T) {
 	pairs := simulate.NewPairs([]interference.Row{{Job: "a", Beside: "b", GPUType: "t4", Share: .8}, {Job: "b", Beside: "a", GPUType: "t4", Share: .7}}, nil, 1)
 	var ends [2]string
 	for n, parallel := range []int{1, 8} {
-		rows, err := Run(t.Context(), Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: c}}, Policies: []string{"antman", "gandiva", "gavel-maxmin", "gavel-ftf"}, Packed: pairs, Parallel: parallel})
+		rows, err := Run(t.Context(), Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: c}}, Policies: []string{"antman", "gandiva", "gavel-maxmin", "gavel-ftf"}, Rules: simulate.Rules{Packed: pairs}, Parallel: parallel})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func TestFairnessLeavesOutDrainedNodes(t *testing.T) {
 	}
 	cluster := &data.Cluster{Nodes: []data.Node{{Name: "a", GPUType: "t4", GPUs: 1, Drained: true}, {Name: "b", GPUType: "a100", GPUs: 1}}}
 	jobs := []simulate.Job{{Name: "j", Application: "x", Workers: 1}}
-	rows, err := Run(t.Context(), Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: cluster}}, Policies: []string{"fifo"}, Profiles: p, Restart: 10})
+	rows, err := Run(t.Context(), Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: cluster}}, Policies: []string{"fifo"}, Profiles: p, Rules: simulate.Rules{RestartSeconds: 10}})
 	if err != nil || math.Abs(rows[0].FTFMean-1.1) > 1e-9 {
 		t.Errorf("%+v, %v: want the 100 s alone on the a100, and the 10 s of the start", rows, err)
 	}

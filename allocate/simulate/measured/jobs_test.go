@@ -75,7 +75,7 @@ func TestEveryPolicyFinishes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: pol, Truth: p.Truth, Interval: 60, RestartSeconds: 30, Unvalued: policy.Gang(name)})
+		r, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: pol, Truth: p.Truth, Rules: simulate.Rules{Interval: 60, RestartSeconds: 30}, Unvalued: policy.Gang(name)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -132,7 +132,7 @@ func TestSmallBatchRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: srtf, Truth: p.Truth, Interval: 60}); err != nil {
+	if _, err := simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: srtf, Truth: p.Truth, Rules: simulate.Rules{Interval: 60}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -215,8 +215,7 @@ func TestBoundsHold(t *testing.T) {
 				t.Errorf("%s: job %s gets %s", name, job, c)
 			}
 		}
-		_, err = simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: mixed{pol, saw}, Truth: p.Truth, Interval: 60, RestartSeconds: 30,
-			StopFree: true, RescaleSeconds: 1, Unvalued: policy.Gang(name)})
+		_, err = simulate.Run(jobs, simulate.Settings{Cluster: c, Policy: mixed{pol, saw}, Truth: p.Truth, Rules: simulate.Rules{Interval: 60, RestartSeconds: 30, StopFree: true, RescaleSeconds: 1}, Unvalued: policy.Gang(name)})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -243,7 +243,7 @@ func TestRestartsAreMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth, RestartSeconds: 30})
+	r, err := simulate.Run(jobs, simulate.Settings{Cluster: nodes(), Policy: fifo, Truth: m.Truth, Rules: simulate.Rules{RestartSeconds: 30}})
 	if err != nil {
 		t.Fatal(err)
 	}

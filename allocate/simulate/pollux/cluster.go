@@ -54,7 +54,7 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 	if err != nil {
 		return nil, set, err
 	}
-	set = simulate.Settings{Cluster: h.Cluster, Interval: round, Rounds: true, RestartSeconds: restartDelay}
+	set = simulate.Settings{Cluster: h.Cluster, Rules: simulate.Rules{Interval: round, RestartSeconds: restartDelay}, Rounds: true}
 	switch s.Policy {
 	case "tiresias", "tiresias-las":
 		set.Stand = h.stand((&tiresias{served: map[*job]float64{}}).schedule)

@@ -47,7 +47,7 @@ func (k kind) draw(rng *rand.Rand) world {
 	for i := range nodes {
 		cluster.Nodes = append(cluster.Nodes, data.Node{Name: fmt.Sprintf("n%d", i), GPUType: fmt.Sprintf("g%d", i%k.types), GPUs: 4})
 	}
-	w := world{set: simulate.Settings{Cluster: cluster, RestartSeconds: 30 + 60*rng.Float64(), Interval: 120 * float64(rng.IntN(2)), Unvalued: true}}
+	w := world{set: simulate.Settings{Cluster: cluster, Rules: simulate.Rules{RestartSeconds: 30 + 60*rng.Float64(), Interval: 120 * float64(rng.IntN(2))}, Unvalued: true}}
 	var work, at float64
 	for i := range count {
 		hours, speed := min(k.hours(rng), 100), k.speed(rng)
