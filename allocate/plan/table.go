@@ -104,22 +104,15 @@ const mostPredictions = 20_000
 // fill predicts the shapes of all tables on all processors.
 func (t *tables) fill() {
 	all := list.Sum(t.list, func(x *table) int { return len(x.shapes) })
-	type cell struct {
-		of *table
-		n  int
-	}
-	var cells []cell
+	var work []func()
 	for _, x := range t.list {
 		for n, coarse := range x.coarse() {
 			if coarse || all <= mostPredictions || len(t.list) == 1 {
-				cells = append(cells, cell{x, n})
+				work = append(work, func() { x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n]) })
 			}
 		}
 	}
-	parallel.Do(len(cells), 8, func(i int) {
-		x, n := cells[i].of, cells[i].n
-		x.answers[n], x.errs[n] = t.cache.answer(x.job, x.oracle, x.shapes[n])
-	})
+	parallel.Do(len(work), 8, func(i int) { work[i]() })
 }
 
 // coarse reports, for every shape, whether its number of workers is a power of two, three

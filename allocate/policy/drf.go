@@ -32,10 +32,10 @@ func drf(q *queue) {
 // of the smallest key, the first of equal ones.
 func takeTurns(waiting [][]int, key func(owner int) float64, serve func(owner, job int)) {
 	for {
-		next := -1
+		next, least := -1, 0.0
 		for n, jobs := range waiting {
-			if len(jobs) > 0 && (next < 0 || key(n) < key(next)) {
-				next = n
+			if v := key(n); len(jobs) > 0 && (next < 0 || v < least) {
+				next, least = n, v
 			}
 		}
 		if next < 0 {
