@@ -155,7 +155,7 @@ func (q *Queue) strangers(s *queue.Snapshot, pods []corev1.Pod, taken map[types.
 			continue
 		}
 		q.stays(p)
-		n, err := q.slots(p)
+		n, err := q.slots(p, false)
 		if err != nil {
 			return fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
@@ -171,9 +171,10 @@ func (q *Queue) strangers(s *queue.Snapshot, pods []corev1.Pod, taken map[types.
 	return nil
 }
 
-// slots is what a pod takes of its node: GPUs, or cores, rounded up, of a node without GPUs.
-func (q *Queue) slots(p corev1.Pod) (int, error) {
-	if q.types[p.Spec.NodeName] != "cpu" {
+// slots is what a pod takes of its node: GPUs, or cores, rounded up, of a node without GPUs,
+// unless other pods of its job have GPUs.
+func (q *Queue) slots(p corev1.Pod, ofGPUs bool) (int, error) {
+	if ofGPUs || q.types[p.Spec.NodeName] != "cpu" {
 		return gpus(p.Spec)
 	}
 	var cores float64
@@ -189,6 +190,10 @@ func (q *Queue) job(w workload, pods []corev1.Pod, taken map[types.UID]bool) (qu
 	j := queue.Job{ID: string(m.UID), Kind: w.kind.name, Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Queue: m.Labels[kueueName],
 		Submitted: m.CreationTimestamp.UTC(), Requeue: true, Resizable: w.resizable(), Held: w.suspended(), Handle: w}
 	j.HeldByUs = j.Held && m.Annotations[heldBy] == "true"
+	ofGPUs := slices.ContainsFunc(pods, func(p corev1.Pod) bool {
+		n, _ := gpus(p.Spec) // the loop below reports an error
+		return n > 0
+	})
 	at, bound := map[string]int{}, 0 // GPUs by node, pods on nodes
 	for _, p := range pods {
 		taken[p.UID] = true
@@ -196,7 +201,7 @@ func (q *Queue) job(w workload, pods []corev1.Pod, taken map[types.UID]bool) (qu
 			continue
 		}
 		bound++
-		n, err := q.slots(p)
+		n, err := q.slots(p, ofGPUs)
 		if err != nil {
 			return j, err
 		}
@@ -204,7 +209,10 @@ func (q *Queue) job(w workload, pods []corev1.Pod, taken map[types.UID]bool) (qu
 			j.Nodes = append(j.Nodes, data.NodeShare{Node: p.Spec.NodeName})
 		}
 		at[p.Spec.NodeName] += n
-		j.GPUType, j.Priority = q.types[p.Spec.NodeName], float64(ptr.Deref(p.Spec.Priority, 0))
+		if n > 0 || j.GPUType == "" { // a head or a launcher may be on a node of another type
+			j.GPUType = q.types[p.Spec.NodeName]
+		}
+		j.Priority = float64(ptr.Deref(p.Spec.Priority, 0))
 		if t := p.CreationTimestamp; !t.IsZero() && (j.Started.IsZero() || t.Time.Before(j.Started)) {
 			j.Started = t.UTC()
 		}

@@ -264,6 +264,30 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
+// A head on a node without GPUs is no worker, whichever pod comes first.
+func TestHeadOnANodeWithoutGPUs(t *testing.T) {
+	q := &Queue{types: map[string]string{"c": "cpu", "g1": "t4", "g2": "t4"}, nodes: map[string]*node{}}
+	w := workload{kind: kindOf("RayJob")}
+	text := func(node, resources string) string {
+		return `{"metadata":{"uid":"` + node + `"},"spec":{"nodeName":"` + node + `","containers":[{"name":"c","resources":{` + resources + `}}]}}`
+	}
+	all := []string{text("c", `"requests":{"cpu":"4"}`), text("g1", `"limits":{"nvidia.com/gpu":"2"}`), text("g2", `"limits":{"nvidia.com/gpu":"2"}`)}
+	for range all {
+		all = append(all[1:], all[0])
+		var pods []corev1.Pod
+		if err := json.Unmarshal([]byte("["+strings.Join(all, ",")+"]"), &pods); err != nil {
+			t.Fatal(err)
+		}
+		j, err := q.job(w, pods, map[types.UID]bool{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if queue.Workers(j.Nodes) != 4 || len(j.Nodes) != 2 || j.GPUType != "t4" {
+			t.Errorf("%+v of %s, want 2 GPUs of type t4 on each of two nodes", j.Nodes, j.GPUType)
+		}
+	}
+}
+
 // What the owner of a job requires of nodes stays, whatever knee binds it to.
 func TestBound(t *testing.T) {
 	const owner = `{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
