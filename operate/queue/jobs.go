@@ -127,12 +127,7 @@ func entryOf(name string, j Job) data.Job {
 	out := data.Job{Name: name, ID: j.ID, Namespace: j.Namespace, User: j.User, Tenant: tenantOf(j), Submitted: j.Submitted.UTC(),
 		Requested: j.Requested, Priority: j.Priority, Weight: 1}
 	if len(j.Nodes) > 0 {
-		c := &data.Current{GPUType: cmp.Or(j.GPUType, "gpu"), Mode: data.AllReduce}
-		for _, s := range j.Nodes {
-			c.Nodes = append(c.Nodes, s.Node)
-			c.Placement = append(c.Placement, s.Workers)
-		}
-		out.Current = c
+		out.Current = data.Running(data.Config{GPUType: cmp.Or(j.GPUType, "gpu")}, j.Nodes)
 	}
 	return out
 }
