@@ -145,7 +145,8 @@ var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 // separated by tabs.
 func isGavel(line string) bool {
 	cells := strings.Split(strings.ToLower(strings.TrimSpace(line)), "\t")
-	return len(cells) > len(gavelColumns)/2 && !slices.ContainsFunc(submission, func(c string) bool { return slices.Contains(cells, c) })
+	header := slices.ContainsFunc(cells, func(c string) bool { return slices.Contains(submission, c) })
+	return len(cells) > len(gavelColumns)/2 && !header
 }
 
 // readGavel reads a Gavel trace. Work is steps, at one per second unless their speed is

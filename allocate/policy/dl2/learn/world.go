@@ -47,7 +47,8 @@ func (k kind) draw(rng *rand.Rand) world {
 	for i := range nodes {
 		cluster.Nodes = append(cluster.Nodes, data.Node{Name: fmt.Sprintf("n%d", i), GPUType: fmt.Sprintf("g%d", i%k.types), GPUs: 4})
 	}
-	w := world{set: simulate.Settings{Cluster: cluster, Rules: simulate.Rules{RestartSeconds: 30 + 60*rng.Float64(), Interval: 120 * float64(rng.IntN(2))}, Unvalued: true}}
+	w := world{set: simulate.Settings{Cluster: cluster, Unvalued: true}}
+	w.set.RestartSeconds, w.set.Interval = 30+60*rng.Float64(), 120*float64(rng.IntN(2))
 	var work, at float64
 	for i := range count {
 		hours, speed := min(k.hours(rng), 100), k.speed(rng)
