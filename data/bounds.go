@@ -141,8 +141,8 @@ var (
 	figure = regexp.MustCompile(`^[^\d.,;\s]{0,4}\s?(\d[\d.,]*\d)`)
 	// blankGroups matches thousands apart by a mark that is never a decimal mark.
 	blankGroups = regexp.MustCompile(`\b[1-9]\d{0,2}(?:[` + blankMarks + `]\d{3})+\b`)
-	// grouped matches a number with a mark between all of its thousands.
-	grouped = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+(?:,\d+)?|(?:,\d{3})+(?:\.\d+)?)$`)
+	// groupedNumber matches a number with a mark between all of its thousands.
+	groupedNumber = regexp.MustCompile(`^[1-9]\d{0,2}(?:(?:\.\d{3})+(?:,\d+)?|(?:,\d{3})+(?:\.\d+)?)$`)
 )
 
 // marksOf finds the marks in the first lines of a file. Contradictory marks, as
@@ -184,7 +184,7 @@ func tells(number string) (decimal, group string) {
 	if strings.LastIndex(number, ",") > strings.LastIndex(number, ".") {
 		last, other = other, last
 	}
-	switch isGrouped := grouped.MatchString(number); {
+	switch isGrouped := groupedNumber.MatchString(number); {
 	case isGrouped && points > 0 && commas > 0: // 1.024,5
 		return last, other
 	case isGrouped && points+commas > 1: // 1.024.000
@@ -211,7 +211,7 @@ func (r *Row) plainNumber(column, cell string) string {
 		return cell
 	}
 	number := figure.FindStringSubmatch(cell)
-	isGrouped := number != nil && grouped.MatchString(number[1])
+	isGrouped := number != nil && groupedNumber.MatchString(number[1])
 	switch is := cell[mark : mark+1]; {
 	case isGrouped && t.marks.group != "" && (is == t.marks.group || strings.Contains(number[1], t.marks.group)):
 		cell = strings.ReplaceAll(cell, t.marks.group, "")

@@ -6,7 +6,9 @@ import (
 	"io"
 	"slices"
 
+	"knee/internal/grouped"
 	"knee/internal/hostlist"
+	"knee/internal/list"
 )
 
 // Cluster is the contents of cluster.yaml: the machines to share.
@@ -50,18 +52,9 @@ func (c *Cluster) GPUName(gpuType string) string {
 
 // PricePerGPU returns the US$ per GPU-hour of a type, averaged over its nodes.
 func (c *Cluster) PricePerGPU(gpuType string) float64 {
-	var price float64
-	var gpus int
-	for _, n := range c.Nodes {
-		if n.GPUType == gpuType {
-			price += n.PricePerHour
-			gpus += n.GPUs
-		}
-	}
-	if gpus == 0 {
-		return 0
-	}
-	return price / float64(gpus)
+	_, of := grouped.By(c.Nodes, func(n Node) string { return n.GPUType })
+	gpus := list.Sum(of[gpuType], func(n Node) int { return n.GPUs })
+	return list.Sum(of[gpuType], func(n Node) float64 { return n.PricePerHour }) / float64(max(gpus, 1))
 }
 
 // Slots returns the worker slots of all nodes that are not drained.

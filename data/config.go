@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"knee/internal/list"
+
 	"github.com/dustin/go-humanize/english"
 )
 
@@ -179,11 +181,7 @@ func EvenPlacement(workers, nodes int) Placement {
 
 // Workers returns the total number of workers.
 func (p Placement) Workers() int {
-	var n int
-	for _, w := range p {
-		n += w
-	}
-	return n
+	return list.Sum(p, func(workers int) int { return workers })
 }
 
 // String returns the form that ParsePlacement reads.

@@ -30,11 +30,7 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	known := []string{"iteration"}
-	for _, c := range columns {
-		known = append(known, c.name)
-	}
-	return points, t.Unknown(known), nil
+	return points, t.Unknown(append(columnNames(columns), "iteration")), nil
 }
 
 // WriteCurve writes curve.csv with the columns that hold a value, all of them if there are

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode"
+
+	"knee/internal/list"
 )
 
 // GPU is a type of accelerator with the figures that decide its training speed.
@@ -144,10 +147,7 @@ func parseGPUName(name string) (n gpuName) {
 }
 
 // GPUNames lists the known GPU types, sorted.
-func GPUNames() (names []string) {
-	for _, g := range gpus() {
-		names = append(names, g.Name)
-	}
-	slices.Sort(names)
-	return names
+func GPUNames() []string {
+	all := slices.Collect(maps.Values(gpus()))
+	return slices.Sorted(slices.Values(list.Map(all, func(g GPU) string { return g.Name })))
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // Layout is how a model is divided over workers; zero is plain data parallelism.
@@ -45,11 +48,7 @@ var layoutColumns = []layoutColumn{
 
 // LayoutNames are the parts of a [Layout], as columns and as keys of a study.
 func LayoutNames() []string {
-	var names []string
-	for _, c := range layoutColumns {
-		names = append(names, c.name)
-	}
-	return names
+	return list.Map(layoutColumns, func(c layoutColumn) string { return c.name })
 }
 
 // LayoutWords are the values of a part, the default first; nil for a degree.
@@ -172,19 +171,12 @@ func architectureColumns() (all []columnOf[Measurement]) {
 }
 
 // VariedSizes returns the columns of the network's size that take several values.
-func VariedSizes(ms []Measurement) (names []string) {
-	for _, name := range ArchitectureNames() {
-		known := map[string]bool{}
-		for _, m := range ms {
-			if v := m.Column(name); v != "" {
-				known[v] = true
-			}
-		}
-		if len(known) > 1 {
-			names = append(names, name)
-		}
-	}
-	return names
+func VariedSizes(ms []Measurement) []string {
+	return slices.DeleteFunc(ArchitectureNames(), func(name string) bool {
+		_, rows := grouped.By(ms, func(m Measurement) string { return m.Column(name) })
+		delete(rows, "") // not known
+		return len(rows) <= 1
+	})
 }
 
 // SizesAsKnobs makes sizes of networks knobs, so that rows that differ in them read so.

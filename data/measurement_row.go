@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"knee/internal/list"
 )
 
 type measurementReader struct {
@@ -285,11 +287,7 @@ func checkMode(name string, ps int) (mode Mode, column, found, want string) {
 }
 
 func names[T ~string](values []T) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = string(v)
-	}
-	return out
+	return list.Map(values, func(v T) string { return string(v) })
 }
 
 // oneLine replaces unprintable characters by blanks: logs hold colours and progress bars.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"knee/internal/list"
+
 	"github.com/dustin/go-humanize/english"
 )
 
@@ -252,11 +254,7 @@ func speeds() []speed {
 
 // SpeedColumns are the columns of which measurements need one.
 func SpeedColumns() []string {
-	var names []string
-	for _, s := range speeds() {
-		names = append(names, s.column)
-	}
-	return names
+	return list.Map(speeds(), func(s speed) string { return s.column })
 }
 
 // WriteMeasurements writes measurements.csv: the columns of basic quantities, and others with
@@ -302,16 +300,14 @@ func measurementColumns() []columnOf[Measurement] {
 // layoutColumnsOf are the columns of layouts. If any row has one, an empty tp is unknown.
 func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
 	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
-	var columns []columnOf[Measurement]
-	for _, name := range LayoutNames() {
-		columns = append(columns, columnOf[Measurement]{name: name, cell: func(m Measurement) string {
+	return list.Map(LayoutNames(), func(name string) columnOf[Measurement] {
+		return columnOf[Measurement]{name: name, cell: func(m Measurement) string {
 			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && any) {
 				return v
 			}
 			return ""
-		}})
-	}
-	return columns
+		}}
+	})
 }
 
 // knobColumns are the columns x_NAME of all measurements, sorted by name.
@@ -320,11 +316,9 @@ func knobColumns(ms []Measurement) []columnOf[Measurement] {
 	for _, m := range ms {
 		maps.Copy(knobs, m.Extra)
 	}
-	var columns []columnOf[Measurement]
-	for _, knob := range slices.Sorted(maps.Keys(knobs)) {
-		columns = append(columns, columnOf[Measurement]{name: extraPrefix + knob, keep: true, cell: func(m Measurement) string { return m.Extra[knob] }})
-	}
-	return columns
+	return list.Map(slices.Sorted(maps.Keys(knobs)), func(knob string) columnOf[Measurement] {
+		return columnOf[Measurement]{name: extraPrefix + knob, keep: true, cell: func(m Measurement) string { return m.Extra[knob] }}
+	})
 }
 
 func measurementColumnNames() []string { return append(configColumns(), resultColumns()...) }
@@ -334,13 +328,8 @@ func configColumns() []string {
 }
 
 func resultColumns() []string {
-	var names []string
-	for _, c := range append(measurementColumns(), architectureColumns()...) {
-		if !slices.Contains(configColumns(), c.name) {
-			names = append(names, c.name)
-		}
-	}
-	return names
+	names := columnNames(append(measurementColumns(), architectureColumns()...))
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(configColumns(), name) })
 }
 
 func isExtraColumn(name string) bool {

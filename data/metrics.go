@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"knee/internal/list"
 )
 
 // Metrics says how output is read: exactly one of JSONL, Regex and Pattern is set.
@@ -59,12 +61,7 @@ var patterns = sync.OnceValue(func() (all []Pattern) {
 
 // MetricPatterns lists the names of the log formats for metrics.pattern.
 func MetricPatterns() []string {
-	var names []string
-	for _, p := range Patterns() {
-		names = append(names, p.Name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(slices.Values(list.Map(Patterns(), func(p Pattern) string { return p.Name })))
 }
 
 func (m *Metrics) validate(o *object) {
@@ -72,12 +69,7 @@ func (m *Metrics) validate(o *object) {
 		o.oneOf("pattern", m.Pattern, MetricPatterns())
 	}
 	m.JSONL = m.JSONL && (o.has("jsonl") || m.Regex == "" && m.Pattern == "")
-	ways := 0
-	for _, set := range []bool{m.JSONL, m.Regex != "", m.Pattern != ""} {
-		if set {
-			ways++
-		}
-	}
+	ways := list.Count([]bool{m.JSONL, m.Regex != "", m.Pattern != ""}, func(set bool) bool { return set })
 	if ways == 0 && o.has("rank") {
 		m.JSONL, ways = true, 1
 	}

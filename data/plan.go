@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -135,12 +136,8 @@ func SameNodes(a, b []NodeShare) bool {
 	for _, s := range b {
 		count[s.Node] -= s.Workers
 	}
-	for _, n := range count {
-		if n != 0 {
-			return false
-		}
-	}
-	return true
+	maps.DeleteFunc(count, func(_ string, difference int) bool { return difference == 0 })
+	return len(count) == 0
 }
 
 // PlacementOf is the workers per node, without nodes that have only servers.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"knee/internal/list"
+
 	"go.yaml.in/yaml/v4"
 )
 
@@ -96,13 +98,8 @@ type Budget struct {
 
 // Spent says which part of the budget is spent by ended and running trials; empty if none.
 func (b Budget) Spent(ended []Measurement, running int, wall time.Duration) string {
-	trials, cost := running, 0.0
-	for _, m := range ended {
-		cost += m.Cost()
-		if m.Status != Aborted {
-			trials++
-		}
-	}
+	cost := list.Sum(ended, Measurement.Cost)
+	trials := running + list.Count(ended, func(m Measurement) bool { return m.Status != Aborted })
 	switch {
 	case b.Trials > 0 && trials >= b.Trials:
 		return fmt.Sprintf("the budget of %d trials is spent", b.Trials)
@@ -229,7 +226,7 @@ func (s *Study) foldGPUTypes() {
 				l.GPUTypes = keepName(l.GPUTypes, name)
 			}
 		}
-		s.Space[i].Values = gpuTypes(k.Values)
+		s.Space[i].Values = list.Map(k.Values, GPUTypeOf)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 	"unique"
+
+	"knee/internal/list"
 )
 
 // maxRows bounds the rows of a file: a little gzip data can expand to any number.
@@ -375,18 +377,11 @@ func writeTable[T any](w io.Writer, what string, rows []T, columns []columnOf[T]
 	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
 		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
 	})
-	cells := make([]string, len(columns))
-	for i, c := range columns {
-		cells[i] = c.name
-	}
 	var b bytes.Buffer
 	out := csv.NewWriter(&b) // writing to memory cannot fail
-	_ = out.Write(cells)
+	_ = out.Write(columnNames(columns))
 	for _, row := range rows {
-		for i, c := range columns {
-			cells[i] = c.cell(row)
-		}
-		_ = out.Write(cells)
+		_ = out.Write(list.Map(columns, func(c columnOf[T]) string { return c.cell(row) }))
 	}
 	out.Flush()
 	if _, _, err := read(bytes.NewReader(b.Bytes()), what); err != nil {
@@ -401,6 +396,10 @@ type columnOf[T any] struct {
 	keep bool // write it even if no row has a value
 	cell func(T) string
 	read func(*Row, *T) // nil if other code reads the column
+}
+
+func columnNames[T any](columns []columnOf[T]) []string {
+	return list.Map(columns, func(c columnOf[T]) string { return c.name })
 }
 
 // numbers is a column of numbers; 0 means not recorded.

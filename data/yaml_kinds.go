@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"knee/internal/hostlist"
+	"knee/internal/list"
 )
 
 // yamlKind reads and writes values for which the Go type is not enough; write
@@ -26,7 +27,7 @@ type yamlKind struct {
 var yamlKinds = map[string]yamlKind{
 	"any text": {read: func(o *object, key string) any { return o.scalar(key, "text") }},
 	"gpu types": {read: func(o *object, key string) any {
-		types := gpuTypes(o.texts(key, "a list of GPU types"))
+		types := list.Map(o.texts(key, "a list of GPU types"), GPUTypeOf)
 		if slices.ContainsFunc(types, func(t string) bool { return t == "" || !singleLine(t) }) {
 			o.fail(key, "an empty or invalid name", "a list of GPU types such as [a100, t4]")
 		}
@@ -163,11 +164,4 @@ func readPlacement(o *object, key string) any {
 		o.fail(key, quote(text), want)
 	}
 	return p
-}
-
-func gpuTypes(names []string) []string {
-	for i := range names {
-		names[i] = GPUTypeOf(names[i])
-	}
-	return names
 }
