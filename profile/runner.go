@@ -12,6 +12,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/internal/list"
 	"knee/profile/launch"
 	"knee/profile/store"
 )
@@ -175,9 +176,7 @@ func (r *Runner) History() bayesopt.History {
 	for id, t := range r.running {
 		now[id] = t.config
 	}
-	for _, id := range slices.Sorted(maps.Keys(now)) {
-		h.Running = append(h.Running, now[id])
-	}
+	h.Running = list.Map(slices.Sorted(maps.Keys(now)), func(id int) data.Config { return now[id] })
 	return h
 }
 

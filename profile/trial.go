@@ -3,11 +3,13 @@ package profile
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -314,18 +316,12 @@ func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	if len(ranks) < 2 || t.Log == "" {
 		return nil
 	}
+	rows := [][]string{{"worker", "step_time_s"}}
+	for _, r := range ranks {
+		rows = append(rows, []string{strconv.Itoa(r.Rank), fmt.Sprint(r.Mean)})
+	}
 	path := strings.TrimSuffix(t.Log, filepath.Ext(t.Log)) + ".ranks.csv"
-	return data.WriteFile(path, func(w io.Writer) error {
-		if _, err := fmt.Fprintln(w, "worker,step_time_s"); err != nil {
-			return err
-		}
-		for _, r := range ranks {
-			if _, err := fmt.Fprintf(w, "%d,%g\n", r.Rank, r.Mean); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return data.WriteFile(path, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
 }
 
 // queueing separates the time that a trial waits for nodes from the time it runs. The

@@ -26,14 +26,14 @@ type Change[T any] struct {
 type Watch struct {
 	Path     string             // a collection
 	Selector metav1.ListOptions // labels and fields
-	// OutageTimeout is how long the server may not answer; 0 means 5 minutes.
+	// OutageTimeout is how long the server may not answer; 0 means [OutageTimeout].
 	OutageTimeout time.Duration
 	// Down, if not nil, is called each time the server cannot be reached.
 	Down func(error)
 }
 
-// defaultOutageTimeout is longer than the upgrade of a control plane.
-const defaultOutageTimeout = 5 * time.Minute
+// OutageTimeout is longer than the upgrade of a control plane.
+const OutageTimeout = 5 * time.Minute
 
 // Follow calls changed for every object of a collection, and then for every
 // change. It ends with the error of changed or of ctx, with an answer of the server
@@ -43,7 +43,7 @@ const defaultOutageTimeout = 5 * time.Minute
 // continues a watch that ends, and lists again if the server does not have the
 // version any more: intermediate states may be missing, the last state never is.
 func Follow[T any](ctx context.Context, c *Client, w Watch, changed func(Change[T]) error) error {
-	w.OutageTimeout = cmp.Or(w.OutageTimeout, defaultOutageTimeout)
+	w.OutageTimeout = cmp.Or(w.OutageTimeout, OutageTimeout)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	tell := func(o any, deleted bool) {

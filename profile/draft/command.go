@@ -3,6 +3,7 @@ package draft
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,10 +98,7 @@ func (f flag) read(value string, p *part) bool {
 	if f.Words != nil {
 		p.word = f.Words[strings.TrimSuffix(strings.ToLower(value), " auto_wrap")] // which the Trainer's --fsdp may add
 		if p.words = []string{p.word}; f.Field != "" {
-			p.words = nil
-			for _, w := range f.Words {
-				p.words = append(p.words, w)
-			}
+			p.words = slices.Collect(maps.Values(f.Words))
 		}
 		return p.word != ""
 	}

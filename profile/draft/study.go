@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Study is a first study.
@@ -106,16 +107,13 @@ func (d *drafting) write() Study {
 	if _, told := d.named("workers"); d.startsRanks && !told {
 		d.note("no flag for the number of processes was found in the command: put {{.Workers}} where it goes, or every trial runs the same number")
 	}
-	var command, replaced []string
-	for _, a := range d.rendered {
-		command = append(command, quoted(a))
-	}
+	var replaced []string
 	for _, p := range d.parts {
 		if !p.fixed && !slices.Contains(sizes(), p.knob) {
 			replaced = append(replaced, p.arg+" was "+cmp.Or(p.word, plain(p.value)))
 		}
 	}
-	s := Study{Job: quoted(job), Command: "[" + strings.Join(command, ", ") + "]"}
+	s := Study{Job: quoted(job), Command: "[" + strings.Join(list.Map(d.rendered, quoted), ", ") + "]"}
 	var b strings.Builder
 	err := studyTemplate.Execute(&b, map[string]any{
 		"Job": s.Job, "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": s.Command,

@@ -26,7 +26,6 @@ const maxLine = 64 << 10
 // Progress is the progress of a job.
 type Progress struct {
 	Step        float64          // the last in the log; 0 if it counts none
-	Loss        float64          // at that step; NaN if it prints none
 	Measurement data.Measurement // zero if no step is timed
 	Untimed     error            // why: an [*data.InputError]
 	Pattern     string           // that was found to match; empty for knee's lines
@@ -40,7 +39,7 @@ type Progress struct {
 // each, if not nil, is called for every line that reports something, in order, with the last
 // time stamp up to the line as Observation.At, zero if there was none.
 func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(launch.Observation)) (Progress, error) {
-	p := Progress{Loss: math.NaN()}
+	var p Progress
 	steps := meter.OfLog(m.Rank, c)
 	var at, first time.Time
 	seen, rises, falls, last := 0, 0, 0, math.NaN()
@@ -66,9 +65,6 @@ func Read(r io.Reader, name string, c data.Config, m data.Metrics, each func(lau
 		}
 		if o.Step >= 0 && !math.IsInf(o.Step, 1) {
 			p.Step = o.Step // of a log that continues after a restart the last
-		}
-		if !math.IsNaN(o.Loss) {
-			p.Loss = o.Loss
 		}
 		if each != nil {
 			each(o)

@@ -39,8 +39,6 @@ type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
-	// OutageTimeout is how long the API server may not answer; 0 means 5 minutes.
-	OutageTimeout time.Duration
 }
 
 // NewKubernetes returns a launcher for a cluster, without contacting it.

@@ -19,7 +19,6 @@ import (
 
 // Times of following a trial.
 const (
-	defaultOutageTimeout = 5 * time.Minute
 	// kubeLinger is how long pods may report after a failure, which is often not the cause.
 	kubeLinger = 3 * time.Second
 	// drainTimeout bounds reading the remaining output of ended pods.
@@ -70,8 +69,8 @@ func (r *kubeRun) follow(ctx context.Context) error {
 // watch sends the changes of the trial's objects of one kind.
 func watch[T any](ctx context.Context, w *watcher, doing, path string, changed func(kube.Change[T]) *Failure) {
 	r := w.run
-	w.fail(doing, kube.Follow(ctx, r.kube.Client, kube.Watch{Path: path, Selector: r.selector(), OutageTimeout: r.kube.OutageTimeout,
-		Down: func(err error) { r.log.note("%v", err) }}, func(c kube.Change[T]) error {
+	down := func(err error) { r.log.note("%v", err) }
+	w.fail(doing, kube.Follow(ctx, r.kube.Client, kube.Watch{Path: path, Selector: r.selector(), Down: down}, func(c kube.Change[T]) error {
 		select {
 		case w.changes <- func() *Failure { return changed(c) }:
 			return nil
@@ -137,7 +136,7 @@ func (w *watcher) podChanged(c kube.Change[corev1.Pod]) *Failure {
 		p.log = &podLog{run: w.run, fail: w.fail, pod: name, from: containerName(&p.pod), out: output{heard: w.run.heard, name: podName(&p.pod), rank: UnknownRank},
 			done: make(chan struct{})}
 		p.log.running, p.log.end = context.WithCancel(context.Background())
-		go p.log.read(w.ctx, cmp.Or(w.run.kube.OutageTimeout, defaultOutageTimeout))
+		go p.log.read(w.ctx)
 	}
 	if _, ended := podEnd(&p.pod); p.log != nil && (ended || c.Deleted) {
 		p.log.end()

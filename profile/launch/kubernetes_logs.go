@@ -47,7 +47,7 @@ func (l *podLog) words() (last, oom string) {
 
 // read follows the output, through broken connections, skipping lines already read. It is
 // complete when a request begun after the container's end has reached the end.
-func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
+func (l *podLog) read(ctx context.Context) {
 	defer close(l.done)
 	good := time.Now()
 	for ctx.Err() == nil {
@@ -61,7 +61,7 @@ func (l *podLog) read(ctx context.Context, outageTimeout time.Duration) {
 		case kube.IsRefused(err) && !kube.IsBadRequest(err): // which is the answer before the container has begun
 			l.fail("read the output of "+l.out.name, err)
 			return
-		case time.Since(good) > outageTimeout:
+		case time.Since(good) > kube.OutageTimeout:
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 func podCondition(p *corev1.Pod, of corev1.PodConditionType) *corev1.PodCondition {
@@ -183,24 +184,20 @@ func (w *watcher) verdict(ctx context.Context, known error) error {
 }
 
 func (w *watcher) byName() []*watchedPod {
-	var list []*watchedPod
-	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
-		list = append(list, w.pods[name])
-	}
-	return list
+	return list.Map(slices.Sorted(maps.Keys(w.pods)), func(name string) *watchedPod { return w.pods[name] })
 }
 
 // inOrder returns the pods in the order in which they ended, then by name.
 func (w *watcher) inOrder() []*watchedPod {
-	list := w.byName()
+	pods := w.byName()
 	end := func(p *watchedPod) time.Time {
 		if t := trainer(&p.pod).Terminated; t != nil && !t.FinishedAt.IsZero() {
 			return t.FinishedAt.Time
 		}
 		return time.Now()
 	}
-	slices.SortStableFunc(list, func(a, b *watchedPod) int { return end(a).Compare(end(b)) })
-	return list
+	slices.SortStableFunc(pods, func(a, b *watchedPod) int { return end(a).Compare(end(b)) })
+	return pods
 }
 
 func (w *watcher) lastWord(last string) error {

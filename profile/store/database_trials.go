@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 func (d *Database) Begin(c data.Config) (int, error) {
@@ -180,10 +181,7 @@ func (d *Database) Changes() ([]Change, error) {
 			d.known[row.Number] = true
 			d.revision = row.Revision
 		}
-		changes = slices.Concat(d.pending, changes)
-		for _, w := range d.warnings {
-			changes = append(changes, Change{Warning: w})
-		}
+		changes = slices.Concat(d.pending, changes, list.Map(d.warnings, warningChange))
 		d.pending, d.warnings = nil, nil
 		return nil
 	})

@@ -14,6 +14,7 @@ import (
 
 	"knee/data"
 	"knee/internal/filelock"
+	"knee/internal/list"
 )
 
 // journalVersion is written, the newest to be read; 2 added submitted, 3 checksums.
@@ -188,12 +189,9 @@ func (j *Journal) Adopt() (*Unfinished, error) {
 func (j *Journal) Changes() ([]Change, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var out []Change
-	for _, w := range j.warnings {
-		out = append(out, Change{Warning: w})
-	}
+	warnings := j.warnings
 	j.warnings = nil
-	return out, nil
+	return list.Map(warnings, warningChange), nil
 }
 
 func (j *Journal) Poll() time.Duration { return 0 }

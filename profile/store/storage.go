@@ -64,6 +64,8 @@ type Change struct {
 	Warning string  // if set, the other fields are not
 }
 
+func warningChange(text string) Change { return Change{Warning: text} }
+
 // Snapshot is what a record held when it was opened.
 type Snapshot struct {
 	Run         int           // 1, plus 1 for each restart

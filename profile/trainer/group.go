@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"knee/internal/list"
 )
 
 // group is this process' connections to other ranks. When one ends, its peers end too; only
@@ -58,11 +60,8 @@ func (g *group) meet(ln net.Listener, ranks ...int) (links []*link, said []hello
 	for missing := ranks; len(missing) > 0; {
 		conn, err := ln.Accept()
 		if err != nil {
-			names := make([]string, len(missing))
-			for i, r := range missing {
-				names[i] = g.o.name(r)
-			}
-			return nil, nil, fmt.Errorf("%s: waited %s for %s", g.o.name(g.o.Rank), g.o.Rendezvous, strings.Join(names, ", "))
+			names := strings.Join(list.Map(missing, g.o.name), ", ")
+			return nil, nil, fmt.Errorf("%s: waited %s for %s", g.o.name(g.o.Rank), g.o.Rendezvous, names)
 		}
 		g.track(conn)
 		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
