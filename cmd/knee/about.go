@@ -15,11 +15,8 @@ import (
 
 func newMan() *cobra.Command {
 	return &cobra.Command{
-		Use:     "man DIR",
-		Hidden:  true, // for who releases knee
-		Short:   "Write man pages, one for every command",
-		Long:    `man writes the texts of --help as man pages. The same build writes the same bytes.`,
-		Example: "  knee man ~/.local/share/man/man1",
+		Use:    "man DIR",
+		Hidden: true, // for who releases knee
 		RunE: func(cmd *cobra.Command, args []string) error {
 			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
@@ -44,9 +41,7 @@ type build struct {
 func newVersion(a *app) *cobra.Command {
 	var out format
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of this build, and what it was built from",
-		Example: "  knee version\n  knee version -o json",
+		Use: "version",
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if out == "table" {

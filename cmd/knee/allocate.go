@@ -35,34 +35,7 @@ func newAllocate(a *app) *cobra.Command {
 	var f allocateFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
-		Short: "Divide a cluster among jobs by marginal gain of predicted goodput",
-		Long: `allocate gives each job workers, parameter servers, a GPU type and a batch,
-places them on nodes, and says what changes: keep, start, grow, shrink, move,
-pause or wait. Each line says why the job got its last GPU and what one more
-would bring.
-
-Write the plan with --plan for knee export and knee apply. --explain says
-everything about one job.
-
-A job that cannot be planned is left as it is and the others are planned around
-it; with --strict that is an error.
-
---what-if plans again with a change, each beside the plan as things are:
-  '+2 a100'         two more nodes like the first of that type
-  '-1 a100'         one fewer of them
-  '-a100'           none of that type
-  '-n[01-02]'       without these nodes
-  '-job NAME'       without a job
-  '+jobs FILE'      with the jobs of another jobs.yaml
-  '+nodes FILE'     with the nodes of another cluster.yaml
---curve plans for a quarter to twice the nodes of each type. Other nodes do not
-change the fair share, by which the objectives fairness and goodput count: it
-stays that of the cluster as it is.`,
-		Example: `  knee allocate --cluster cluster.yaml --jobs jobs.yaml
-  knee allocate --cluster cluster.yaml --jobs jobs.yaml --plan plan.json
-  knee allocate --cluster cluster.yaml --jobs jobs.yaml --what-if '+1 a100' --what-if '-n1'
-  knee allocate --cluster cluster.yaml --jobs jobs.yaml --curve -o csv`,
+		Use: "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			problem, err := f.problem(cmd)
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -34,16 +35,7 @@ const helpWidth = 80
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "knee",
-		Short: "Measure, model and share distributed deep-learning training",
-		Long: `knee finds the knee of a training job's scaling curve and shares a cluster by it.
-
-  study.yaml ── profile ──▶ measurements.csv ── fit ──▶ model.json ── predict ──▶ tables, plots
-                   ▲                                       │
-                   └── suggest: what to measure next ◀─────┤
-  cluster.yaml + jobs.yaml ──────────── allocate ◀─────────┘ ──▶ plan.json ── export ──▶ schedulers
-
-Every arrow is a file you can open. Start with 'knee quickstart'.`,
+		Use:           "knee",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -101,9 +93,27 @@ Every arrow is a file you can open. Start with 'knee quickstart'.`,
 	return root
 }
 
-// complete gives a command and those below it the arguments that their use shows, lets
-// the shell complete these, and writes defaults plainly, which pflag shows as [1.000000].
+// helpText has for every command a line and paragraphs that describe it, and examples.
+//
+//go:embed help.txt
+var helpText string
+
+// describe sets the texts of a command to those in help.txt, if it has some.
+func describe(cmd *cobra.Command) {
+	_, text, found := strings.Cut(helpText, "\n# "+cmd.CommandPath()+"\n\n")
+	if !found {
+		return // a command of cobra
+	}
+	text, _, _ = strings.Cut(text, "\n# ")
+	text, examples, _ := strings.Cut(text, "\nExamples:\n")
+	cmd.Short, cmd.Long, _ = strings.Cut(strings.TrimSpace(text), "\n\n")
+	cmd.Example = strings.TrimRight(examples, "\n")
+}
+
+// complete gives a command and those below it their texts and the arguments that their use
+// shows, lets the shell complete these, and writes defaults plainly, which pflag shows as [1.000000].
 func complete(cmd *cobra.Command) {
+	describe(cmd)
 	rule := cmd.Args
 	if rule == nil {
 		rule = argsOf(cmd.Use)

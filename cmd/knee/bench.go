@@ -17,9 +17,8 @@ import (
 
 func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Compare methods on recorded data",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:  "bench",
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchSearch(a), newBenchTarget(a))
 	return cmd
@@ -33,24 +32,7 @@ func newBenchSearch(a *app) *cobra.Command {
 	var kinds bool
 	var out format
 	cmd := &cobra.Command{
-		Use:   "search [TABLE.csv...]",
-		Short: "Compare what search methods spend on recorded tables",
-		Long: `search runs search methods on tables of recorded runs: a column per parameter,
-then time_s, cost_usd and status. A row is a candidate whose outcome a method
-learns when it asks for it. Of measurements of training plans every job and
-number of GPUs with ten plans is a table. --layouts adds synthetic ones.
-
-Printed for each table and method, averaged over the seeds: evaluations until
-within 5 % of the best row (budget + 1 if never), their cost over that of the
-cheapest row, simple regret after 5, 10 and 20 evaluations or at the end of the
-budget (9 where none had succeeded), when the method stopped and the share of
-searches within 5 % then, and the share of evaluations that failed, which are
-charged. --kinds averages over the tables of a kind and adds the share of tables
-that take 10 % more evaluations than random.`,
-		Example: `  knee bench search tables/*.csv
-  knee bench search table.csv --methods random,tpe,guided --seeds 30 -o csv
-  knee bench search plans.csv --layouts 6 --kinds
-  knee bench search table.csv --objective time_s --noise 0.1`,
+		Use: "search [TABLE.csv...]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tables, err := benchTables(args, replay.LoadTables, layouts)
 			if err != nil {
@@ -133,16 +115,7 @@ func newBenchTarget(a *app) *cobra.Command {
 	var layouts int
 	var out format
 	cmd := &cobra.Command{
-		Use:   "target [PLANS.csv...]",
-		Short: "How well a few small runs choose the layout of a large one",
-		Long: `target asks for the fastest training plan on --at GPUs after --budget trials on
-at most --measure GPUs, for every job of the measurements that has plans at both
-(columns job, workers, step_time_s, status), and for synthetic layouts. It
-prints the throughput of the choice as a share of the best: by one model after
-the most informative trials (guided) and random ones (random), and by searching
-the largest size measured and adding replicas (scaled).`,
-		Example: `  knee bench target --layouts 8 --at 256 --measure 32
-  knee bench target plans.csv --at 8 --measure 4`,
+		Use: "target [PLANS.csv...]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sizes := []int{r.At}
 			for n := r.Measure; n >= max(1, r.Measure/4); n /= 2 {

@@ -19,14 +19,7 @@ func newCluster(a *app) *cobra.Command {
 	var prices priceFlag
 	var out format
 	cmd := &cobra.Command{
-		Use:   "cluster",
-		Short: "Describe a cluster, or check a description",
-		Long: `cluster describes this machine as cluster.yaml: its GPUs as nvidia-smi lists them,
-else one worker slot per core. --from names another source: the Kubernetes cluster
-of the current context, or the Slurm cluster whose login node this is.`,
-		Example: `  knee cluster > cluster.yaml
-  knee cluster --check cluster.yaml
-  knee cluster --from slurm --price a100=2.5,v100=1.2 > cluster.yaml`,
+		Use: "cluster",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check != "" {
 				c, err := data.Load(check, data.ReadCluster)

@@ -13,14 +13,7 @@ func newDoctor(a *app) *cobra.Command {
 	var out format
 	var dir string
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check what this machine has of what knee can use",
-		Long: `doctor looks for processors, memory, GPUs, PyTorch, Slurm, Kubernetes and a
-folder to write measurements to. Only the folder is required; for everything
-else it says what it is for and how to get it. It fails if something is
-installed and does not work.`,
-		Example: `  knee doctor
-  knee doctor -o json | jq '.[] | select(.status != "ok")'`,
+		Use: "doctor",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := doctor.Examine(cmd.Context(), doctor.Machine{Dir: dir})
 			t := tableOf(findings, "check,status,found,for,advice")

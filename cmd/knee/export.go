@@ -16,14 +16,7 @@ import (
 func newExport(a *app) *cobra.Command {
 	var to, dir string
 	cmd := &cobra.Command{
-		Use:   "export PLAN.json --to TARGET",
-		Short: "Write a plan as files that a scheduler accepts",
-		Long: `export turns a plan into the files of a scheduler: batch scripts, manifests,
-launch commands. It prints their names. A plan that the target cannot express is
-refused, with the reason.`,
-		Example: `  knee export plan.json --to slurm -d slurm/
-  knee export plan.json --to pytorchjob -d manifests/
-  knee export plan.json --to csv -d - | column -s, -t`,
+		Use: "export PLAN.json --to TARGET",
 		RunE: func(_ *cobra.Command, args []string) error {
 			plan, err := data.Load(args[0], data.ReadPlan)
 			if err != nil {

@@ -27,23 +27,7 @@ func newFit(a *app) *cobra.Command {
 	var noAdvice bool
 	var columns map[string]string
 	cmd := &cobra.Command{
-		Use:   "fit MEASUREMENTS.csv...",
-		Short: "Fit speed curves to measurements and save the model",
-		Long: `fit models the step time of one job, for each GPU type and mode, and with --curve
-its convergence and statistical efficiency. model.json holds all that knee
-predict, plot and allocate need.
-
-It prints the parameters with 90 % intervals; how well every family predicts
-each measurement from the others, and large configurations from small ones, in
-percent; and which measurement would narrow the predictions most.
-
-Measurements on one node say nothing of the network between nodes. Give what you
-know: --cluster, models of other jobs on the same machines, or --interconnect,
-the speed of the links, with --message-bytes, what one synchronisation moves.`,
-		Example: `  knee fit study.measurements.csv -f model.json
-  knee fit study.measurements.csv --curve study.curve.csv --initial-batch 64
-  knee fit new.csv --curve now.csv --finished-run earlier.csv --planned-epochs 90
-  knee fit new.csv --cluster bert.json,resnet.json --interconnect 12.5G --message-bytes 102M`,
+		Use: "fit MEASUREMENTS.csv...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ms, err := a.rows(data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats}, job, args...)
 			if err != nil {

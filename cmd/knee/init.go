@@ -23,17 +23,7 @@ var templates embed.FS
 func newInit(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "init [DIR] [-- COMMAND...]",
-		Short: "Write a study, a cluster and a jobs file to start from",
-		Long: `init writes three files with comments, ready to edit: what to measure
-(study.yaml), where (cluster.yaml) and what to plan (jobs.yaml).
-
-With a training command after --, the study measures that: its batch and number
-of processes become templates, and the space fits this machine. Without one it
-runs the built-in trainer, so that knee profile works at once.`,
-		Example: `  knee init
-  knee init my-job && cd my-job && knee profile study.yaml
-  knee init my-job -- torchrun --nproc-per-node=4 train.py --batch-size 64`,
+		Use: "init [DIR] [-- COMMAND...]",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
 				return usageError("knee init takes one folder, got %q; a training command goes after --", args)
@@ -86,14 +76,7 @@ runs the built-in trainer, so that knee profile works at once.`,
 func newSample(a *app) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "sample [DIR]",
-		Short: "Write the measured sample that ships with knee, to try the commands on",
-		Long: `sample writes measurements and a training curve of the built-in trainer, their
-study, a cluster and a workload to replay, and a README that says where each
-comes from.`,
-		Example: `  knee sample
-  knee sample try && knee fit try/builtin-cpu.csv --curve try/builtin-cpu.curve.csv --initial-batch 32
-  knee simulate --cluster try/cluster.yaml --workload try/workload.csv --measurements try/builtin-cpu.csv --policy knee,fifo`,
+		Use: "sample [DIR]",
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := filesOf(samples.Files(), ".")
 			if err != nil {

@@ -33,22 +33,7 @@ type readFlags struct {
 func newRead(a *app) *cobra.Command {
 	var in readFlags
 	cmd := &cobra.Command{
-		Use:   "read FILE",
-		Short: "Make measurements of the log of a job, or of a CSV of another program",
-		Long: `read turns the log of a job that runs, or ran, without knee into a row of
-measurements.csv. --workers and the other flags say how it ran. The format of its
-lines is detected, or given by --pattern or --regex. Warm-up steps are left out. A
-log that only counts steps needs time stamps in its lines.
-
-A CSV (.csv or .tsv, or with --columns) may have commas, semicolons or tabs,
-decimal commas, units in cells (78.6 ms), and in place of step_time_s one of
-step_time_ms, steps_per_s, throughput (samples/s), tokens_per_s, or those of one
-worker, with worker_ before the name. --columns maps other names, knobs too
-(precision=x_precision). --job, --gpu-type, --seq-len and the others hold for all
-rows of a file without that column.`,
-		Example: `  knee read job.log --pattern megatron --job gpt --gpu-type a100 --workers 8 --local-batch 4 -f gpt.csv
-  knee read job-16.log --job gpt --gpu-type a100 --workers 16 --local-batch 4 -f gpt.csv --add
-  knee read runs.csv --columns gpus=workers,tokens_s=tokens_per_s --seq-len 4096 --job gpt --gpu-type gb200 -f gpt.csv`,
+		Use: "read FILE",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if in.add && in.output == "-" {
 				return usageError("--add: want --file, to append to")
@@ -195,23 +180,7 @@ func newCheck(a *app) *cobra.Command {
 	var f checkFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "check FILE",
-		Short: "Name stragglers of a running job, and drift from its model",
-		Long: `check reads the log of a running job, its steps or its measurements, and names
-
-  straggler   a worker at less than half the median speed of the workers
-  silent      a worker without output for more than five steps
-  drift       with --model: a step time outside the 90 % interval predicted;
-              measure again and fit anew before relying on the model
-
-FILE is a log, whose lines should give the worker's rank; a CSV of steps (worker,
-step_time_s and optionally step, sync_time_s and arrived_s, when a gradient
-arrived); or measurements.csv, each row of which is compared with the model. Where
-workers wait for each other only sync_time_s, or arrived_s with step, shows which
-of them is the straggler.`,
-		Example: `  knee check job.log --model resnet.json --placement 4-4 --local-batch 64
-  knee check resnet.measurements.csv --model resnet.json
-  knee check steps.csv --fail-if straggler,silent`,
+		Use: "check FILE",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = givenColumns(cmd)
 			for _, name := range f.fail {

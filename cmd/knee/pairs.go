@@ -15,18 +15,7 @@ import (
 func newPairs(a *app) *cobra.Command {
 	var out format
 	cmd := &cobra.Command{
-		Use:   "pairs PAIRS.csv",
-		Short: "Predict how fast two jobs are beside each other on the same GPUs",
-		Long: `pairs predicts the pairs of applications that a table of measured pairs does not
-hold: the speed of each beside the other, as a share of that alone, an interval of
-90 %, and how probable it is that both fit on a GPU. It says how far off it is for
-measured pairs, a fifth at a time left out.
-
-PAIRS.csv has a row for each job of a pair: application, beside, gpu_type, workers
-(empty for any number) and share, or step_time_s and alone_step_time_s, or
-steps_per_s and alone_steps_per_s; 0 where two do not fit. knee profile --beside
-measures a pair, knee simulate --packed takes the table.`,
-		Example: "  knee pairs pairs.csv\n  knee pairs pairs.csv -o csv",
+		Use: "pairs PAIRS.csv",
 		RunE: func(_ *cobra.Command, args []string) error {
 			rows, warnings, err := interference.Load(args[0])
 			if err != nil {

@@ -18,13 +18,7 @@ import (
 
 func newPlot(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "plot",
-		Short: "Draw figures of models, measurements, plans and simulations",
-		Long: `plot draws a figure from the files of the other commands. The extension of --file
-is its format. Letters that the built-in font lacks, such as Chinese ones, are
-drawn in a font of this machine.`,
-		Example: `  knee plot scalability model.json -f scalability.svg
-  knee plot convergence study.curve.csv -f convergence.png`,
+		Use:  "plot",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
@@ -41,9 +35,9 @@ drawn in a font of this machine.`,
 
 // plot returns a sub-command of plot that draws what it loads. The first word of its
 // use is its name and that of its default file.
-func plot[T any, F plots.Figure](a *app, use, short, long, example string, load func(files []string) (T, error), draw func(T) (F, error)) *cobra.Command {
+func plot[T any, F plots.Figure](a *app, use string, load func(files []string) (T, error), draw func(T) (F, error)) *cobra.Command {
 	var file string
-	cmd := &cobra.Command{Use: use, Short: short, Long: long, Example: example,
+	cmd := &cobra.Command{Use: use,
 		RunE: func(_ *cobra.Command, files []string) error {
 			loaded, err := load(files)
 			if err != nil {

@@ -27,24 +27,15 @@ func (a *app) scalabilityPlot() *cobra.Command {
 	var f conditionFlags
 	var x, y string
 	var goodput bool
-	cmd := plot(a, "scalability MODEL.json...", "Throughput against workers: measured, predicted with its 90 % band, ideal, and the knee",
-		`scalability draws a curve for every GPU type and mode of the models, at the batch
-measured most. Lists draw more: --gpu-type a100,v100, --local-batch 32,64,
---by x_width. A curve is named by what it differs in; the subtitle says what all
-share. Where a global batch was measured on more numbers of workers than any local
-batch, it is divided among the workers.`,
-		`  knee plot scalability model.json -f scalability.svg
-  knee plot scalability model.json --by local_batch -f batches.svg
-  knee plot scalability model.json --gpu-type a100 --global-batch 512 --workers 1..64*2 -f a100.png`,
-		f.conditions, func(all []plots.Condition) (*plots.Chart, error) {
-			quantity := map[bool]plots.Quantity{false: plots.Throughput, true: plots.Goodput}[goodput]
-			spec, err := plots.ScalabilityOf(all, quantity)
-			if err != nil {
-				return nil, err
-			}
-			spec.X, spec.Y = plots.Scale(slices.Index(plots.Scales(), x)), plots.Scale(slices.Index(plots.Scales(), y))
-			return plots.NewScalability(spec)
-		})
+	cmd := plot(a, "scalability MODEL.json...", f.conditions, func(all []plots.Condition) (*plots.Chart, error) {
+		quantity := map[bool]plots.Quantity{false: plots.Throughput, true: plots.Goodput}[goodput]
+		spec, err := plots.ScalabilityOf(all, quantity)
+		if err != nil {
+			return nil, err
+		}
+		spec.X, spec.Y = plots.Scale(slices.Index(plots.Scales(), x)), plots.Scale(slices.Index(plots.Scales(), y))
+		return plots.NewScalability(spec)
+	})
 	f.add(cmd)
 	oneOf(cmd, &x, "x-axis", "scale", plots.Scales()...)
 	oneOf(cmd, &y, "y-axis", "scale", plots.Scales()...)
@@ -54,21 +45,18 @@ batch, it is divided among the workers.`,
 
 func (a *app) efficiencyPlot() *cobra.Command {
 	var f conditionFlags
-	cmd := plot(a, "efficiency MODEL.json...", "Scaling efficiency and cost against workers", "",
-		`  knee plot efficiency model.json -f efficiency.svg
-  knee plot efficiency model.json --price a100=3.2 -f cost.png`,
-		f.conditions, func(all []plots.Condition) (*plots.Panels, error) {
-			types, _ := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
-			a.warn(f.price.unknown("the figure", types)...)
-			if len(f.price) > 0 {
-				for _, gpu := range types {
-					if f.price[gpu] == 0 {
-						a.warn(fmt.Sprintf("costs are in worker-hours, as no --price of %s is given", cmp.Or(gpu, "the GPUs")))
-					}
+	cmd := plot(a, "efficiency MODEL.json...", f.conditions, func(all []plots.Condition) (*plots.Panels, error) {
+		types, _ := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
+		a.warn(f.price.unknown("the figure", types)...)
+		if len(f.price) > 0 {
+			for _, gpu := range types {
+				if f.price[gpu] == 0 {
+					a.warn(fmt.Sprintf("costs are in worker-hours, as no --price of %s is given", cmp.Or(gpu, "the GPUs")))
 				}
 			}
-			return plots.NewEfficiency(all)
-		})
+		}
+		return plots.NewEfficiency(all)
+	})
 	f.add(cmd)
 	priced(cmd, &f.price)
 	return cmd
@@ -77,20 +65,17 @@ func (a *app) efficiencyPlot() *cobra.Command {
 func (a *app) batchPlot() *cobra.Command {
 	var workers int
 	var base baseFlags
-	cmd := plot(a, "batch MODEL.json", "Throughput, goodput and statistical efficiency against the batch", "",
-		`  knee plot batch model.json -f batch.svg
-  knee plot batch model.json --workers 8 -f batch.png`,
-		base.open, func(c plots.Condition) (*plots.Panels, error) {
-			if c.Base.Workers = workers; workers < 1 {
-				answers, err := c.Answers()
-				if err != nil {
-					return nil, err
-				}
-				within := predict.Inside(answers)
-				c.Base = within[max(0, predict.Knee(within))].Config
+	cmd := plot(a, "batch MODEL.json", base.open, func(c plots.Condition) (*plots.Panels, error) {
+		if c.Base.Workers = workers; workers < 1 {
+			answers, err := c.Answers()
+			if err != nil {
+				return nil, err
 			}
-			return plots.NewBatch(c.Predictor, c.Base, 0, "")
-		})
+			within := predict.Inside(answers)
+			c.Base = within[max(0, predict.Knee(within))].Config
+		}
+		return plots.NewBatch(c.Predictor, c.Base, 0, "")
+	})
 	base.add(cmd)
 	bounded(cmd, &workers, "workers", "workers (default: at the knee)", atLeast(1))
 	return cmd
@@ -99,16 +84,15 @@ func (a *app) batchPlot() *cobra.Command {
 func (a *app) heatMapPlot() *cobra.Command {
 	var base baseFlags
 	var workers int
-	cmd := plot(a, "heatmap MODEL.json", "Throughput over tensor- and pipeline-parallel degrees", "", "  knee plot heatmap model.json -f heatmap.svg",
-		base.open, func(on plots.Condition) (*plots.Chart, error) {
-			gpu := on.Base.GPUType
-			measured := on.Predictor.Model.Layouts(gpu)
-			if measured == nil {
-				return nil, usageError("the model of %s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", on.Base.Job)
-			}
-			most := slices.MaxFunc(measured, func(a, b data.Measurement) int { return cmp.Compare(a.Workers, b.Workers) })
-			return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: cmp.Or(workers, most.Workers)})
-		})
+	cmd := plot(a, "heatmap MODEL.json", base.open, func(on plots.Condition) (*plots.Chart, error) {
+		gpu := on.Base.GPUType
+		measured := on.Predictor.Model.Layouts(gpu)
+		if measured == nil {
+			return nil, usageError("the model of %s has no layouts; knee plot scalability --by local_batch and knee plot batch show workers and batch", on.Base.Job)
+		}
+		most := slices.MaxFunc(measured, func(a, b data.Measurement) int { return cmp.Compare(a.Workers, b.Workers) })
+		return plots.NewHeatMap(on.Predictor, predict.LayoutQuestion{GPUType: gpu, Workers: cmp.Or(workers, most.Workers)})
+	})
 	base.add(cmd)
 	bounded(cmd, &workers, "workers", "GPUs (default: the most measured)", atLeast(1))
 	return cmd
@@ -117,10 +101,7 @@ func (a *app) heatMapPlot() *cobra.Command {
 func (a *app) speedPlot() *cobra.Command {
 	var base baseFlags
 	var over string
-	cmd := plot(a, "speed MODEL.json", "Speed with parameter servers, against workers or ps", "",
-		`  knee plot speed model.json --over workers -f workers.svg
-  knee plot speed model.json --over ps --mode ps-async -f ps.svg`,
-		base.open, func(c plots.Condition) (*plots.Chart, error) { return plots.NewSpeed(c, over == "ps") })
+	cmd := plot(a, "speed MODEL.json", base.open, func(c plots.Condition) (*plots.Chart, error) { return plots.NewSpeed(c, over == "ps") })
 	base.addCurve(cmd)
 	oneOf(cmd, &base.mode, "mode", "mode", string(data.PSSync), string(data.PSAsync))
 	oneOf(cmd, &over, "over", "horizontal axis", "workers", "ps")
@@ -131,24 +112,18 @@ func (a *app) whatIfPlot() *cobra.Command {
 	var base baseFlags
 	var workers string
 	var changes []string
-	cmd := plot(a, "what-if MODEL.json", "What a faster link or better overlap would bring",
-		`what-if draws the speed against workers as it is and under each change, and by
-how much each makes a step faster, with 90 % intervals. Without --change it asks
-for links that take half as long and for perfect overlap.`,
-		`  knee plot what-if model.json -f what-if.svg
-  knee plot what-if model.json --change inter_node=0.5x --change inter_node=0.5x,overlap=max -f links.svg`,
-		base.open, func(c plots.Condition) (*plots.Panels, error) {
-			var err error
-			if c.Workers, err = counts("workers", workers); err != nil {
-				return nil, err
-			}
-			c.Predictor.Model = onlyOf(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
-			changed, err := changedModels(c.Predictor.Model, changes)
-			if err != nil {
-				return nil, err
-			}
-			return plots.NewWhatIf(c, changed)
-		})
+	cmd := plot(a, "what-if MODEL.json", base.open, func(c plots.Condition) (*plots.Panels, error) {
+		var err error
+		if c.Workers, err = counts("workers", workers); err != nil {
+			return nil, err
+		}
+		c.Predictor.Model = onlyOf(c.Predictor.Model, c.Base.GPUType, c.Base.ModeOrDefault())
+		changed, err := changedModels(c.Predictor.Model, changes)
+		if err != nil {
+			return nil, err
+		}
+		return plots.NewWhatIf(c, changed)
+	})
 	base.add(cmd)
 	cmd.Flags().StringArrayVar(&changes, "change", nil, "as --what-if of knee predict; may be repeated")
 	cmd.Flags().StringVar(&workers, "workers", "", workersUsage)
@@ -182,9 +157,7 @@ func (a *app) convergencePlot() *cobra.Command {
 	var target float64
 	var run curveFlags
 	var cmd *cobra.Command
-	cmd = plot(a, "convergence CURVE.csv", "Loss against step, the fitted curve with its band, and when a target is reached", "",
-		`  knee plot convergence study.curve.csv -f convergence.svg
-  knee plot convergence study.curve.csv --target-loss 0.2 -f convergence.png`,
+	cmd = plot(a, "convergence CURVE.csv",
 		func(files []string) ([]data.CurvePoint, error) { file = files[0]; return a.curves(file) },
 		func(points []data.CurvePoint) (*plots.Chart, error) {
 			points, err := one(points, func(p data.CurvePoint) string { return p.Job }, "job", job, file)
@@ -222,14 +195,7 @@ func (a *app) convergencePlot() *cobra.Command {
 
 func (a *app) searchPlot() *cobra.Command {
 	var study, curve, along, job, file string
-	cmd := plot(a, "search MEASUREMENTS.csv", "Progress of a search, or its prediction along one knob",
-		`search draws every trial and the best throughput so far.
-
-With --study and --along it draws what the search predicts along one knob, all
-else as in the best configuration so far: the objective with its 90 % band, the
-measured points, and below the expected gain, by which the next trial is chosen.`,
-		`  knee plot search study.measurements.csv -f search.svg
-  knee plot search study.measurements.csv --study study.yaml --along workers -f surrogate.svg`,
+	cmd := plot(a, "search MEASUREMENTS.csv",
 		func(files []string) ([]data.Measurement, error) {
 			file = files[0]
 			return a.rows(data.Import{}, "", file)
@@ -269,9 +235,7 @@ measured points, and below the expected gain, by which the next trial is chosen.
 func (a *app) residualsPlot() *cobra.Command {
 	var v validateFlags
 	var cmd *cobra.Command
-	cmd = plot(a, "residuals MEASUREMENTS.csv...", "Errors of predictions of held-out measurements, as knee validate makes them", "",
-		`  knee plot residuals study.measurements.csv -f residuals.svg
-  knee plot residuals study.measurements.csv --forward -f forward.png`,
+	cmd = plot(a, "residuals MEASUREMENTS.csv...",
 		func(files []string) (*predict.Validation, error) { return v.run(a, cmd, files) },
 		func(val *predict.Validation) (*plots.Chart, error) {
 			jobs, _ := grouped.By(val.Residuals, func(r predict.Residual) string { return r.Measured.Job })
@@ -287,8 +251,7 @@ func (a *app) residualsPlot() *cobra.Command {
 
 func (a *app) allocationPlot() *cobra.Command {
 	var cluster string
-	cmd := plot(a, "allocation PLAN.json --cluster CLUSTER.yaml", "Who gets which GPUs: one bar per node, one colour per job", "",
-		"  knee plot allocation plan.json --cluster cluster.yaml -f allocation.svg",
+	cmd := plot(a, "allocation PLAN.json --cluster CLUSTER.yaml",
 		func(files []string) (*data.Plan, error) { return data.Load(files[0], data.ReadPlan) },
 		func(plan *data.Plan) (*plots.Chart, error) {
 			c, err := data.Load(cluster, data.ReadCluster)
@@ -305,11 +268,7 @@ func (a *app) allocationPlot() *cobra.Command {
 func (a *app) gainsPlot() *cobra.Command {
 	var gpuType string
 	var f sharingFlags
-	cmd := plot(a, "gains --cluster CLUSTER.yaml --jobs JOBS.yaml", "What each further worker gains, and where the allocation stopped",
-		`gains plans as knee allocate does and draws what each further worker adds to the
-objective, in the order of the gain: filled if it was given, hollow if not. A
-figure shows one GPU type.`,
-		"  knee plot gains --cluster cluster.yaml --jobs jobs.yaml -f gains.svg",
+	cmd := plot(a, "gains --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		func([]string) (plan.Problem, error) { return f.load() },
 		func(pr plan.Problem) (*plots.Chart, error) {
 			made, err := policy.Solve(pr)
@@ -329,8 +288,7 @@ figure shows one GPU type.`,
 
 func (a *app) valuePlot() *cobra.Command {
 	var f sharingFlags
-	cmd := plot(a, "value --cluster CLUSTER.yaml --jobs JOBS.yaml", "What clusters of other sizes are worth, and what the next node adds", "",
-		"  knee plot value --cluster cluster.yaml --jobs jobs.yaml -f value.svg",
+	cmd := plot(a, "value --cluster CLUSTER.yaml --jobs JOBS.yaml",
 		func([]string) (plan.Problem, error) { return f.load() },
 		func(pr plan.Problem) (*plots.Panels, error) {
 			points, err := plan.Curve(pr, policy.Solve)
@@ -346,13 +304,7 @@ func (a *app) valuePlot() *cobra.Command {
 
 func (a *app) simulationPlot() *cobra.Command {
 	var workload, file string
-	cmd := plot(a, "simulation JOBS.csv | USAGE.csv", "Policies compared: how soon jobs are done, how full the cluster is",
-		`simulation draws what knee simulate --jobs-out wrote: the share of jobs that are
-done within a time, one line per policy. Of what --usage-out wrote it draws the
-GPUs in use over time, one row per policy, and below how many jobs wait, stopped
-ones included.`,
-		`  knee plot simulation jobs.csv -f jct.svg
-  knee plot simulation usage.csv -f usage.svg`,
+	cmd := plot(a, "simulation JOBS.csv | USAGE.csv",
 		func(files []string) ([]byte, error) { file = files[0]; return data.ReadFile(file) },
 		func(content []byte) (plots.Figure, error) {
 			if header, _, _ := bytes.Cut(content, []byte("\n")); bytes.Contains(header, []byte("gpus_used")) {

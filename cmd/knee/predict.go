@@ -35,34 +35,7 @@ func newPredict(a *app) *cobra.Command {
 	f := predictFlags{knobs: knobFlag{}}
 	var out format
 	cmd := &cobra.Command{
-		Use:   "predict [MODEL.json]",
-		Short: "Predict the speed of any configuration, or find the best one",
-		Long: `predict answers from a model, with 90 % intervals: step time, throughput,
-goodput, and with a goal (--steps or --target-loss) the time, GPU-hours and cost
-to reach it. Predictions outside the measured range are marked.
-
-  --workers              a scalability curve, and its knee
-  --at FILE              each configuration of a table
-  --deadline, --budget   the best configuration within them, or the nearest
-  --best                 the fastest layouts (tp × pp × dp, micro-batch, and every
-                         combination of the measured shardings, recomputations and
-                         offloads) that fit in memory, and why others lose
-  --what-if              the speedup of changes, all of them together: a link twice
-                         as fast (inter_node=0.5x), perfect overlap (overlap=max),
-                         reduction inside nodes first (hierarchical), a faster GPU
-                         (compute=0.5x)
-  --model                the size of a transformer: with MODEL.json of other sizes for
-                         its speed, without for its memory alone
-
-Each configuration gets the batch of the highest goodput unless --local-batch is
-given. A knob of the study has the value measured most unless --knob lists others.`,
-		Example: `  knee predict model.json --workers 1..64*2
-  knee predict model.json --at configs.csv -o csv
-  knee predict model.json --workers 1..16*2 --max-batch 4096 --accumulation --knob width=96,128
-  knee predict model.json --workers 1..64*2 --what-if inter_node=0.5x,overlap=max
-  knee predict model.json --workers 64,256 --best
-  knee predict --model llama-70b.yaml --gpu-type h100 --workers 64
-  knee predict model.json --workers 1..64 --steps 90000 --deadline 6h --price a100=3.2`,
+		Use: "predict [MODEL.json]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.gpuType = data.GPUTypeOf(f.gpuType)
 			var arch data.Architecture

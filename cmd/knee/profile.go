@@ -28,29 +28,7 @@ func newProfile(a *app) *cobra.Command {
 	var lease time.Duration
 	var out format
 	cmd := &cobra.Command{
-		Use:   "profile STUDY.yaml",
-		Short: "Measure the configurations of a study that are worth measuring",
-		Long: `profile runs trials of a training job and measures their step time. Each next
-configuration is chosen from what was measured so far, until more trials would
-not pay or the budget is spent.
-
-Everything is kept in a journal beside the study. Run the same command again to
-continue after an interrupt, a kill or a crash. One Ctrl-C lets the running
-trials finish, a second one stops them. With storage: sqlite:FILE, postgres://… or
-mysql://… in the study, any number of profiles on any number of hosts share it.
-
-Written beside the study, named after it:
-  NAME.measurements.csv   one row per trial, for knee fit
-  NAME.curve.csv          loss and gradient statistics over steps
-  NAME.journal.jsonl      the journal; not if the storage is a database
-  NAME.logs/              what each trial printed
-
-With --beside a pair is measured, each alone and while the other runs on the same
-devices: NAME.beside-OTHER.pairs.csv, for knee pairs and knee simulate --packed.`,
-		Example: `  knee profile study.yaml
-  knee profile study.yaml --strategy random --dir /tmp/comparison
-  knee profile study.yaml --beside other.yaml
-  knee profile study.yaml -o json | jq '.[] | select(.status == "ok") | .step_time_s'`,
+		Use: "profile STUDY.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			study, err := data.Load(args[0], data.ReadStudy)
 			if err != nil {
@@ -293,16 +271,7 @@ func newSuggest(a *app) *cobra.Command {
 	n := 1
 	var out format
 	cmd := &cobra.Command{
-		Use:   "suggest STUDY.yaml",
-		Short: "Say which configuration to measure next, and why",
-		Long: `suggest names the configurations to measure next, for those who run trials
-themselves. 'expected' is the study's objective with its 90 % interval.
-
-With objective: {maximize: throughput, at: {workers: 256}, measure: {workers:
-"<= 32"}} the trials are those that best decide the choice at 256 workers, and
-'choice' is the best there so far.`,
-		Example: `  knee suggest study.yaml
-  knee suggest study.yaml --history measurements.csv -n 4 -o json`,
+		Use: "suggest STUDY.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			study, err := data.Load(args[0], data.ReadStudy)
 			if err != nil {

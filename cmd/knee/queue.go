@@ -68,18 +68,7 @@ func newJobs(a *app) *cobra.Command {
 	var from queueFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "jobs --from SCHEDULER",
-		Short: "List every job of a scheduler, as jobs.yaml",
-		Long: `jobs lists what each job of a scheduler asked for and has, where, since when,
-whose it is, and whether it may be stopped and started again.
-
-The rules of an operate.yaml (--config) say which model belongs to which jobs
-and how much work they have; progress is read from their logs. Jobs with a rule
-and on the allow-list can be planned. Any other running job stays as it is in
-jobs.yaml; waiting jobs without a model are listed by the other formats only.`,
-		Example: `  knee jobs --from slurm -o table
-  knee jobs --from slurm --config operate.yaml > jobs.yaml
-  knee jobs --from kubernetes --namespace team-a,team-b -o json`,
+		Use: "jobs --from SCHEDULER",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			view := queue.View{Now: time.Now()}
 			var tenants []data.Tenant
@@ -141,21 +130,7 @@ func newApply(a *app) *cobra.Command {
 	var f applyFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "apply PLAN.json --to SCHEDULER",
-		Short: "Carry a plan out on a live queue, by the ids of its jobs",
-		Long: `apply compares a plan of knee allocate with the queue and says what it would
-change; --confirm makes the changes. Jobs are found by the scheduler's ids.
-
-Nothing is submitted or deleted. A running job is stopped and starts again with
-its owner's script or pod template at its new size and place, after every new
-place was checked to be free. A change that the queue does not show within
---deadline is undone. Jobs that were changed since the plan was made are left
-alone; with --config only what the operate.yaml allows is changed.
-
-The exit code is 0 if the queue is as the plan wants it, or would be.`,
-		Example: `  knee apply plan.json --to slurm
-  knee apply plan.json --to slurm --confirm
-  knee apply plan.json --to kubernetes --config operate.yaml --confirm -o json`,
+		Use: "apply PLAN.json --to SCHEDULER",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := data.Load(args[0], data.ReadPlan)
 			if err != nil {
@@ -244,22 +219,7 @@ func unmade(changes []*apply.Change) error {
 func newOperate(a *app) *cobra.Command {
 	var once, confirm, dry, know, release bool
 	cmd := &cobra.Command{
-		Use:   "operate CONFIG.yaml",
-		Short: "Read a queue, plan, and apply, again and again",
-		Long: `operate reads the jobs of a scheduler, plans as knee allocate does, and says what
-it would change, turn after turn; --confirm makes the changes.
-
-CONFIG.yaml says which jobs may be changed, by which models they are planned, how
-many changes a turn makes, and when nothing is changed. A configuration that lets
-every job be changed needs --i-know. A job measured outside the interval of its
-model gets a model of its own. Stragglers and slow jobs are named, not changed.
-
-Every turn leaves its inputs, plan and outcome in a folder, and a line in
-audit.jsonl for each command with its answer. operate may be killed at any time
-and started again.`,
-		Example: `  knee operate operate.yaml --once
-  knee operate operate.yaml --confirm
-  knee operate operate.yaml --release --confirm`,
+		Use: "operate CONFIG.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := data.Load(args[0], data.ReadOperate)
 			if err != nil {

@@ -32,16 +32,8 @@ import (
 func newQuickstart(a *app) *cobra.Command {
 	q := quickstart{app: a, trials: 8, trialSeconds: 2}
 	cmd := &cobra.Command{
-		Use:   "quickstart",
-		Short: "Measure, model and share two real training jobs on this machine, in about a minute",
-		Long: `quickstart trains two small models with real processes on this machine, measures
-configurations chosen one by one, fits their speed, checks a prediction by
-measuring it, divides this machine between the two jobs, and writes plan,
-exports, figures and a report to a folder.
-
-Run it again to continue after an interrupt; a finished one begins anew.`,
-		Example: "  knee quickstart\n  knee quickstart --dir /tmp/quick --trials 6",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
+		Use:  "quickstart",
+		RunE: func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
 	bounded(cmd, &q.trials, "trials", "trials per job", atLeast(4))

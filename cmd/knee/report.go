@@ -21,20 +21,7 @@ func newReport(a *app) *cobra.Command {
 	var watch time.Duration
 	var price priceFlag
 	cmd := &cobra.Command{
-		Use:   "report FILE...",
-		Short: "Write one HTML page of a study: answers, figures, tables",
-		Long: `report answers for every job how many workers, which batch or layout, what it
-costs and how sure that is, and shows plans and results of simulations. Give
-files or folders: of a folder all known files are taken, of the turns of knee
-operate the last. The page needs no network.
-
-Measurements without a model are fitted. Prices are those of --price, else of
-the study. With --watch the page is rewritten when a file changes and reloads
-itself, until Ctrl-C: to follow a running profile.`,
-		Example: `  knee report study.measurements.csv model.json -f report.html
-  knee report knee-quickstart -f report.html
-  knee report study.measurements.csv --watch 5s -f live.html
-  knee report turns --watch 1m -f queue.html`,
+		Use: "report FILE...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
 			if cmd.Flags().Changed("watch") && watch < time.Second {

@@ -11,16 +11,7 @@ func newShard(a *app) *cobra.Command {
 	var servers int
 	var out format
 	cmd := &cobra.Command{
-		Use:   "shard SHAPES --ps N",
-		Short: "Divide a model's tensors among parameter servers",
-		Long: `shard assigns the tensors of a model to parameter servers by Optimus's rule (paa)
-and as MXNet does by default (mxnet), and compares how far the servers differ in
-elements and requests, and how many requests a step makes.
-
-SHAPES is a CSV with a row for each tensor and the columns name and shape: such as
-64x3x7x7, "(64, 3, 7, 7)", or a number of elements.`,
-		Example: `  knee shard resnet50.csv --ps 10
-  knee shard resnet50.csv --ps 10 -o json    # with what each server holds`,
+		Use: "shard SHAPES --ps N",
 		RunE: func(_ *cobra.Command, args []string) error {
 			tensors, err := data.Load(args[0], shard.Read)
 			if err != nil {

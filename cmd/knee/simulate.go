@@ -32,28 +32,6 @@ type simulateFlags struct {
 	compare.Settings
 }
 
-const simulateLong = `simulate replays a workload on a cluster, once for every policy, and compares
-completion times, utilisation and fairness. How fast jobs advance:
-
-  --profiles DIR    as their application was measured (DIR/allreduce,
-                    DIR/training); policies see models fitted to what the job, and
-                    unless --alone earlier ones of its application, has run so far
-  --models DIR      at speeds drawn from the posterior of the models in DIR (by
-                    --seed); policies see the models
-  --measurements F  models are fitted to F first; with --models too, jobs run only
-                    configurations in F, as measured, and policies see the models
-                    or, with --oracle, the measurements
-  none of them      for the duration in the workload, on the GPUs requested
-
-Workloads of Pollux, Sia, Tiresias, Gavel, Philly and Alibaba are recognised, and
-any CSV with a column submit_s. --semantics pollux and tiresias follow the
-simulators of those papers to the second.
-
-ftf is finish-time fairness: completion time over that with an equal share of the
-cluster; worse_than_share is the share of jobs above 1. slowdown is completion
-time over that alone on the GPUs requested. wall_s, decision_mean_ms and
-decision_p99_ms are measured and differ from run to run; nothing else does.`
-
 // stopFree is the scaling of jobs that change their size without a restart.
 const stopFree = "stop-free"
 
@@ -61,12 +39,7 @@ func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
-		Short: "Replay a workload under several policies and compare them",
-		Long:  simulateLong,
-		Example: `  knee simulate --cluster cluster.yaml --workload workload.csv --policy fifo,srtf
-  knee simulate --cluster cluster.yaml --workload workload-1.csv --profiles bench --semantics pollux --policy knee,tiresias,optimus
-  knee simulate --cluster cluster.yaml --workload w.csv --models models --policy knee,sia --load 0.5,1,2 --jobs-out jobs.csv -o csv`,
+		Use: "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"interval", "restart", "node-mtbf", "node-repair", "checkpoint-every", "survival"} {
 				if in.Semantics != compare.Native && cmd.Flags().Changed(name) {
@@ -272,14 +245,7 @@ func newSimulateGenerate(a *app) *cobra.Command {
 	g := simulate.Generator{Count: 160, Hours: 8, MedianSeconds: 900, Sigma: 1.2, TailShare: .05}
 	var mix, gpus []string
 	cmd := &cobra.Command{
-		Use:   "generate",
-		Short: "Write a workload: random arrivals, heavy-tailed durations, a mix of jobs",
-		Long: `generate draws a workload: Poisson arrivals, whose rate can swing over the day,
-log-normal durations with a Pareto tail, applications and sizes by weight.`,
-		Example: `  knee simulate generate --jobs 160 --hours 8 --seed 1 > workload.csv
-  knee simulate generate --jobs 1000 --hours 72 --diurnal 0.8 --gpus 1=6,2=2,8=1
-  knee simulate generate --jobs 160 --mix cifar10=4,bert=1
-  knee simulate generate --jobs 400 --failing 0.3 --unconverged 0.2 --tenants 8`,
+		Use: "generate",
 		RunE: func(*cobra.Command, []string) error {
 			var err error
 			if g.Mix, err = simulate.ParseWeights(mix); err != nil {

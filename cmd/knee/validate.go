@@ -79,19 +79,7 @@ func newValidate(a *app) *cobra.Command {
 	var v validateFlags
 	var out format
 	cmd := &cobra.Command{
-		Use:   "validate MEASUREMENTS.csv...",
-		Short: "Predict held-out measurements, and say how far off the predictions are",
-		Long: `validate fits a part of the measurements, predicts the rest and prints mean,
-median and 90 % quantile of the absolute error, the share of measurements inside
-their 90 % interval (coverage) and the half-width of the intervals, all in
-percent: by job, GPU type and mode, inside and outside the measured range, and in
-total.
-
-Random folds interpolate: use --forward or --test to see how well configurations
-larger than any measured are predicted.`,
-		Example: `  knee validate study.measurements.csv
-  knee validate study.measurements.csv --forward --family auto,pollux,amdahl
-  knee validate small.csv --test large.csv`,
+		Use: "validate MEASUREMENTS.csv...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			val, err := v.run(a, cmd, args)
 			if err != nil {
