@@ -14,18 +14,16 @@ import (
 )
 
 func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIR",
-		Hidden: true, // for who releases knee
-		RunE: func(cmd *cobra.Command, args []string) error {
-			date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fmt.Errorf("make the folder: %w", err)
-			}
-			cmd.Root().DisableAutoGenTag = true // it holds the date
-			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
-		},
-	}
+	cmd := command("man DIR", func(cmd *cobra.Command, args []string) error {
+		date := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) // the same bytes on any day
+		if err := os.MkdirAll(args[0], 0o755); err != nil {
+			return fmt.Errorf("make the folder: %w", err)
+		}
+		cmd.Root().DisableAutoGenTag = true // it holds the date
+		return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Date: &date, Source: "knee", Manual: "knee"}, args[0])
+	})
+	cmd.Hidden = true // for who releases knee
+	return cmd
 }
 
 type build struct {
@@ -40,17 +38,14 @@ type build struct {
 
 func newVersion(a *app) *cobra.Command {
 	var out format
-	cmd := &cobra.Command{
-		Use: "version",
-		RunE: func(*cobra.Command, []string) error {
-			b := thisBuild()
-			if out == "table" {
-				_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
-				return err
-			}
-			return out.print(a.stdout, b, tableOf([]build{b}, "version,revision,time,modified,go,platform,module"))
-		},
-	}
+	cmd := command("version", func(*cobra.Command, []string) error {
+		b := thisBuild()
+		if out == "table" {
+			_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
+			return err
+		}
+		return out.print(a.stdout, b, tableOf([]build{b}, "version,revision,time,modified,go,platform,module"))
+	})
 	formatFlag(cmd, &out)
 	return cmd
 }

@@ -34,24 +34,21 @@ type allocateFlags struct {
 func newAllocate(a *app) *cobra.Command {
 	var f allocateFlags
 	var out format
-	cmd := &cobra.Command{
-		Use: "allocate --cluster CLUSTER.yaml --jobs JOBS.yaml",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			problem, err := f.problem(cmd)
-			if err != nil {
-				return err
-			}
-			switch {
-			case f.prices:
-				return a.allocatePrices(problem, out)
-			case f.curve:
-				return a.allocateCurve(problem, out)
-			case len(f.whatIf) > 0:
-				return a.allocateWhatIf(problem, f, out)
-			}
-			return a.allocatePlan(problem, f, out)
-		},
-	}
+	cmd := command("allocate --cluster CLUSTER.yaml --jobs JOBS.yaml", func(cmd *cobra.Command, _ []string) error {
+		problem, err := f.problem(cmd)
+		if err != nil {
+			return err
+		}
+		switch {
+		case f.prices:
+			return a.allocatePrices(problem, out)
+		case f.curve:
+			return a.allocateCurve(problem, out)
+		case len(f.whatIf) > 0:
+			return a.allocateWhatIf(problem, f, out)
+		}
+		return a.allocatePlan(problem, f, out)
+	})
 	f.add(cmd)
 	formatFlag(cmd, &out)
 	return cmd

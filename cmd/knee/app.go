@@ -93,6 +93,18 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
+// command returns a command without flags, whose texts are in help.txt.
+func command(use string, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, RunE: run}
+}
+
+// group returns a command that only holds others.
+func group(use string, cmds ...*cobra.Command) *cobra.Command {
+	cmd := command(use, func(cmd *cobra.Command, _ []string) error { return cmd.Help() })
+	cmd.AddCommand(cmds...)
+	return cmd
+}
+
 // helpText has for every command a line and paragraphs that describe it, and examples.
 //
 //go:embed help.txt

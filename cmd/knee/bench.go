@@ -16,12 +16,7 @@ import (
 )
 
 func newBench(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "bench",
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newBenchSearch(a), newBenchTarget(a))
-	return cmd
+	return group("bench", newBenchSearch(a), newBenchTarget(a))
 }
 
 func newBenchSearch(a *app) *cobra.Command {
@@ -31,26 +26,23 @@ func newBenchSearch(a *app) *cobra.Command {
 	var objective string
 	var kinds bool
 	var out format
-	cmd := &cobra.Command{
-		Use: "search [TABLE.csv...]",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			tables, err := benchTables(args, replay.LoadTables, layouts)
-			if err != nil {
-				return err
-			}
-			bar := a.progress()
-			s.Time, s.Done = objective == "time_s", bar.At
-			scores, err := replay.Compare(cmd.Context(), tables, methods, s)
-			bar.Close()
-			if err != nil {
-				return err
-			}
-			if kinds {
-				scores = replay.ByKind(scores)
-			}
-			return out.print(a.stdout, scores, scoreTable(scores, kinds))
-		},
-	}
+	cmd := command("search [TABLE.csv...]", func(cmd *cobra.Command, args []string) error {
+		tables, err := benchTables(args, replay.LoadTables, layouts)
+		if err != nil {
+			return err
+		}
+		bar := a.progress()
+		s.Time, s.Done = objective == "time_s", bar.At
+		scores, err := replay.Compare(cmd.Context(), tables, methods, s)
+		bar.Close()
+		if err != nil {
+			return err
+		}
+		if kinds {
+			scores = replay.ByKind(scores)
+		}
+		return out.print(a.stdout, scores, scoreTable(scores, kinds))
+	})
 	f := cmd.Flags()
 	f.StringSliceVar(&methods, "methods", []string{"random", "gp-ei", baseline.Guided}, "methods, as --strategy of knee suggest")
 	completesList(cmd, "methods", baseline.Strategies())
@@ -114,28 +106,25 @@ func newBenchTarget(a *app) *cobra.Command {
 	r, seeds := replay.Reach{At: 256, Measure: 32, Budget: 8}, 10
 	var layouts int
 	var out format
-	cmd := &cobra.Command{
-		Use: "target [PLANS.csv...]",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			sizes := []int{r.At}
-			for n := r.Measure; n >= max(1, r.Measure/4); n /= 2 {
-				sizes = append(sizes, n)
-			}
-			tables, err := benchTables(args, replay.LoadJobs, layouts, sizes...)
-			if err != nil {
-				return err
-			}
-			tables = slices.DeleteFunc(tables, func(t *replay.Table) bool { return !t.Reaches(r) })
-			if len(tables) == 0 {
-				return usageError("no job has ten plans on %d workers and more than %d on at most %d", r.At, r.Budget, r.Measure)
-			}
-			results, err := reach(a, tables, r, seeds)
-			if err != nil {
-				return err
-			}
-			return out.print(a.stdout, results, tableOf(results, "kind,method,runs,mean,tenth_percentile,within_5pct"))
-		},
-	}
+	cmd := command("target [PLANS.csv...]", func(cmd *cobra.Command, args []string) error {
+		sizes := []int{r.At}
+		for n := r.Measure; n >= max(1, r.Measure/4); n /= 2 {
+			sizes = append(sizes, n)
+		}
+		tables, err := benchTables(args, replay.LoadJobs, layouts, sizes...)
+		if err != nil {
+			return err
+		}
+		tables = slices.DeleteFunc(tables, func(t *replay.Table) bool { return !t.Reaches(r) })
+		if len(tables) == 0 {
+			return usageError("no job has ten plans on %d workers and more than %d on at most %d", r.At, r.Budget, r.Measure)
+		}
+		results, err := reach(a, tables, r, seeds)
+		if err != nil {
+			return err
+		}
+		return out.print(a.stdout, results, tableOf(results, "kind,method,runs,mean,tenth_percentile,within_5pct"))
+	})
 	bounded(cmd, &r.At, "at", "workers to find the best layout for", atLeast(1))
 	bounded(cmd, &r.Measure, "measure", "most workers of a trial", atLeast(1))
 	bounded(cmd, &r.Budget, "budget", "trials", atLeast(1))

@@ -18,34 +18,31 @@ func newCluster(a *app) *cobra.Command {
 	var check, from string
 	var prices priceFlag
 	var out format
-	cmd := &cobra.Command{
-		Use: "cluster",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if check != "" {
-				c, err := data.Load(check, data.ReadCluster)
-				if err != nil {
-					return err
-				}
-				if !cmd.Flags().Changed("output") {
-					out = "table"
-				}
-				return a.printCluster(c, out)
-			}
-			read := map[string]func(context.Context) (*data.Cluster, []string, error){
-				"machine": thisMachine, "slurm": slurm.Cluster, "kubernetes": kubernetesCluster}[from]
-			c, warnings, err := read(cmd.Context())
+	cmd := command("cluster", func(cmd *cobra.Command, _ []string) error {
+		if check != "" {
+			c, err := data.Load(check, data.ReadCluster)
 			if err != nil {
 				return err
 			}
-			a.warn(append(warnings, prices.unknown("the cluster", c.GPUTypes())...)...)
-			for i, n := range c.Nodes {
-				if price, ok := prices[n.GPUType]; ok {
-					c.Nodes[i].PricePerHour = price * float64(n.GPUs)
-				}
+			if !cmd.Flags().Changed("output") {
+				out = "table"
 			}
 			return a.printCluster(c, out)
-		},
-	}
+		}
+		read := map[string]func(context.Context) (*data.Cluster, []string, error){
+			"machine": thisMachine, "slurm": slurm.Cluster, "kubernetes": kubernetesCluster}[from]
+		c, warnings, err := read(cmd.Context())
+		if err != nil {
+			return err
+		}
+		a.warn(append(warnings, prices.unknown("the cluster", c.GPUTypes())...)...)
+		for i, n := range c.Nodes {
+			if price, ok := prices[n.GPUType]; ok {
+				c.Nodes[i].PricePerHour = price * float64(n.GPUs)
+			}
+		}
+		return a.printCluster(c, out)
+	})
 	cmd.Flags().StringVar(&check, "check", "", "cluster.yaml to check")
 	oneOf(cmd, &from, "from", "source", "machine", "kubernetes", "slurm")
 	priced(cmd, &prices)

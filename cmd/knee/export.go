@@ -15,33 +15,30 @@ import (
 
 func newExport(a *app) *cobra.Command {
 	var to, dir string
-	cmd := &cobra.Command{
-		Use: "export PLAN.json --to TARGET",
-		RunE: func(_ *cobra.Command, args []string) error {
-			plan, err := data.Load(args[0], data.ReadPlan)
-			if err != nil {
+	cmd := command("export PLAN.json --to TARGET", func(_ *cobra.Command, args []string) error {
+		plan, err := data.Load(args[0], data.ReadPlan)
+		if err != nil {
+			return err
+		}
+		a.leaveOut(plan, to)
+		exporter, err := export.New(to)
+		if err != nil {
+			return err
+		}
+		files, err := exporter(*plan) // its errors name the target
+		if err != nil {
+			return usageError("%s: %w", args[0], err)
+		}
+		if dir != "-" {
+			return saveFiles(dir, files, a.stdout)
+		}
+		for _, f := range files {
+			if _, err := a.stdout.Write(f.Data); err != nil {
 				return err
 			}
-			a.leaveOut(plan, to)
-			exporter, err := export.New(to)
-			if err != nil {
-				return err
-			}
-			files, err := exporter(*plan) // its errors name the target
-			if err != nil {
-				return usageError("%s: %w", args[0], err)
-			}
-			if dir != "-" {
-				return saveFiles(dir, files, a.stdout)
-			}
-			for _, f := range files {
-				if _, err := a.stdout.Write(f.Data); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
+		}
+		return nil
+	})
 	named(cmd, &to, "to", "", "target", export.Names())
 	cmd.Flags().StringVarP(&dir, "dir", "d", ".", "folder to write to; - for standard output")
 	required(cmd, "to")

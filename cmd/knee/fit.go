@@ -26,69 +26,66 @@ func newFit(a *app) *cobra.Command {
 	var cluster []string
 	var noAdvice bool
 	var columns map[string]string
-	cmd := &cobra.Command{
-		Use: "fit MEASUREMENTS.csv...",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ms, err := a.rows(data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats}, job, args...)
+	cmd := command("fit MEASUREMENTS.csv...", func(cmd *cobra.Command, args []string) error {
+		ms, err := a.rows(data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats}, job, args...)
+		if err != nil {
+			return err
+		}
+		if len(ms) == 0 {
+			return badFile(strings.Join(args, ", "), "no rows", "measurements to fit")
+		}
+		points, err := a.curves(curve.file)
+		if err != nil {
+			return err
+		}
+		for i := range ms {
+			if pool != "" {
+				ms[i].Job = pool
+			}
+		}
+		for _, path := range cluster {
+			other, err := readModel(path)
 			if err != nil {
 				return err
 			}
-			if len(ms) == 0 {
-				return badFile(strings.Join(args, ", "), "no rows", "measurements to fit")
-			}
-			points, err := a.curves(curve.file)
-			if err != nil {
+			settings.Others = append(settings.Others, other.Model)
+		}
+		bar := a.progress()
+		defer bar.Close()
+		bar.Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
+		m, err := fit.FitContext(cmd.Context(), ms, settings)
+		bar.Close()
+		if input, ok := errors.AsType[*data.InputError](err); ok && input.Column == "job" {
+			input.Want += "; --job NAME chooses one"
+		}
+		if err != nil {
+			return err
+		}
+		if err := curve.add(cmd, a, m, points); err != nil {
+			return err
+		}
+		bar.Busy("holding measurements out of every family")
+		res, err := newFitResult(cmd.Context(), m)
+		if err != nil {
+			return err
+		}
+		if err := fit.WriteModel(file, m); err != nil {
+			return err
+		}
+		if !noAdvice {
+			bar.Busy("weighing what one more measurement would buy")
+			if err := res.advise(m); err != nil {
 				return err
 			}
-			for i := range ms {
-				if pool != "" {
-					ms[i].Job = pool
-				}
-			}
-			for _, path := range cluster {
-				other, err := readModel(path)
-				if err != nil {
-					return err
-				}
-				settings.Others = append(settings.Others, other.Model)
-			}
-			bar := a.progress()
-			defer bar.Close()
-			bar.Busy(fmt.Sprintf("fitting %d measurements", len(ms)))
-			m, err := fit.FitContext(cmd.Context(), ms, settings)
-			bar.Close()
-			if input, ok := errors.AsType[*data.InputError](err); ok && input.Column == "job" {
-				input.Want += "; --job NAME chooses one"
-			}
-			if err != nil {
-				return err
-			}
-			if err := curve.add(cmd, a, m, points); err != nil {
-				return err
-			}
-			bar.Busy("holding measurements out of every family")
-			res, err := newFitResult(cmd.Context(), m)
-			if err != nil {
-				return err
-			}
-			if err := fit.WriteModel(file, m); err != nil {
-				return err
-			}
-			if !noAdvice {
-				bar.Busy("weighing what one more measurement would buy")
-				if err := res.advise(m); err != nil {
-					return err
-				}
-			}
-			bar.Close()
-			a.warn(m.Warnings()...)
-			if err := res.print(a.stdout, out); err != nil {
-				return err
-			}
-			a.note("model of %s in %s", m.Job(), file)
-			return nil
-		},
-	}
+		}
+		bar.Close()
+		a.warn(m.Warnings()...)
+		if err := res.print(a.stdout, out); err != nil {
+			return err
+		}
+		a.note("model of %s in %s", m.Job(), file)
+		return nil
+	})
 	fileFlag(cmd, &curve.file, "curve", "training curves, for convergence and efficiency", "csv", "gz")
 	bounded(cmd, &curve.initialBatch, "initial-batch", "global batch at efficiency 1 (default: the smallest in the curves)", positive("samples"))
 	bounded(cmd, &curve.dataset, "dataset", "samples of an epoch, for curves without steps", positive("samples"))

@@ -22,52 +22,49 @@ var templates embed.FS
 
 func newInit(a *app) *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{
-		Use: "init [DIR] [-- COMMAND...]",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
-				return usageError("knee init takes one folder, got %q; a training command goes after --", args)
+	cmd := command("init [DIR] [-- COMMAND...]", func(cmd *cobra.Command, args []string) error {
+		files, err := filesOf(templates, "templates")
+		if err != nil {
+			return err
+		}
+		dash := cmd.ArgsLenAtDash()
+		if dash < 0 || dash == len(args) {
+			return a.writeNew(append(args, ".")[0], files, force)
+		}
+		dir, training := append(args[:dash:dash], ".")[0], args[dash:]
+		if len(training) == 1 && len(strings.Fields(training[0])) > 1 {
+			return usageError("the command after -- is one word, %q: leave out the quotes around it", training[0])
+		}
+		machine, err := machineOfCores()
+		if err != nil {
+			return err
+		}
+		if c, _, err := thisMachine(cmd.Context()); err == nil { // else knee doctor says why
+			machine = c.Nodes[0]
+		}
+		d := draft.New(training, machine, ".")
+		for i, f := range files {
+			switch f.Name {
+			case "study.yaml":
+				files[i].Data = []byte(d.Text)
+			case "jobs.yaml":
+				files[i].Data = []byte(strings.NewReplacer("name: small", "name: "+d.Job, "[python, train.py]", d.Command).Replace(string(f.Data)))
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := filesOf(templates, "templates")
-			if err != nil {
-				return err
-			}
-			dash := cmd.ArgsLenAtDash()
-			if dash < 0 || dash == len(args) {
-				return a.writeNew(append(args, ".")[0], files, force)
-			}
-			dir := append(args[:dash:dash], ".")[0]
-			if command := args[dash:]; len(command) == 1 && len(strings.Fields(command[0])) > 1 {
-				return usageError("the command after -- is one word, %q: leave out the quotes around it", command[0])
-			}
-			machine, err := machineOfCores()
-			if err != nil {
-				return err
-			}
-			if c, _, err := thisMachine(cmd.Context()); err == nil { // else knee doctor says why
-				machine = c.Nodes[0]
-			}
-			d := draft.New(args[dash:], machine, ".")
-			for i, f := range files {
-				switch f.Name {
-				case "study.yaml":
-					files[i].Data = []byte(d.Text)
-				case "jobs.yaml":
-					files[i].Data = []byte(strings.NewReplacer("name: small", "name: "+d.Job, "[python, train.py]", d.Command).Replace(string(f.Data)))
-				}
-			}
-			if err := a.writeNew(dir, files, force); err != nil {
-				return err
-			}
-			for _, n := range d.Notes {
-				a.note("to do: %s", n)
-			}
-			a.note("then, in this folder, where the command of the study is found: knee profile %s", filepath.Join(dir, "study.yaml"))
-			return nil
-		},
+		}
+		if err := a.writeNew(dir, files, force); err != nil {
+			return err
+		}
+		for _, n := range d.Notes {
+			a.note("to do: %s", n)
+		}
+		a.note("then, in this folder, where the command of the study is found: knee profile %s", filepath.Join(dir, "study.yaml"))
+		return nil
+	})
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if n := cmd.ArgsLenAtDash(); n > 1 || n < 0 && len(args) > 1 {
+			return usageError("knee init takes one folder, got %q; a training command goes after --", args)
+		}
+		return nil
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
@@ -75,16 +72,13 @@ func newInit(a *app) *cobra.Command {
 
 func newSample(a *app) *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{
-		Use: "sample [DIR]",
-		RunE: func(_ *cobra.Command, args []string) error {
-			files, err := filesOf(samples.Files(), ".")
-			if err != nil {
-				return err
-			}
-			return a.writeNew(append(args, ".")[0], files, force)
-		},
-	}
+	cmd := command("sample [DIR]", func(_ *cobra.Command, args []string) error {
+		files, err := filesOf(samples.Files(), ".")
+		if err != nil {
+			return err
+		}
+		return a.writeNew(append(args, ".")[0], files, force)
+	})
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite files that are there")
 	return cmd
 }

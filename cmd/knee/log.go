@@ -32,33 +32,30 @@ type readFlags struct {
 
 func newRead(a *app) *cobra.Command {
 	var in readFlags
-	cmd := &cobra.Command{
-		Use: "read FILE",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if in.add && in.output == "-" {
-				return usageError("--add: want --file, to append to")
-			}
-			ms, err := a.read(args[0], in, givenColumns(cmd))
-			if err != nil {
+	cmd := command("read FILE", func(cmd *cobra.Command, args []string) error {
+		if in.add && in.output == "-" {
+			return usageError("--add: want --file, to append to")
+		}
+		ms, err := a.read(args[0], in, givenColumns(cmd))
+		if err != nil {
+			return err
+		}
+		if in.add {
+			before, err := a.rows(data.Import{}, "", in.output)
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
-			if in.add {
-				before, err := a.rows(data.Import{}, "", in.output)
-				if err != nil && !errors.Is(err, os.ErrNotExist) {
-					return err
-				}
-				ms = append(before, ms...)
-			}
-			if in.output == "-" {
-				return data.WriteMeasurements(a.stdout, ms)
-			}
-			if err := data.WriteFile(in.output, func(w io.Writer) error { return data.WriteMeasurements(w, ms) }); err != nil {
-				return err
-			}
-			a.note("%s in %s", english.Plural(len(ms), "measurement", ""), in.output)
-			return nil
-		},
-	}
+			ms = append(before, ms...)
+		}
+		if in.output == "-" {
+			return data.WriteMeasurements(a.stdout, ms)
+		}
+		if err := data.WriteFile(in.output, func(w io.Writer) error { return data.WriteMeasurements(w, ms) }); err != nil {
+			return err
+		}
+		a.note("%s in %s", english.Plural(len(ms), "measurement", ""), in.output)
+		return nil
+	})
 	f := cmd.Flags()
 	logFlags(cmd, &in.metrics)
 	f.StringToStringVar(&in.columns, "columns", nil, columnsUsage)
@@ -179,26 +176,23 @@ var findings = []string{check.Straggler, check.Silent, "drift"}
 func newCheck(a *app) *cobra.Command {
 	var f checkFlags
 	var out format
-	cmd := &cobra.Command{
-		Use: "check FILE",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.given = givenColumns(cmd)
-			for _, name := range f.fail {
-				if !slices.Contains(findings, name) {
-					return usageError("--fail-if %q: want %s", name, strings.Join(findings, ", "))
-				}
+	cmd := command("check FILE", func(cmd *cobra.Command, args []string) error {
+		f.given = givenColumns(cmd)
+		for _, name := range f.fail {
+			if !slices.Contains(findings, name) {
+				return usageError("--fail-if %q: want %s", name, strings.Join(findings, ", "))
 			}
-			res, err := f.run(a, args[0])
-			if err != nil {
-				return err
-			}
-			res.Workers, res.Drift = append([]check.Worker{}, res.Workers...), append([]driftOf{}, res.Drift...) // [], not null
-			if err := out.print(a.stdout, res, res.table()); err != nil {
-				return err
-			}
-			return f.found(res)
-		},
-	}
+		}
+		res, err := f.run(a, args[0])
+		if err != nil {
+			return err
+		}
+		res.Workers, res.Drift = append([]check.Worker{}, res.Workers...), append([]driftOf{}, res.Drift...) // [], not null
+		if err := out.print(a.stdout, res, res.table()); err != nil {
+			return err
+		}
+		return f.found(res)
+	})
 	fileFlag(cmd, &f.model, "model", "model.json of the job", "json")
 	columnFlags(cmd, map[string]string{"gpu_type": "GPU type (default: the model's)", "mode": "allreduce, ps-sync or ps-async (default: the model's)",
 		"placement": "workers per node, such as 4-4", "workers": "workers (default: those in the file)", "ps": "parameter servers",

@@ -14,30 +14,27 @@ import (
 
 func newPairs(a *app) *cobra.Command {
 	var out format
-	cmd := &cobra.Command{
-		Use: "pairs PAIRS.csv",
-		RunE: func(_ *cobra.Command, args []string) error {
-			rows, warnings, err := interference.Load(args[0])
-			if err != nil {
-				return err
-			}
-			if len(rows) == 0 {
-				return &data.InputError{Source: data.Source{File: args[0]}, Found: "no pairs", Want: "a row for each job of a measured pair"}
-			}
-			a.warn(warnings...)
-			if c := interference.CrossValidate(rows); c.Rows > 0 {
-				a.note("left out, %d measured shares are %.1f %% off on average (the mean of all others: %.1f %%), and %.0f %% of them in intervals of 90 %%",
-					c.Rows, 100*c.Error, 100*c.Rival, 100*c.Covered)
-			}
-			res := predictPairs(rows)
-			t := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,p_fits", "application,beside,gpu_type,share,90 %,fits")
-			for _, p := range res {
-				t.add(p.Application, p.Beside, p.GPUType, p.Workers, p.Share.Mean, p.Share.Lo, p.Share.Hi, p.Fits)
-				t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), part(p.Fits))
-			}
-			return out.print(a.stdout, res, t)
-		},
-	}
+	cmd := command("pairs PAIRS.csv", func(_ *cobra.Command, args []string) error {
+		rows, warnings, err := interference.Load(args[0])
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return &data.InputError{Source: data.Source{File: args[0]}, Found: "no pairs", Want: "a row for each job of a measured pair"}
+		}
+		a.warn(warnings...)
+		if c := interference.CrossValidate(rows); c.Rows > 0 {
+			a.note("left out, %d measured shares are %.1f %% off on average (the mean of all others: %.1f %%), and %.0f %% of them in intervals of 90 %%",
+				c.Rows, 100*c.Error, 100*c.Rival, 100*c.Covered)
+		}
+		res := predictPairs(rows)
+		t := newTable("application,beside,gpu_type,workers,share,share_lo,share_hi,p_fits", "application,beside,gpu_type,share,90 %,fits")
+		for _, p := range res {
+			t.add(p.Application, p.Beside, p.GPUType, p.Workers, p.Share.Mean, p.Share.Lo, p.Share.Hi, p.Fits)
+			t.people.add(p.Application, p.Beside, p.GPUType, fmt.Sprintf("%.2f", p.Share.Mean), fmt.Sprintf("%.2f to %.2f", p.Share.Lo, p.Share.Hi), part(p.Fits))
+		}
+		return out.print(a.stdout, res, t)
+	})
 	formatFlag(cmd, &out)
 	return cmd
 }

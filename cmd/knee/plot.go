@@ -17,10 +17,8 @@ import (
 )
 
 func newPlot(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:  "plot",
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := group("plot", a.scalabilityPlot(), a.efficiencyPlot(), a.batchPlot(), a.heatMapPlot(), a.speedPlot(), a.whatIfPlot(),
+		a.convergencePlot(), a.searchPlot(), a.residualsPlot(), a.allocationPlot(), a.gainsPlot(), a.valuePlot(), a.simulationPlot())
 	f := cmd.PersistentFlags()
 	f.StringVar(&a.title, "title", "", "title")
 	f.StringVar(&a.size, "size", "", "width and height in cm, such as 16x10")
@@ -28,8 +26,6 @@ func newPlot(a *app) *cobra.Command {
 	a.theme = themes[0]
 	f.Var(choice[string]{&a.theme, themes, "string"}, "theme", "colours: light, dark")
 	completes(cmd, "theme", themes)
-	cmd.AddCommand(a.scalabilityPlot(), a.efficiencyPlot(), a.batchPlot(), a.heatMapPlot(), a.speedPlot(), a.whatIfPlot(), a.convergencePlot(),
-		a.searchPlot(), a.residualsPlot(), a.allocationPlot(), a.gainsPlot(), a.valuePlot(), a.simulationPlot())
 	return cmd
 }
 
@@ -37,18 +33,17 @@ func newPlot(a *app) *cobra.Command {
 // use is its name and that of its default file.
 func plot[T any, F plots.Figure](a *app, use string, load func(files []string) (T, error), draw func(T) (F, error)) *cobra.Command {
 	var file string
-	cmd := &cobra.Command{Use: use,
-		RunE: func(_ *cobra.Command, files []string) error {
-			loaded, err := load(files)
-			if err != nil {
-				return err
-			}
-			fig, err := draw(loaded)
-			if err != nil {
-				return err
-			}
-			return a.save(file, fig)
-		}}
+	cmd := command(use, func(_ *cobra.Command, files []string) error {
+		loaded, err := load(files)
+		if err != nil {
+			return err
+		}
+		fig, err := draw(loaded)
+		if err != nil {
+			return err
+		}
+		return a.save(file, fig)
+	})
 	name, _, _ := strings.Cut(use, " ")
 	cmd.Flags().StringVarP(&file, "file", "f", name+".svg", ".svg, .png or .pdf file")
 	_ = cmd.MarkFlagFilename("file", plots.Formats()...)

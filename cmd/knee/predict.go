@@ -34,78 +34,75 @@ type predictFlags struct {
 func newPredict(a *app) *cobra.Command {
 	f := predictFlags{knobs: knobFlag{}}
 	var out format
-	cmd := &cobra.Command{
-		Use: "predict [MODEL.json]",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.gpuType = data.GPUTypeOf(f.gpuType)
-			var arch data.Architecture
-			var err error
-			if f.size != "" {
-				arch, err = data.Load(f.size, data.ReadArchitecture)
+	cmd := command("predict [MODEL.json]", func(cmd *cobra.Command, args []string) error {
+		f.gpuType = data.GPUTypeOf(f.gpuType)
+		var arch data.Architecture
+		var err error
+		if f.size != "" {
+			arch, err = data.Load(f.size, data.ReadArchitecture)
+		}
+		switch {
+		case err != nil:
+			return err
+		case len(args) == 0 && f.size == "":
+			return usageError("want a MODEL.json, or --model FILE with the size of a model")
+		case len(args) == 0:
+			return a.predictMemory(arch, f, out)
+		}
+		m, err := readModel(args[0])
+		if err != nil {
+			return err
+		}
+		if f.size != "" {
+			if hasLayouts(m) && !m.Architecture().Known() {
+				return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, and fit them again")
 			}
-			switch {
-			case err != nil:
-				return err
-			case len(args) == 0 && f.size == "":
-				return usageError("want a MODEL.json, or --model FILE with the size of a model")
-			case len(args) == 0:
-				return a.predictMemory(arch, f, out)
-			}
-			m, err := readModel(args[0])
-			if err != nil {
-				return err
-			}
-			if f.size != "" {
-				if hasLayouts(m) && !m.Architecture().Known() {
-					return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, and fit them again")
+			m = m.For(arch)
+		}
+		a.warn(f.price.unknown("the model", m.GPUTypes())...)
+		goal, err := a.goal(cmd, f, m)
+		if err != nil {
+			return err
+		}
+		prices := map[string]float64{}
+		maps.Copy(prices, m.Prices())
+		maps.Copy(prices, f.price)
+		p := &predict.Predictor{Model: m, Price: prices, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
+		if f.layouts(m) {
+			for _, flag := range []string{"max-batch", "accumulation", "knob", "mode", "ps", "confident"} {
+				if cmd.Flags().Changed(flag) {
+					return usageError("--%s has no effect on layouts, which are chosen at the global batch of --global-batch", flag)
 				}
-				m = m.For(arch)
 			}
-			a.warn(f.price.unknown("the model", m.GPUTypes())...)
-			goal, err := a.goal(cmd, f, m)
-			if err != nil {
-				return err
-			}
-			prices := map[string]float64{}
-			maps.Copy(prices, m.Prices())
-			maps.Copy(prices, f.price)
-			p := &predict.Predictor{Model: m, Price: prices, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
-			if f.layouts(m) {
-				for _, flag := range []string{"max-batch", "accumulation", "knob", "mode", "ps", "confident"} {
-					if cmd.Flags().Changed(flag) {
-						return usageError("--%s has no effect on layouts, which are chosen at the global batch of --global-batch", flag)
-					}
-				}
-				return a.predictLayouts(p, f, out)
-			}
-			if f.at != "" {
-				return a.predictAt(p, f, out)
-			}
-			configs, err := f.configs(m)
-			if err != nil {
-				return err
-			}
-			if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
-				a.note("without --max-batch no batch is larger than the largest measured per worker")
-			}
-			if n := m.NoiseScale(); n == nil && f.localBatch+f.globalBatch == 0 {
-				a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
-			}
-			switch lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); {
-			case lo == 0 && f.localBatch+f.globalBatch > 0:
-				a.warn("no measurement has a batch: the step times are those of whatever batch was measured, not of the one given, which only turns them into samples/s")
-			case f.localBatch > 0 && f.localBatch < min(1, lo):
-				a.warn(fmt.Sprintf("a worker gets %g samples of a step, which few programs can divide; the fewest measured are %g", f.localBatch, lo))
-			}
-			switch {
-			case f.whatIf != nil:
-				return a.whatIf(p, f, configs, out)
-			case f.deadline != "" || f.budget > 0:
-				return a.predictBest(p, f, configs, out)
-			}
-			return a.predictSweep(p, f, configs, out)
-		},
-	}
+			return a.predictLayouts(p, f, out)
+		}
+		if f.at != "" {
+			return a.predictAt(p, f, out)
+		}
+		configs, err := f.configs(m)
+		if err != nil {
+			return err
+		}
+		if f.accumulation && f.maxBatch == 0 && m.Batch().Max == 0 {
+			a.note("without --max-batch no batch is larger than the largest measured per worker")
+		}
+		if n := m.NoiseScale(); n == nil && f.localBatch+f.globalBatch == 0 {
+			a.note("without gradient statistics goodput is throughput, and the best batch is the fastest; give knee fit --curve with grad_sqr and grad_var")
+		}
+		switch lo, _ := m.BatchRange(configs[0].GPUType, configs[0].Mode); {
+		case lo == 0 && f.localBatch+f.globalBatch > 0:
+			a.warn("no measurement has a batch: the step times are those of whatever batch was measured, not of the one given, which only turns them into samples/s")
+		case f.localBatch > 0 && f.localBatch < min(1, lo):
+			a.warn(fmt.Sprintf("a worker gets %g samples of a step, which few programs can divide; the fewest measured are %g", f.localBatch, lo))
+		}
+		switch {
+		case f.whatIf != nil:
+			return a.whatIf(p, f, configs, out)
+		case f.deadline != "" || f.budget > 0:
+			return a.predictBest(p, f, configs, out)
+		}
+		return a.predictSweep(p, f, configs, out)
+	})
 	fl := cmd.Flags()
 	fileFlag(cmd, &f.at, "at", "CSV of configurations, columns as in measurements.csv", "csv", "gz")
 	fl.StringVar(&f.workers, "workers", "", workersUsage)

@@ -27,57 +27,54 @@ func newProfile(a *app) *cobra.Command {
 	var restart bool
 	var lease time.Duration
 	var out format
-	cmd := &cobra.Command{
-		Use: "profile STUDY.yaml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			study, err := data.Load(args[0], data.ReadStudy)
-			if err != nil {
-				return err
-			}
-			if lease <= 0 {
-				return usageError("--lease: found %s, want a time > 0 such as 1m", lease)
-			}
-			if err := how.load(); err != nil {
-				return err
-			}
-			if other != "" {
-				return a.profileBeside(cmd.Context(), study, other, dir, out)
-			}
-			if candidates, err := space.Candidates(study); err == nil { // else the run says why not
-				doubts := []string{space.Contention(study, candidates, runtime.NumCPU()), space.Untold(study, candidates)}
-				for _, c := range candidates {
-					if len(study.PricePerHour) > 0 && study.PricePerHour[c.GPUType] == 0 {
-						doubts = append(doubts, fmt.Sprintf("price_per_hour: no price of %s, whose trials count as free", c.GPUType))
-						break
-					}
-				}
-				for _, what := range doubts {
-					if what != "" {
-						a.note("warning: %s", what)
-					}
+	cmd := command("profile STUDY.yaml", func(cmd *cobra.Command, args []string) error {
+		study, err := data.Load(args[0], data.ReadStudy)
+		if err != nil {
+			return err
+		}
+		if lease <= 0 {
+			return usageError("--lease: found %s, want a time > 0 such as 1m", lease)
+		}
+		if err := how.load(); err != nil {
+			return err
+		}
+		if other != "" {
+			return a.profileBeside(cmd.Context(), study, other, dir, out)
+		}
+		if candidates, err := space.Candidates(study); err == nil { // else the run says why not
+			doubts := []string{space.Contention(study, candidates, runtime.NumCPU()), space.Untold(study, candidates)}
+			for _, c := range candidates {
+				if len(study.PricePerHour) > 0 && study.PricePerHour[c.GPUType] == 0 {
+					doubts = append(doubts, fmt.Sprintf("price_per_hour: no price of %s, whose trials count as free", c.GPUType))
+					break
 				}
 			}
-			files := profile.FilesBeside(args[0], dir)
-			res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: how.Search, Restart: restart, Lease: lease})
-			if err != nil {
-				return err
+			for _, what := range doubts {
+				if what != "" {
+					a.note("warning: %s", what)
+				}
 			}
-			a.checkEfficiency(study, res.Measurements, res.Curves)
-			a.note("%s: %s in %s", res.Stopped, english.Plural(len(res.Measurements), "measurement", ""), files.Measurements)
-			if res.Drained {
-				return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
-			}
-			if out == "csv" {
-				err = data.WriteMeasurements(a.stdout, res.Measurements)
-			} else {
-				err = out.print(a.stdout, res.Measurements, measurementTable(res.Measurements))
-			}
-			if err != nil {
-				return err
-			}
-			return anySuccess(res.Measurements, files.Logs)
-		},
-	}
+		}
+		files := profile.FilesBeside(args[0], dir)
+		res, err := a.measure(cmd.Context(), study, files, profile.Settings{Search: how.Search, Restart: restart, Lease: lease})
+		if err != nil {
+			return err
+		}
+		a.checkEfficiency(study, res.Measurements, res.Curves)
+		a.note("%s: %s in %s", res.Stopped, english.Plural(len(res.Measurements), "measurement", ""), files.Measurements)
+		if res.Drained {
+			return fmt.Errorf("%w: run the same command again to continue", errInterrupted)
+		}
+		if out == "csv" {
+			err = data.WriteMeasurements(a.stdout, res.Measurements)
+		} else {
+			err = out.print(a.stdout, res.Measurements, measurementTable(res.Measurements))
+		}
+		if err != nil {
+			return err
+		}
+		return anySuccess(res.Measurements, files.Logs)
+	})
 	how.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", "", "folder for results (default: the study's)")
 	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to run beside this one")
@@ -270,47 +267,44 @@ func newSuggest(a *app) *cobra.Command {
 	var how searchFlags
 	n := 1
 	var out format
-	cmd := &cobra.Command{
-		Use: "suggest STUDY.yaml",
-		RunE: func(_ *cobra.Command, args []string) error {
-			study, err := data.Load(args[0], data.ReadStudy)
-			if err != nil {
+	cmd := command("suggest STUDY.yaml", func(_ *cobra.Command, args []string) error {
+		study, err := data.Load(args[0], data.ReadStudy)
+		if err != nil {
+			return err
+		}
+		var ms []data.Measurement
+		if history != "" {
+			if ms, err = a.rows(data.Import{Given: map[string]string{"job": study.Job}}, study.Job, history); err != nil {
 				return err
 			}
-			var ms []data.Measurement
-			if history != "" {
-				if ms, err = a.rows(data.Import{Given: map[string]string{"job": study.Job}}, study.Job, history); err != nil {
-					return err
-				}
-			}
-			points, err := a.curves(curve)
-			if err != nil {
-				return err
-			}
-			if err := how.load(); err != nil {
-				return err
-			}
-			ms, strangers, err := profile.Recognise(study, ms)
-			if err != nil {
-				return err
-			}
-			if strangers > 0 {
-				a.warn(fmt.Sprintf("%d of the %s of %s are of no configuration of the study: they inform the search, but none counts as measured by them", strangers, english.Plural(len(ms), "measurement", ""), history))
-			}
-			a.checkEfficiency(study, ms, points)
-			next, err := profile.Suggest(study, how.Search, ms, points, n)
-			if err != nil {
-				return err
-			}
-			if over := study.Budget.Spent(ms, 0, 0); over != "" {
-				a.warn(over + ": knee profile would end here")
-			}
-			if len(next) < n && !next[0].Stop {
-				a.note("%d of %d: measure these first, no other configuration is worth a trial before", len(next), n)
-			}
-			return printSuggestions(a, out, unit(study), next)
-		},
-	}
+		}
+		points, err := a.curves(curve)
+		if err != nil {
+			return err
+		}
+		if err := how.load(); err != nil {
+			return err
+		}
+		ms, strangers, err := profile.Recognise(study, ms)
+		if err != nil {
+			return err
+		}
+		if strangers > 0 {
+			a.warn(fmt.Sprintf("%d of the %s of %s are of no configuration of the study: they inform the search, but none counts as measured by them", strangers, english.Plural(len(ms), "measurement", ""), history))
+		}
+		a.checkEfficiency(study, ms, points)
+		next, err := profile.Suggest(study, how.Search, ms, points, n)
+		if err != nil {
+			return err
+		}
+		if over := study.Budget.Spent(ms, 0, 0); over != "" {
+			a.warn(over + ": knee profile would end here")
+		}
+		if len(next) < n && !next[0].Stop {
+			a.note("%d of %d: measure these first, no other configuration is worth a trial before", len(next), n)
+		}
+		return printSuggestions(a, out, unit(study), next)
+	})
 	fileFlag(cmd, &history, "history", "measurements so far (CSV)", "csv", "gz")
 	fileFlag(cmd, &curve, "curve", "training curves, for the objective goodput", "csv", "gz")
 	how.add(cmd)

@@ -67,38 +67,35 @@ func (f *queueFlags) load() (*data.Operate, error) {
 func newJobs(a *app) *cobra.Command {
 	var from queueFlags
 	var out format
-	cmd := &cobra.Command{
-		Use: "jobs --from SCHEDULER",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			view := queue.View{Now: time.Now()}
-			var tenants []data.Tenant
-			c, err := from.load()
-			if err == nil && c != nil {
-				tenants = c.Tenants
-				view.Rules, err = operate.Rules(c)
-			}
-			if err == nil && c != nil {
-				view.Movable, err = operate.Movable(c, view.Now)
-			}
-			if err != nil {
-				return err
-			}
-			s, err := openQueue(from.scheduler, from.namespaces, nil)
-			if err != nil {
-				return err
-			}
-			snap, err := s.Read(cmd.Context())
-			if err != nil {
-				return err
-			}
-			rows, warnings := view.Rows(cmd.Context(), s, snap)
-			a.warn(append(snap.Warnings, warnings...)...)
-			if out == "yaml" {
-				return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
-			}
-			return out.print(a.stdout, rows, jobsTable(rows))
-		},
-	}
+	cmd := command("jobs --from SCHEDULER", func(cmd *cobra.Command, _ []string) error {
+		view := queue.View{Now: time.Now()}
+		var tenants []data.Tenant
+		c, err := from.load()
+		if err == nil && c != nil {
+			tenants = c.Tenants
+			view.Rules, err = operate.Rules(c)
+		}
+		if err == nil && c != nil {
+			view.Movable, err = operate.Movable(c, view.Now)
+		}
+		if err != nil {
+			return err
+		}
+		s, err := openQueue(from.scheduler, from.namespaces, nil)
+		if err != nil {
+			return err
+		}
+		snap, err := s.Read(cmd.Context())
+		if err != nil {
+			return err
+		}
+		rows, warnings := view.Rows(cmd.Context(), s, snap)
+		a.warn(append(snap.Warnings, warnings...)...)
+		if out == "yaml" {
+			return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
+		}
+		return out.print(a.stdout, rows, jobsTable(rows))
+	})
 	from.add(cmd, "from")
 	formatFlag(cmd, &out, "yaml")
 	return cmd
@@ -129,20 +126,17 @@ type applyFlags struct {
 func newApply(a *app) *cobra.Command {
 	var f applyFlags
 	var out format
-	cmd := &cobra.Command{
-		Use: "apply PLAN.json --to SCHEDULER",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := data.Load(args[0], data.ReadPlan)
-			if err != nil {
-				return err
-			}
-			changes, err := f.run(cmd.Context(), a, p)
-			if changes != nil || err == nil {
-				err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
-			}
-			return cmp.Or(err, unmade(changes))
-		},
-	}
+	cmd := command("apply PLAN.json --to SCHEDULER", func(cmd *cobra.Command, args []string) error {
+		p, err := data.Load(args[0], data.ReadPlan)
+		if err != nil {
+			return err
+		}
+		changes, err := f.run(cmd.Context(), a, p)
+		if changes != nil || err == nil {
+			err = cmp.Or(out.print(a.stdout, changes, changeTable(changes)), err)
+		}
+		return cmp.Or(err, unmade(changes))
+	})
 	f.add(cmd, "to")
 	fl := cmd.Flags()
 	fl.BoolVar(&f.confirm, "confirm", false, "make the changes")
@@ -218,19 +212,16 @@ func unmade(changes []*apply.Change) error {
 
 func newOperate(a *app) *cobra.Command {
 	var once, confirm, dry, know, release bool
-	cmd := &cobra.Command{
-		Use: "operate CONFIG.yaml",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := data.Load(args[0], data.ReadOperate)
-			if err != nil {
-				return err
-			}
-			if err := operate.CheckAllow(c); err != nil && !know {
-				return err
-			}
-			return a.operate(cmd.Context(), c, once, confirm, release)
-		},
-	}
+	cmd := command("operate CONFIG.yaml", func(cmd *cobra.Command, args []string) error {
+		c, err := data.Load(args[0], data.ReadOperate)
+		if err != nil {
+			return err
+		}
+		if err := operate.CheckAllow(c); err != nil && !know {
+			return err
+		}
+		return a.operate(cmd.Context(), c, once, confirm, release)
+	})
 	f := cmd.Flags()
 	f.BoolVar(&once, "once", false, "make one turn")
 	f.BoolVar(&confirm, "confirm", false, "make the changes")

@@ -31,10 +31,7 @@ import (
 
 func newQuickstart(a *app) *cobra.Command {
 	q := quickstart{app: a, trials: 8, trialSeconds: 2}
-	cmd := &cobra.Command{
-		Use:  "quickstart",
-		RunE: func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) },
-	}
+	cmd := command("quickstart", func(cmd *cobra.Command, _ []string) error { return q.run(cmd.Context()) })
 	cmd.Flags().StringVar(&q.dir, "dir", "knee-quickstart", "folder to write to")
 	bounded(cmd, &q.trials, "trials", "trials per job", atLeast(4))
 	bounded(cmd, &q.trialSeconds, "trial-seconds", "longest trial", data.PositiveSeconds())

@@ -20,19 +20,16 @@ func newReport(a *app) *cobra.Command {
 	var out string
 	var watch time.Duration
 	var price priceFlag
-	cmd := &cobra.Command{
-		Use: "report FILE...",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
-			if cmd.Flags().Changed("watch") && watch < time.Second {
-				return usageError("--watch %s: want at least 1s", watch)
-			}
-			if watch > 0 {
-				return a.watchReport(cmd.Context(), p, watch)
-			}
-			return a.writeReport(cmd.Context(), p)
-		},
-	}
+	cmd := command("report FILE...", func(cmd *cobra.Command, args []string) error {
+		p := page{files: args, out: out, price: price, refresh: int(watch.Seconds())}
+		if cmd.Flags().Changed("watch") && watch < time.Second {
+			return usageError("--watch %s: want at least 1s", watch)
+		}
+		if watch > 0 {
+			return a.watchReport(cmd.Context(), p, watch)
+		}
+		return a.writeReport(cmd.Context(), p)
+	})
 	cmd.Flags().StringVarP(&out, "file", "f", "report.html", "page to write; - for standard output")
 	cmd.Flags().DurationVar(&watch, "watch", 0, "rewrite the page when files change, checked this often")
 	priced(cmd, &price)

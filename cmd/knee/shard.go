@@ -10,24 +10,21 @@ import (
 func newShard(a *app) *cobra.Command {
 	var servers int
 	var out format
-	cmd := &cobra.Command{
-		Use: "shard SHAPES --ps N",
-		RunE: func(_ *cobra.Command, args []string) error {
-			tensors, err := data.Load(args[0], shard.Read)
-			if err != nil {
-				return err
-			}
-			res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
-			if res.Assignments, err = shard.Compare(tensors, servers); err != nil {
-				return usageError("%w", err)
-			}
-			t := newTable("method,ps,largest_elements,size_spread,request_spread,requests")
-			for _, a := range res.Assignments {
-				t.add(a.Method, len(a.Servers), a.Largest, a.SizeSpread, a.RequestSpread, a.Requests)
-			}
-			return out.print(a.stdout, res, t)
-		},
-	}
+	cmd := command("shard SHAPES --ps N", func(_ *cobra.Command, args []string) error {
+		tensors, err := data.Load(args[0], shard.Read)
+		if err != nil {
+			return err
+		}
+		res := shardResult{Tensors: len(tensors), Elements: shard.Total(tensors)}
+		if res.Assignments, err = shard.Compare(tensors, servers); err != nil {
+			return usageError("%w", err)
+		}
+		t := newTable("method,ps,largest_elements,size_spread,request_spread,requests")
+		for _, a := range res.Assignments {
+			t.add(a.Method, len(a.Servers), a.Largest, a.SizeSpread, a.RequestSpread, a.Requests)
+		}
+		return out.print(a.stdout, res, t)
+	})
 	cmd.Flags().IntVar(&servers, "ps", 0, "number of parameter servers")
 	required(cmd, "ps")
 	formatFlag(cmd, &out)

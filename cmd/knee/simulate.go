@@ -38,31 +38,28 @@ const stopFree = "stop-free"
 func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
 	var out format
-	cmd := &cobra.Command{
-		Use: "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range []string{"interval", "restart", "node-mtbf", "node-repair", "checkpoint-every", "survival"} {
-				if in.Semantics != compare.Native && cmd.Flags().Changed(name) {
-					return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
-				}
+	cmd := command("simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME", func(cmd *cobra.Command, _ []string) error {
+		for _, name := range []string{"interval", "restart", "node-mtbf", "node-repair", "checkpoint-every", "survival"} {
+			if in.Semantics != compare.Native && cmd.Flags().Changed(name) {
+				return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
 			}
-			if err := in.load(cmd.Context(), a); err != nil {
-				return err
-			}
-			bar := a.progress()
-			in.Progress = func(share float64) { bar.At(int(1000*share), 1000, "replaying") }
-			in.Usage = in.usageOut != ""
-			rows, err := compare.Run(cmd.Context(), in.Settings)
-			bar.Close()
-			if err != nil {
-				return err
-			}
-			if err := in.writeDetails(rows); err != nil {
-				return err
-			}
-			return out.print(a.stdout, rows, simulationTable(rows))
-		},
-	}
+		}
+		if err := in.load(cmd.Context(), a); err != nil {
+			return err
+		}
+		bar := a.progress()
+		in.Progress = func(share float64) { bar.At(int(1000*share), 1000, "replaying") }
+		in.Usage = in.usageOut != ""
+		rows, err := compare.Run(cmd.Context(), in.Settings)
+		bar.Close()
+		if err != nil {
+			return err
+		}
+		if err := in.writeDetails(rows); err != nil {
+			return err
+		}
+		return out.print(a.stdout, rows, simulationTable(rows))
+	})
 	in.flags(cmd)
 	formatFlag(cmd, &out)
 	cmd.AddCommand(newSimulateGenerate(a))
@@ -244,23 +241,20 @@ func (in *simulateFlags) loadService() (err error) {
 func newSimulateGenerate(a *app) *cobra.Command {
 	g := simulate.Generator{Count: 160, Hours: 8, MedianSeconds: 900, Sigma: 1.2, TailShare: .05}
 	var mix, gpus []string
-	cmd := &cobra.Command{
-		Use: "generate",
-		RunE: func(*cobra.Command, []string) error {
-			var err error
-			if g.Mix, err = simulate.ParseWeights(mix); err != nil {
-				return usageError("--mix %s: %w", strings.Join(mix, ","), err)
-			}
-			if g.GPUs, err = simulate.ParseWeights(gpus); err != nil {
-				return usageError("--gpus %s: %w", strings.Join(gpus, ","), err)
-			}
-			jobs, err := g.Jobs()
-			if err != nil {
-				return usageError("%w", err)
-			}
-			return simulate.WriteWorkload(a.stdout, jobs)
-		},
-	}
+	cmd := command("generate", func(*cobra.Command, []string) error {
+		var err error
+		if g.Mix, err = simulate.ParseWeights(mix); err != nil {
+			return usageError("--mix %s: %w", strings.Join(mix, ","), err)
+		}
+		if g.GPUs, err = simulate.ParseWeights(gpus); err != nil {
+			return usageError("--gpus %s: %w", strings.Join(gpus, ","), err)
+		}
+		jobs, err := g.Jobs()
+		if err != nil {
+			return usageError("%w", err)
+		}
+		return simulate.WriteWorkload(a.stdout, jobs)
+	})
 	f := cmd.Flags()
 	bounded(cmd, &g.Count, "jobs", "number of jobs", atLeast(1))
 	bounded(cmd, &g.Hours, "hours", "hours over which jobs arrive", positive("hours"))

@@ -78,17 +78,14 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 func newValidate(a *app) *cobra.Command {
 	var v validateFlags
 	var out format
-	cmd := &cobra.Command{
-		Use: "validate MEASUREMENTS.csv...",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			val, err := v.run(a, cmd, args)
-			if err != nil {
-				return err
-			}
-			res := validateResult{val.Method, val.Totals(), val.ByGroup(), val.ByDistance(), val.Untested, val.Warnings}
-			return out.print(a.stdout, res, res.table())
-		},
-	}
+	cmd := command("validate MEASUREMENTS.csv...", func(cmd *cobra.Command, args []string) error {
+		val, err := v.run(a, cmd, args)
+		if err != nil {
+			return err
+		}
+		res := validateResult{val.Method, val.Totals(), val.ByGroup(), val.ByDistance(), val.Untested, val.Warnings}
+		return out.print(a.stdout, res, res.table())
+	})
 	v.add(cmd)
 	formatFlag(cmd, &out)
 	return cmd
