@@ -18,23 +18,19 @@ import (
 	"knee/internal/kube"
 )
 
-// Kubernetes runs each trial as a Job of a Kubernetes cluster and follows it
-// through the API server.
+// Kubernetes runs each trial as a Job of a cluster and follows it through the API server.
 //
-// Each worker and each parameter server is a pod; with Per node, a pod holds
-// the workers of a node, which the command starts. Pods get the variables that
-// [Local] describes; MASTER_ADDR and KNEE_PS_HOSTS are names under a headless
-// service of the trial. With Per node they also get NODE_RANK and the PET_
-// variables that torchrun reads in place of flags.
+// Each worker and each parameter server is a pod; with Per node, a pod holds the workers of a
+// node, which the command starts. Pods get the environment of [Local]; MASTER_ADDR and
+// KNEE_PS_HOSTS are names under a headless service of the trial. With Per node they also get
+// NODE_RANK and the PET_ variables that torchrun reads in place of flags.
 //
-// All objects of a trial carry the label knee/run with the trial's name, by
-// which they are watched and removed. The cluster ends a trial after
-// Spec.Deadline and removes its objects a day after its end, so that nothing
-// stays if knee dies.
+// All objects of a trial carry the label knee/run with the trial's name, by which they are
+// watched and removed. The cluster ends a trial after Spec.Deadline and removes its objects a
+// day after its end, so that nothing stays if knee dies.
 //
-// Output is read with the node's time stamps, so that delays of the network and
-// restarts of the API server do not change step times. Losing a node, eviction
-// and preemption are reported as [Failure.Preempted].
+// Output is read with the node's time stamps: delays of the network and restarts of the API
+// server do not change step times. Lost nodes and eviction are [Failure.Preempted].
 type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser

@@ -220,14 +220,12 @@ func (w *watcher) linger(ctx context.Context) {
 	if well, failed := w.tally(); well && !failed {
 		return
 	}
-	timer := time.NewTimer(kubeLinger)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, kubeLinger)
+	defer cancel()
 	for {
 		select {
 		case change := <-w.changes:
 			_ = change() // a failure is known
-		case <-timer.C:
-			return
 		case <-ctx.Done():
 			return
 		}
@@ -235,18 +233,16 @@ func (w *watcher) linger(ctx context.Context) {
 }
 
 func (w *watcher) drain(ctx context.Context) {
-	timer := time.NewTimer(drainTimeout)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
 	for _, p := range w.byName() {
 		if p.log == nil || p.log.running.Err() == nil {
 			continue
 		}
 		select {
 		case <-p.log.done:
-		case <-timer.C:
-			w.run.log.note("%s: gave up reading the rest of its output", p.log.out.name)
-			return
 		case <-ctx.Done():
+			w.run.log.note("%s: gave up reading the rest of its output", p.log.out.name)
 			return
 		}
 	}

@@ -20,29 +20,13 @@ import (
 
 // Local runs trials as processes of this machine.
 //
-// With Ranks it starts the command once per worker and once per parameter
-// server, each with the environment of PyTorch and torchrun, extended for
-// parameter servers:
+// With Ranks it starts the command once per worker and once per parameter server, each with
+// the environment of PyTorch and torchrun, extended for parameter servers: RANK 0…k−1 are
+// workers, k…k+p−1 servers; docs/formats.md lists all variables. Without Ranks the command is
+// started once, with the same KNEE_ variables, and starts its ranks itself.
 //
-//	RANK, WORLD_SIZE        workers are 0…k−1, servers k…k+p−1; size is k+p
-//	LOCAL_RANK, LOCAL_WORLD_SIZE
-//	MASTER_ADDR, MASTER_PORT
-//	KNEE_ROLE               worker or ps
-//	KNEE_MODE               allreduce, ps-sync or ps-async
-//	KNEE_WORKERS, KNEE_PS   k and p
-//	KNEE_PS_HOSTS           host:port of every server, comma-separated
-//	KNEE_PS_RANK            on a server, its place in that list
-//	KNEE_LOCAL_BATCH, KNEE_GLOBAL_BATCH, KNEE_ACCUM_STEPS, KNEE_INITIAL_BATCH
-//	KNEE_TP, KNEE_PP, KNEE_CP, KNEE_EP, KNEE_DP, KNEE_SHARDING, KNEE_RECOMPUTE, KNEE_OFFLOAD
-//	                        the layout: degrees and replicas, at least 1, and words
-//	KNEE_X_<NAME>           every further knob of the study
-//
-// Without Ranks the command is started once, with the same KNEE_ variables,
-// and starts its ranks itself.
-//
-// Every process leads a process group. When the trial ends, all groups are sent
-// a termination signal and, after Grace, killed; the Watchdog kills them if
-// this process dies first.
+// Every process leads a process group. When the trial ends, all groups are sent a termination
+// signal and, after Grace, killed; the Watchdog kills them if this process dies first.
 type Local struct {
 	Ranks    bool
 	Parser   Parser

@@ -22,20 +22,17 @@ const (
 	slurmLeave         = time.Minute            // how long a cancelled job may take to leave the queue
 )
 
-// Slurm runs each trial as a batch job. The job's script is written beside the
-// trial's log, which is the job's output file and must be in a folder shared by
-// this machine and the nodes.
+// Slurm runs each trial as a batch job. The job's script is written beside the trial's log,
+// which is the job's output file and must be in a folder shared by this machine and the nodes.
 //
-// With Spec.Srun the ranks get the environment that [Local] describes: workers
-// fill the nodes of the placement in order, parameter servers are distributed
-// round-robin over the same nodes. Without it the script runs the command once,
-// on the first node.
+// With Spec.Srun the ranks get the environment of [Local]: workers fill the nodes of the
+// placement in order, parameter servers are distributed round-robin over the same nodes.
+// Without it the script runs the command once, on the first node.
 //
-// All trials share one query of the queue every Poll. A controller that does
-// not answer is asked again for up to OutageTimeout; running trials are
-// measured meanwhile, since steps are read from their output. Slurm does not
-// requeue the jobs: if a node fails or the job is preempted, the trial ends
-// with [Failure.Preempted].
+// All trials share one query of the queue every Poll. A controller that does not answer is
+// asked again for up to OutageTimeout; running trials are measured meanwhile, since steps are
+// read from their output. If a node fails or a job is preempted, Slurm does not requeue it:
+// the trial ends with [Failure.Preempted].
 type Slurm struct {
 	Spec          data.SlurmSpec
 	Parser        Parser

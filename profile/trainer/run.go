@@ -8,24 +8,21 @@ import (
 	"knee/data"
 )
 
-// Run trains as one rank of a job until its last step, or until ctx ends, in
-// which case it returns the cause. Unless AllRanks is set, one rank writes to
-// stdout, one line per optimizer step: worker 0, or server 0 in ps-async.
+// Run trains as one rank of a job until its last step, or until ctx ends, in which case it
+// returns the cause. Unless AllRanks is set, one rank writes to stdout, one line per optimizer
+// step: worker 0, or server 0 in ps-async.
 //
 //	knee: {"step":1,"step_time_s":0.0031,"sync_time_s":0.0012,"loss":2.41,"grad_sqr":0.8,"grad_var":2.7}
 //
-// Unknown numbers are left out. step_time_s is wall-clock time between
-// consecutive steps; in ps-async between consecutive updates of the job by any
-// worker. sync_time_s is the part of it spent exchanging gradients and waiting
-// for others; in ps-async that of the worker divided by the number of workers.
-// loss is the mean over the samples of the step, all of them new. grad_sqr
-// estimates |E g|², grad_var the trace of the covariance of a gradient of
-// [Options.InitialBatch] samples; both are smoothed, and left out unless both
-// are positive.
+// Unknown numbers are left out. step_time_s is wall-clock time between consecutive steps; in
+// ps-async between consecutive updates of the job by any worker. sync_time_s is the part of it
+// spent exchanging gradients and waiting for others; in ps-async that of the worker divided by
+// the number of workers. loss is the mean over the samples of the step, all of them new.
+// grad_sqr and grad_var are the smoothed [estimate] at [Options.InitialBatch], if positive.
 //
-// Rank 0 describes the job on stderr. Invalid options are a [data.InputError].
-// If a rank that this one waits for ends early, the error names it, such as
-// "worker 2 (127.0.0.1:41237) left during step 17: EOF".
+// Rank 0 describes the job on stderr. Invalid options are a [data.InputError]. If a rank that
+// this one waits for ends early, the error names it, such as "worker 2 (127.0.0.1:41237) left
+// during step 17: EOF".
 func Run(ctx context.Context, o Options, stdout, stderr io.Writer) error {
 	_, err := train(ctx, o, stdout, stderr)
 	return err
