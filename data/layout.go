@@ -233,11 +233,10 @@ func (a Architecture) Known() bool { return a.Layers > 0 && a.Hidden > 0 && a.Se
 // Zero reports whether nothing is known.
 func (a Architecture) Zero() bool { return a == Architecture{} }
 
-// Count returns the parameters: those given, else those of a transformer with
-// feed-forward layers of four times the hidden size, 12·l·h² + 13·l·h + v·h
-// (Narayanan et al., "Efficient large-scale language model training", SC'21,
-// equation 2, without positions), of which 8·l·h² for each expert. An unknown
-// vocabulary is left out.
+// Count returns the parameters: those given, else those of a transformer with feed-forward layers
+// of four times the hidden size, 12·l·h² + 13·l·h + v·h (Narayanan et al., "Efficient large-scale
+// language model training", SC'21, equation 2, without positions), of which 8·l·h² for each
+// expert. An unknown vocabulary is left out.
 func (a Architecture) Count() float64 {
 	return cmp.Or(a.Parameters, a.outside()+8*float64(a.Layers*a.Hidden*a.Hidden*max(a.Experts, 1)))
 }

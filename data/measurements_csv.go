@@ -66,15 +66,14 @@ func LoadMeasurements(path string) (ms []Measurement, warnings []string, err err
 
 // Read reads measurements.
 //
-// Missing counts are derived: nodes and workers from the placement, the local
-// batch from the global batch. Redundant ones must agree. Without step_time_s
-// the step time follows from step_time_ms, steps_per_s, throughput (samples/s;
-// needs a batch) or tokens_per_s (needs a batch and seq_len); the last two with
-// the prefix worker_ are per worker. A warning names the first row in which two
-// of them contradict each other. Cells may carry a unit ("78.6 ms"). GPU
-// types become lower case. Unknown columns give one warning, and so do rows
-// without a batch; columns x_<name> become [Config.Extra]. The error joins an
-// [*InputError] for each of the first five wrong rows and counts the others.
+// Missing counts are derived: nodes and workers from the placement, the local batch from the
+// global batch. Redundant ones must agree. Without step_time_s the step time follows from
+// step_time_ms, steps_per_s, throughput (samples/s; needs a batch) or tokens_per_s (needs a batch
+// and seq_len); the last two with the prefix worker_ are per worker. A warning names the first
+// row in which two of them contradict each other. Cells may carry a unit ("78.6 ms"). GPU types
+// become lower case. Unknown columns give one warning, and so do rows without a batch; columns
+// x_<name> become [Config.Extra]. The error joins an [*InputError] for each of the first five
+// wrong rows and counts the others.
 func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []string, err error) {
 	t, err := NewTable(r, name)
 	if err != nil {

@@ -23,18 +23,15 @@ const (
 	maxYAMLDepth = 100
 )
 
-// yamlReader reads one YAML file into the types of this package and keeps the
-// first error.
+// yamlReader reads one YAML file into the types of this package and keeps the first error.
 //
-// It works on nodes instead of decoding into structs: an error has to name the
-// line and the path of the key, and what was wanted there; and the order of
-// keys matters to a study. goccy/go-yaml v1.19 has errors with positions, but
-// reads trials: 2.5 as 2 and accepts NaN, loses the position of types with
-// custom decoders (wall: 1d12h), names Go fields (Study.Parallel) in place of
+// It works on nodes instead of decoding into structs: an error has to name the line and the path
+// of the key, and what was wanted there; and the order of keys matters to a study. goccy/go-yaml
+// v1.19 has errors with positions, but reads trials: 2.5 as 2 and accepts NaN, loses the position
+// of types with custom decoders (wall: 1d12h), names Go fields (Study.Parallel) in place of
 // paths, and suggests no key for a mistyped one.
 //
-// Aliases are followed and mappings merged (<<): files with many similar jobs
-// use them.
+// Aliases are followed and mappings merged (<<): files with many similar jobs use them.
 type yamlReader struct {
 	file  string
 	err   error

@@ -17,8 +17,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// A file and its sections are structs whose fields say by tags how they are
-// read and written:
+// A file and its sections are structs whose fields say by tags how they are read and written:
 //
 //	yaml:"KEY,OPTIONS"  the key; required: it has to be there; keep: it is
 //	                    written even where it has its default; block: it is

@@ -1,11 +1,9 @@
-// Command knee finds the knee of a training job's scaling curve and shares
-// a cluster by it.
+// Command knee finds the knee of a training job's scaling curve and shares a cluster by it.
 //
-// It measures a few configurations of a training job that it chooses itself,
-// fits curves to them, predicts every other configuration with an honest
-// interval, allocates a cluster by marginal gain, and exports plans for the
-// schedulers that clusters already run. `knee quickstart` shows all of it on
-// one machine in about a minute; `knee help` lists the commands.
+// It measures a few configurations of a training job that it chooses itself, fits curves to them,
+// predicts every other configuration with an honest interval, allocates a cluster by marginal
+// gain, and exports plans for the schedulers that clusters already run. `knee quickstart` shows
+// all of it on one machine in about a minute; `knee help` lists the commands.
 //
 // Each command lives in the file of its subject; it parses flags, calls a package
 // and prints the result.

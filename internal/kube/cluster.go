@@ -45,12 +45,11 @@ func Nodes(ctx context.Context, c *Client) ([]corev1.Node, error) {
 
 // Describe converts nodes, and sorts them by name.
 //
-// GPUs are the allocatable whole devices of a node (nvidia.com/gpu, or the same
-// resource of another vendor), their type is from the product label. A node without
-// GPUs has the type cpu and a worker slot for each whole core. Drained are nodes
-// that are cordoned, not ready, or tainted against pods that tolerate only GPU
-// taints. The warnings name slices and other resources of GPUs, which are left out,
-// and GPUs of unknown type.
+// GPUs are the allocatable whole devices of a node (nvidia.com/gpu, or the same resource of
+// another vendor), their type is from the product label. A node without GPUs has the type cpu and
+// a worker slot for each whole core. Drained are nodes that are cordoned, not ready, or tainted
+// against pods that tolerate only GPU taints. The warnings name slices and other resources of
+// GPUs, which are left out, and GPUs of unknown type.
 func Describe(nodes []corev1.Node) (*data.Cluster, []string) {
 	out := &data.Cluster{}
 	var warnings []string

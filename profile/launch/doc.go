@@ -1,5 +1,4 @@
-// Package launch runs one trial of a configuration and streams its
-// observations.
+// Package launch runs one trial of a configuration and streams its observations.
 //
 // Trials run as processes of this machine (local.go), as Slurm jobs (slurm.go)
 // or on Kubernetes (kubernetes.go), or are answered from a table of earlier

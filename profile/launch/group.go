@@ -57,8 +57,7 @@ func (g *group) run(ctx context.Context, specs []processSpec) error {
 			workers++
 		}
 	}
-	// The trial is over when every worker is done, one process fails, or the
-	// context ends.
+	// The trial is over when every worker is done, one process fails, or the context ends.
 	for over := workers == 0; !over; {
 		select {
 		case p := <-g.ended:

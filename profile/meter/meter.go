@@ -198,16 +198,14 @@ func (m *Meter) Ranks() []RankTime {
 // Curve returns the training curve of a trial, nil without loss and gradients.
 func (m *Meter) Curve(trial int) []data.CurvePoint { return m.curve.points(m.config, trial) }
 
-// Contradiction says how the told times of the steady steps differ from the
-// times at which their lines arrived, empty if they agree up to a factor nearer
-// to 1 than to 2; took is the seconds of the trial, 0 if not known. A trainer
-// that simulates has any times. Times that are too short are said if most of the
-// time between lines would be outside of steps.
+// Contradiction says how the told times of the steady steps differ from the times at which their
+// lines arrived, empty if they agree up to a factor nearer to 1 than to 2; took is the seconds of
+// the trial, 0 if not known. A trainer that simulates has any times. Times that are too short are
+// said if most of the time between lines would be outside of steps.
 //
-// Lines may arrive in bursts, from a buffer or a log that is read now and then:
-// those that come first together tell of steps before, and a span is known up to
-// the longest pause. Ranks that cannot be told apart and print no counter may all
-// have printed every step.
+// Lines may arrive in bursts, from a buffer or a log that is read now and then: those that come
+// first together tell of steps before, and a span is known up to the longest pause. Ranks that
+// cannot be told apart and print no counter may all have printed every step.
 func (m *Meter) Contradiction(took float64) string {
 	_, steady, _ := m.steady()
 	s, all := &m.series, total(steady)

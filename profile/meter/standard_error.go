@@ -44,20 +44,17 @@ type component struct{ mean, scale, weight float64 }
 // credible95 returns half the width of the interval around the average of x
 // that holds the mean of the process with a probability of 95 %.
 //
-// The correlation of steps is integrated over, in three models of equal prior:
-// independent; short memory; long memory. With short memory the process is
-// autoregressive of first order; the prior of its autocorrelation φ is
-// Jeffreys' 1/√(1−φ²), uniform in arcsin φ (Zellner, "An Introduction to
-// Bayesian Inference in Econometrics", 1971, §7.1). With long memory, as on a
-// machine whose speed drifts on every time scale, it is fractional Gaussian
-// noise, and so are batch means of any length (Beran, "Statistics for
-// Long-Memory Processes", 1994, §2.3); the prior of its exponent H is uniform
-// from ½, independence, to 1, where the data do not determine the mean. With
-// Jeffreys' prior for the scale the posterior of the mean is a mixture of t
-// distributions. With few values the correlation is uncertain and the interval
-// wide, which avoids stopping by chance; and a posterior, unlike a confidence
-// interval, does not depend on the stopping rule (Berger and Wolpert, "The
-// Likelihood Principle", 1988, §4.2).
+// The correlation of steps is integrated over, in three models of equal prior: independent; short
+// memory; long memory. With short memory the process is autoregressive of first order; the prior
+// of its autocorrelation φ is Jeffreys' 1/√(1−φ²), uniform in arcsin φ (Zellner, "An Introduction
+// to Bayesian Inference in Econometrics", 1971, §7.1). With long memory, as on a machine whose
+// speed drifts on every time scale, it is fractional Gaussian noise, and so are batch means of
+// any length (Beran, "Statistics for Long-Memory Processes", 1994, §2.3); the prior of its
+// exponent H is uniform from ½, independence, to 1, where the data do not determine the mean.
+// With Jeffreys' prior for the scale the posterior of the mean is a mixture of t distributions.
+// With few values the correlation is uncertain and the interval wide, which avoids stopping by
+// chance; and a posterior, unlike a confidence interval, does not depend on the stopping rule
+// (Berger and Wolpert, "The Likelihood Principle", 1988, §4.2).
 func credible95(x []float64) float64 {
 	n := len(x)
 	if n < 3 {
@@ -179,12 +176,11 @@ func under(x []float64, of int, rho []float64) component {
 		weight: -.5*(logR+math.Log(ones)+float64(n-1)*math.Log(rest)) - math.Log(float64(of))}
 }
 
-// warmup returns how many leading batches to drop: always the first, and those
-// that the rule MSER selects (White, "An effective truncation heuristic for
-// bias reduction in simulation output", Simulation 69, 1997) if they differ
-// from the rest by more than chance explains at 5 %, by Bonferroni over the
-// truncations that MSER chooses from. Without this test MSER also drops chance
-// outliers, and the standard error of the rest is too small.
+// warmup returns how many leading batches to drop: always the first, and those that the rule MSER
+// selects (White, "An effective truncation heuristic for bias reduction in simulation output",
+// Simulation 69, 1997) if they differ from the rest by more than chance explains at 5 %, by
+// Bonferroni over the truncations that MSER chooses from. Without this test MSER also drops
+// chance outliers, and the standard error of the rest is too small.
 //
 // Of n batches at most n/ln n are dropped. The end d of a warm-up is equally
 // likely on a logarithmic scale, 1/(d ln n), and a lasting change of the

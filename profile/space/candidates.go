@@ -18,9 +18,8 @@ import (
 // maxCandidates bounds a search space: a larger one is probably a mistake.
 const maxCandidates = 100_000
 
-// Candidates lists every configuration of a study's space that satisfies
-// its constraints, in the order in which the knobs and values are written,
-// the last knob changing fastest.
+// Candidates lists every configuration of a study's space that satisfies its constraints, in the
+// order in which the knobs and values are written, the last knob changing fastest.
 //
 // Invalid combinations are left out, and equivalent ones merged: all-reduce has
 // no parameter servers, so its candidates differ in ps only if nothing else

@@ -29,19 +29,16 @@ const (
 	closeAwait  = 30 * time.Second // for delivering the outbox
 )
 
-// Database is the record of a study that several profilers share, on one
-// host or many.
+// Database is the record of a study that several profilers share, on one host or many.
 //
-// Its trials are those of a goptuna study (rdb.v2), so that goptuna's tools can
-// read it: knobs as ordinals, the objective as value. Two more tables hold the
-// owner of each trial, its last heartbeat by the database's clock, and the
-// measurement with its curve, which does not fit goptuna's attributes of 2048
-// characters.
+// Its trials are those of a goptuna study (rdb.v2), so that goptuna's tools can read it: knobs as
+// ordinals, the objective as value. Two more tables hold the owner of each trial, its last
+// heartbeat by the database's clock, and the measurement with its curve, which does not fit
+// goptuna's attributes of 2048 characters.
 //
-// Every write gets the study's next revision in its transaction, so that a
-// reader of one revision has read all before it. A trial is begun only if no
-// other profiler began one since the caller's last Changes: choosing takes no
-// lock.
+// Every write gets the study's next revision in its transaction, so that a reader of one revision
+// has read all before it. A trial is begun only if no other profiler began one since the caller's
+// last Changes: choosing takes no lock.
 type Database struct {
 	address address
 	db      *gorm.DB

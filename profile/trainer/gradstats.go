@@ -2,16 +2,14 @@ package trainer
 
 import "math"
 
-// estimate returns unbiased estimates of |G|², with G the true gradient, and of
-// the trace of the covariance of a gradient over initial samples, from count
-// independent gradients over total samples together: meanSqr is their mean
-// squared norm, sqrMean the squared norm of their mean.
+// estimate returns unbiased estimates of |G|², with G the true gradient, and of the trace of the
+// covariance of a gradient over initial samples, from count independent gradients over total
+// samples together: meanSqr is their mean squared norm, sqrMean the squared norm of their mean.
 //
 //	sqr = (c|ḡ|² − mean|g|²)/(c−1),  var = (mean|g|² − |ḡ|²)·scale/(c−1),
 //
-// c = count ≥ 2, scale = total/initial: McCandlish et al., "An Empirical
-// Model of Large-Batch Training" (2018), appendix A.1, in the form of
-// Pollux (OSDI'21, section 4.1).
+// c = count ≥ 2, scale = total/initial: McCandlish et al., "An Empirical Model of Large-Batch
+// Training" (2018), appendix A.1, in the form of Pollux (OSDI'21, section 4.1).
 func estimate(count int, meanSqr, sqrMean, total, initial float64) (sqr, variance float64) {
 	c := float64(count)
 	return (c*sqrMean - meanSqr) / (c - 1), (meanSqr - sqrMean) * (total / initial) / (c - 1)
