@@ -18,6 +18,7 @@ import (
 	"knee/profile/launch"
 	"knee/profile/meter"
 	"knee/profile/space"
+	"knee/profile/store"
 )
 
 // Beside measures two studies at once on the same devices. Configurations with the same GPU
@@ -26,7 +27,7 @@ import (
 // .pairs.csv file. Trials are local: engines would put the jobs on different nodes.
 func Beside(ctx context.Context, a, b *data.Study, dir string, o Settings) (rows []interference.Measured, file string, err error) {
 	for _, s := range []*data.Study{a, b} {
-		if s.Launcher.Local == nil || s.Storage != "" && s.Storage != "journal" {
+		if s.Launcher.Local == nil || !store.IsJournal(s) {
 			return nil, "", &data.InputError{Source: s.Source, Found: "a launcher or storage that is shared", Want: "launcher: local and a journal, to measure a pair on the same devices"}
 		}
 	}
@@ -64,13 +65,9 @@ func matches(a, b *data.Study) ([][2]data.Config, error) {
 	if err = cmp.Or(err, bad); err != nil {
 		return nil, err
 	}
-	type size struct {
-		gpuType string
-		workers int
-	}
-	sizeOf := func(c data.Config) size { return size{c.GPUType, c.Workers} }
-	sizes, inA := grouped.By(ofA, sizeOf)
-	_, inB := grouped.By(ofB, sizeOf)
+	size := func(c data.Config) interference.Row { return interference.Row{GPUType: c.GPUType, Workers: c.Workers} }
+	sizes, inA := grouped.By(ofA, size)
+	_, inB := grouped.By(ofB, size)
 	var out [][2]data.Config
 	for _, s := range sizes {
 		if inB[s] != nil {

@@ -140,10 +140,10 @@ func (l *loop) startOne() (string, error) {
 		return "", err
 	}
 	u, err := r.Storage.Adopt()
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if u != nil {
+	case u != nil:
 		return "", l.resume(*u)
 	}
 	h := r.History()

@@ -172,10 +172,10 @@ func (r *Runner) cancelOrphans(ctx context.Context) {
 			err = r.Launcher.Launch(ctx, t, make(chan launch.Observation, 1024))
 			os.Remove(t.Log)
 		}
-		if what := err; what != nil && what != errRestarted {
-			r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("job %s of the run before could not be cancelled: %v", u.Handle, what)})
-			continue
+		said := fmt.Sprintf("cancelled job %s, trial %d of the run before", u.Handle, u.Trial)
+		if err != nil && err != errRestarted {
+			said = fmt.Sprintf("job %s of the run before could not be cancelled: %v", u.Handle, err)
 		}
-		r.notify(Event{Kind: Warned, Warning: fmt.Sprintf("cancelled job %s, trial %d of the run before", u.Handle, u.Trial)})
+		r.notify(Event{Kind: Warned, Warning: said})
 	}
 }

@@ -95,9 +95,9 @@ func (r *Runner) result() Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	res := Result{Spent: r.spent(), Warnings: condensed(r.warnings)}
-	for _, id := range slices.Sorted(maps.Keys(r.results)) {
-		res.Measurements = append(res.Measurements, r.results[id].Measurement)
-		res.Curves = append(res.Curves, r.results[id].Curve...)
+	for _, e := range store.ByNumber(r.results) {
+		res.Measurements = append(res.Measurements, e.Measurement)
+		res.Curves = append(res.Curves, e.Curve...)
 	}
 	return res
 }
@@ -165,12 +165,11 @@ func (r *Runner) History() bayesopt.History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := bayesopt.History{Candidates: r.Candidates}
-	for _, id := range slices.Sorted(maps.Keys(r.results)) {
-		m := r.results[id].Measurement
-		if m.Status == data.Aborted || m.Status == data.Queued && r.earlier[id] {
-			continue
+	for _, e := range store.ByNumber(r.results) {
+		m := e.Measurement
+		if again := m.Status == data.Aborted || m.Status == data.Queued && r.earlier[e.Trial]; !again {
+			h.Measured = append(h.Measured, m)
 		}
-		h.Measured = append(h.Measured, m)
 	}
 	now := maps.Clone(r.others)
 	for id, t := range r.running {
@@ -213,7 +212,7 @@ func (r *Runner) record(out outcome) error {
 	if m.StepTime > 0 {
 		r.failures = 0 // slow, but it works
 	}
-	anyOK := slices.ContainsFunc(slices.Collect(maps.Values(r.results)), func(e store.Result) bool { return e.Measurement.Status == data.OK })
+	anyOK := slices.ContainsFunc(store.ByNumber(r.results), func(e store.Result) bool { return e.Measurement.Status == data.OK })
 	if r.failures >= giveUpAfter && !anyOK {
 		log := ""
 		if out.trial.Log != "" {
@@ -225,11 +224,7 @@ func (r *Runner) record(out outcome) error {
 }
 
 func (r *Runner) spent() float64 {
-	var sum float64
-	for _, e := range r.results {
-		sum += e.Measurement.Cost()
-	}
-	return sum
+	return list.Sum(store.ByNumber(r.results), func(e store.Result) float64 { return e.Measurement.Cost() })
 }
 
 // Price returns the US$ per hour of a configuration, 0 without a price. Parameter servers run

@@ -3,7 +3,6 @@ package profile
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"knee/fit/speed"
 	"knee/fit/speed/form"
 	"knee/profile/space"
+	"knee/profile/store"
 )
 
 // Search holds search settings that are not in the study; zero is the default.
@@ -197,8 +197,8 @@ func (r *Runner) Efficiency(globalBatch float64) float64 {
 	if r.noise == nil || r.noiseAt != len(r.results) { // there are more curves
 		r.noiseAt = len(r.results)
 		var curves []data.CurvePoint
-		for _, id := range slices.Sorted(maps.Keys(r.results)) {
-			curves = append(curves, r.results[id].Curve...)
+		for _, e := range store.ByNumber(r.results) {
+			curves = append(curves, e.Curve...)
 		}
 		r.noise = EfficiencyOf(curves, r.Study)
 	}

@@ -185,7 +185,7 @@ func (d *Database) takeUp(s *data.Study, o Options) (*Snapshot, error) {
 			d.pending = append(d.pending, c)
 		}
 	}
-	snapshot.Results = byNumber(results)
+	snapshot.Results = ByNumber(results)
 	return snapshot, nil
 }
 

@@ -213,7 +213,7 @@ func (r *reader) said() string {
 }
 
 func (r *reader) snapshot() *Snapshot {
-	s := &Snapshot{Run: r.run, Results: byNumber(r.results)}
+	s := &Snapshot{Run: r.run, Results: ByNumber(r.results)}
 	for _, id := range slices.Sorted(maps.Keys(r.running)) {
 		switch u := r.running[id]; {
 		case u.Handle != "":
@@ -229,6 +229,7 @@ func (r *reader) snapshot() *Snapshot {
 	return s
 }
 
-func byNumber(results map[int]Result) []Result {
+// ByNumber returns results in the order of their trials.
+func ByNumber(results map[int]Result) []Result {
 	return slices.SortedFunc(maps.Values(results), func(a, b Result) int { return cmp.Compare(a.Trial, b.Trial) })
 }
