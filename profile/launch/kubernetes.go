@@ -193,7 +193,7 @@ func (r *kubeRun) submit(ctx context.Context) error {
 func (r *kubeRun) createServers(ctx context.Context, pods []map[string]any, main *batchv1.Job) error {
 	for _, pod := range pods {
 		pod["metadata"].(map[string]any)["ownerReferences"] = ownedBy(main)
-		if err := r.create(ctx, kube.PodsPath(r.kube.Spec.Namespace), pod, nil); err != nil {
+		if err := r.create(ctx, kube.PodsPath(r.kube.Spec.Namespace), pod, new(corev1.Pod)); err != nil {
 			return err
 		}
 	}
@@ -208,10 +208,8 @@ func ownedBy(main *batchv1.Job) []any {
 func (r *kubeRun) create(ctx context.Context, path string, in map[string]any, out any) error {
 	err := r.kube.Client.Create(ctx, path, in, out, false)
 	name, _ := in["metadata"].(map[string]any)["name"].(string)
-	if kube.IsConflict(err) && out != nil {
+	if kube.IsConflict(err) {
 		err = r.kube.Client.Get(ctx, path+"/"+name, out)
-	} else if kube.IsConflict(err) {
-		err = nil
 	}
 	switch {
 	case kube.IsRefused(err):

@@ -134,10 +134,10 @@ func packed(over vector, v []float64) vector {
 	return out
 }
 
-// unpack decodes exactly len(v) numbers into v.
-func (b vector) unpack(v []float64) error {
+// unpack decodes exactly len(v) numbers that the peer sent into v.
+func (l *link) unpack(b vector, v []float64) error {
 	if len(b) != 8*len(v) {
-		return fmt.Errorf("it sent %d bytes, want %d numbers", len(b), len(v))
+		return fmt.Errorf("%s broke the protocol: it sent %d bytes, want %d numbers", l.peer, len(b), len(v))
 	}
 	_, err := binary.Decode(b, binary.LittleEndian, v)
 	return err

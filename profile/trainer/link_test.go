@@ -27,7 +27,7 @@ func TestVectorsSurviveTheWire(t *testing.T) {
 			if err := to.receive(&p); err != nil {
 				return err
 			}
-			return p.Gradient.unpack(got)
+			return to.unpack(p.Gradient, got)
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,8 @@ func TestLinkErrorsNamePeerAndStep(t *testing.T) {
 	if err := to.receive(new(hello)); err == nil || !strings.HasPrefix(err.Error(), "worker 3 (h:1) left during step 5: ") {
 		t.Errorf("error %v", err)
 	}
-	if err := packed(nil, []float64{1, math.NaN()}).unpack(make([]float64, 1)); err == nil || err.Error() != "it sent 16 bytes, want 1 numbers" {
+	want := "worker 3 (h:1) broke the protocol: it sent 16 bytes, want 1 numbers"
+	if err := to.unpack(packed(nil, []float64{1, math.NaN()}), make([]float64, 1)); err == nil || err.Error() != want {
 		t.Errorf("error %v", err)
 	}
 }

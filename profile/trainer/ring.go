@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -166,8 +165,8 @@ func (r *ring) shift(out, in []float64, add bool) error {
 		r.part = append(r.part[:0], in...)
 		to = r.part
 	}
-	if err := r.in.unpack(to); err != nil {
-		return fmt.Errorf("%s broke the protocol: %w", r.prev.peer, err)
+	if err := r.prev.unpack(r.in, to); err != nil {
+		return err
 	}
 	if add {
 		floats.Add(in, to)

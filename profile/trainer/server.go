@@ -75,10 +75,7 @@ func (s *server) receive(rank int) error {
 	if err := s.workers[rank].receive(p); err != nil || p.Bye {
 		return err
 	}
-	if err := p.Gradient.unpack(s.grads[rank]); err != nil {
-		return fmt.Errorf("%s broke the protocol: %w", s.workers[rank].peer, err)
-	}
-	return nil
+	return s.workers[rank].unpack(p.Gradient, s.grads[rank])
 }
 
 // apply adds the gradients in the order of ranks, so that runs repeat exactly.
@@ -218,10 +215,7 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 		if err := l.receive(&c.replies[j]); err != nil {
 			return err
 		}
-		if err := c.replies[j].Parameters.unpack(params[lo:hi]); err != nil {
-			return fmt.Errorf("%s broke the protocol: %w", l.peer, err)
-		}
-		return nil
+		return l.unpack(c.replies[j].Parameters, params[lo:hi])
 	})
 	if err != nil {
 		return outcome{}, err
