@@ -96,12 +96,11 @@ func (k *Kubernetes) manifests(name string, t Trial, values []string) (o kubeObj
 	workers := k.workers(name, t, s)
 	if len(values) == 1 {
 		workers.NodeSelector[k.Spec.GPULabel] = values[0]
+	} else {
+		workers.NodeTypes = values
 	}
 	if o.main, err = workers.manifest("job"); err != nil {
 		return o, err
-	}
-	if len(values) > 1 {
-		k.choose(child(child(child(o.main, "spec"), "template"), "spec"), values)
 	}
 	if s.Pods+t.Config.PS > 1 {
 		if o.service, err = workers.manifest("service"); err != nil {
@@ -134,8 +133,9 @@ type kubeObject struct {
 	Run    string // the main object
 	Labels tree
 
-	Role                           string // worker or ps
-	Affinity                       string // to the workers' pods; empty for none
+	Role                           string   // worker or ps
+	Affinity                       string   // to the workers' pods; empty for none
+	NodeTypes                      []string // values of the GPU label, of which a node has to have one; empty for any
 	Env                            map[string]string
 	Index                          []string // variables with the index of a pod in the job
 	NodeSelector, Requests, Limits tree
@@ -242,33 +242,6 @@ func (o kubeObject) defaults() tree {
 }
 
 func cpuOnly(gpuType string) bool { return gpuType == "" || gpuType == "cpu" }
-
-// choose keeps pods to the nodes whose GPU label has one of several values.
-func (k *Kubernetes) choose(spec tree, values []string) {
-	required := child(child(child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
-	terms, _ := required["nodeSelectorTerms"].([]any)
-	if len(terms) == 0 {
-		terms = []any{tree{}}
-	}
-	// Terms are alternatives: each has to name the type.
-	for _, term := range terms {
-		if m, ok := term.(tree); ok {
-			list, _ := m["matchExpressions"].([]any)
-			m["matchExpressions"] = append(list, tree{"key": k.Spec.GPULabel, "operator": "In", "values": values})
-		}
-	}
-	required["nodeSelectorTerms"] = terms
-}
-
-// child returns the mapping under a key; it replaces what the server would refuse.
-func child(m tree, key string) tree {
-	sub, ok := m[key].(tree)
-	if !ok {
-		sub = tree{}
-		m[key] = sub
-	}
-	return sub
-}
 
 func treeOf(m map[string]string) tree {
 	out := tree{}
