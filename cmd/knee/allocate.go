@@ -14,6 +14,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/internal/list"
 	"knee/plots"
 )
 
@@ -133,13 +134,8 @@ func (a *app) allocatePlan(pr plan.Problem, f allocateFlags, out format) error {
 func planTable(pr plan.Problem, plan *data.Plan, f format) *table {
 	if f == "csv" {
 		rows := export.Rows(plan)
-		t := &table{columns: rows[0], rows: make([][]any, len(rows)-1)}
-		for i, row := range rows[1:] {
-			for _, text := range row {
-				t.rows[i] = append(t.rows[i], text)
-			}
-		}
-		return t
+		cells := func(row []string) []any { return list.Map(row, func(text string) any { return text }) }
+		return &table{columns: rows[0], rows: list.Map(rows[1:], cells)}
 	}
 	was := map[string]string{}
 	for _, j := range pr.Jobs {

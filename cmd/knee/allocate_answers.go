@@ -4,6 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
@@ -11,11 +17,6 @@ import (
 	"knee/internal/hostlist"
 	"knee/plots"
 	"knee/predict"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 )
 
 type whatIfRow struct {

@@ -18,6 +18,7 @@ import (
 
 	"knee/data"
 	"knee/fit"
+	"knee/internal/list"
 	"knee/operate/check"
 	"knee/profile/joblog"
 	"knee/profile/launch"
@@ -146,10 +147,8 @@ func isCSV(file string) bool {
 
 // configOf reads the configuration of a job from flags, as from columns.
 func configOf(given map[string]string) (data.Config, error) {
-	var names, cells []string
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		names, cells = append(names, name), append(cells, given[name])
-	}
+	names := slices.Sorted(maps.Keys(given))
+	cells := list.Map(names, func(name string) string { return given[name] })
 	var table bytes.Buffer
 	if err := csv.NewWriter(&table).WriteAll([][]string{names, cells}); err != nil {
 		return data.Config{}, err

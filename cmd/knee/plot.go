@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"knee/data"
+	"knee/internal/list"
 	"knee/plots"
 	"knee/predict"
 )
@@ -104,9 +105,7 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, gpu := range f.gpuTypes {
-		f.gpuTypes[i] = data.GPUTypeOf(gpu)
-	}
+	f.gpuTypes = list.Map(f.gpuTypes, data.GPUTypeOf)
 	if batches := slices.Concat(f.local, f.global); slices.ContainsFunc(batches, func(b float64) bool { return !(b > 0) }) {
 		return nil, usageError("--local-batch, --global-batch: want samples > 0, found %v", batches)
 	}

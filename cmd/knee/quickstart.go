@@ -23,6 +23,7 @@ import (
 	"knee/fit"
 	"knee/fit/convergence"
 	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/internal/term"
 	"knee/predict"
 	"knee/profile"
@@ -176,11 +177,8 @@ func (j *quickJob) predict() error {
 		return err
 	}
 	// Beyond the study's sizes the curve may bend in ways that smaller ones do not show.
-	for _, c := range candidates {
-		j.workers = append(j.workers, c.Workers)
-	}
-	slices.Sort(j.workers)
-	j.workers = slices.Compact(j.workers)
+	workers := list.Map(candidates, func(c data.Config) int { return c.Workers })
+	j.workers = slices.Compact(slices.Sorted(slices.Values(workers)))
 	// As in the report: of the knees at each batch the fastest.
 	base := j.Best.Config
 	batches, _ := j.predictor.Model.LocalBatches(base.GPUType, base.Mode)
@@ -307,8 +305,7 @@ func (q *quickstart) summarize(context.Context) error {
 
 // Measured counts the trials that gave a measurement.
 func (j *quickJob) Measured() int {
-	failed := func(m data.Measurement) bool { return m.Status != data.OK }
-	return len(slices.DeleteFunc(slices.Clone(j.Result.Measurements), failed))
+	return list.Count(j.Result.Measurements, func(m data.Measurement) bool { return m.Status == data.OK })
 }
 
 // Inside reports whether the check lies in the interval that was predicted.
