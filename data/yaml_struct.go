@@ -39,13 +39,13 @@ type (
 
 // yamlField is a field of a struct with its tags.
 type yamlField struct {
-	index    []int
-	key      string
-	tag      reflect.StructTag
-	required bool
-	keep     bool
-	block    bool
+	index   []int
+	key     string
+	options string
+	tag     reflect.StructTag
 }
+
+func (f yamlField) has(option string) bool { return strings.Contains(f.options, option) }
 
 type yamlStruct struct {
 	fields []yamlField
@@ -66,8 +66,7 @@ func yamlOf(t reflect.Type) yamlStruct {
 		if key == "" {
 			continue
 		}
-		has := func(option string) bool { return strings.Contains(options, option) }
-		s.fields = append(s.fields, yamlField{index: f.Index, key: key, tag: f.Tag, required: has("required"), keep: has("keep"), block: has("block")})
+		s.fields = append(s.fields, yamlField{f.Index, key, options, f.Tag})
 		if !slices.Contains(s.keys, key) {
 			s.keys = append(s.keys, key)
 		}
@@ -109,12 +108,12 @@ func (o *object) into(v reflect.Value) {
 
 func (f yamlField) read(o *object, v reflect.Value) {
 	key, want := f.key, f.tag.Get("want")
-	if f.required && o.get(key) == nil {
+	if f.has("required") && o.get(key) == nil {
 		o.fail(key, "nothing", want)
 	}
 	n := o.get(key)
 	if n == nil {
-		if v.Kind() == reflect.Pointer && o.has(key) && f.keep {
+		if v.Kind() == reflect.Pointer && o.has(key) && f.has("keep") {
 			v.Set(newOf(v.Type().Elem())) // such as local: without a value
 		}
 		return
@@ -125,7 +124,7 @@ func (f yamlField) read(o *object, v reflect.Value) {
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *string:
-		if *p = o.text(key); f.required && *p == "" {
+		if *p = o.text(key); f.has("required") && *p == "" {
 			o.fail(key, "nothing", want)
 		}
 		if words := f.tag.Get("of"); words != "" {
@@ -174,7 +173,7 @@ func (f yamlField) readSections(o *object, n *yaml.Node, v reflect.Value) {
 		o.section(f.key, n, v)
 	case reflect.Pointer:
 		v.Set(newOf(v.Type().Elem()))
-		if o.section(f.key, n, v.Elem()); len(n.Content) == 0 && !f.keep {
+		if o.section(f.key, n, v.Elem()); len(n.Content) == 0 && !f.has("keep") {
 			v.SetZero()
 		}
 	case reflect.Slice:
@@ -251,7 +250,7 @@ func mappingOf(v reflect.Value) *yaml.Node {
 	for _, f := range yamlOf(v.Type()).fields {
 		field, given := v.FieldByIndex(f.index), f.tag.Get("given")
 		empty := field.IsZero() || (field.Kind() == reflect.Slice || field.Kind() == reflect.Map) && field.Len() == 0
-		keep := given != "" && v.FieldByName(given).Bool() || f.keep && !(field.Kind() == reflect.Pointer && field.IsNil())
+		keep := given != "" && v.FieldByName(given).Bool() || f.has("keep") && !(field.Kind() == reflect.Pointer && field.IsNil())
 		if keep || !empty && !reflect.DeepEqual(field.Interface(), absent.FieldByIndex(f.index).Interface()) {
 			put(m, f.key, f.write(field))
 		}
@@ -316,7 +315,7 @@ func (f yamlField) list(v reflect.Value) *yaml.Node {
 
 // styled puts a mapping on one line unless the field is block.
 func (f yamlField) styled(m *yaml.Node) *yaml.Node {
-	if !f.block {
+	if !f.has("block") {
 		m.Style = yaml.FlowStyle
 	}
 	return m
