@@ -5,8 +5,8 @@
 // gain, and exports plans for the schedulers that clusters already run. `knee quickstart` shows
 // all of it on one machine in about a minute; `knee help` lists the commands.
 //
-// Each command lives in the file of its subject; it parses flags, calls a package
-// and prints the result.
+// Each command lives in the file of its subject, with its texts in help.txt; it parses flags, calls
+// a package and prints the result.
 package main
 
 import (
