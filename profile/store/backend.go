@@ -35,11 +35,28 @@ type backend struct {
 
 // backends is the registry, by the scheme of the address.
 func backends() map[string]backend {
+	postgres := backend{
+		open:      openPostgres,
+		now:       "extract(epoch from clock_timestamp())::float8",
+		up:        "extract(epoch from pg_postmaster_start_time())::float8",
+		lock:      "SELECT pg_advisory_xact_lock(5270361)", // an arbitrary number
+		temporary: postgresTemporary,
+	}
 	return map[string]backend{
-		"sqlite":     sqliteBackend(),
-		"postgres":   postgresBackend(),
-		"postgresql": postgresBackend(),
-		"mysql":      mysqlBackend(),
+		"postgres": postgres, "postgresql": postgres,
+		"sqlite": {
+			open:      openSQLite,
+			now:       "((julianday('now') - 2440587.5) * 86400.0)",
+			temporary: sqliteTemporary,
+			single:    true,
+		},
+		"mysql": {
+			open:      openMySQL,
+			now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6",
+			lock:      "SELECT GET_LOCK('knee', 30)",
+			unlock:    "SELECT RELEASE_LOCK('knee')",
+			temporary: mysqlTemporary,
+		},
 	}
 }
 

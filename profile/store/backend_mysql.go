@@ -13,16 +13,6 @@ import (
 	"gorm.io/gorm"
 )
 
-func mysqlBackend() backend {
-	return backend{
-		open:      openMySQL,
-		now:       "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1e6",
-		lock:      "SELECT GET_LOCK('knee', 30)",
-		unlock:    "SELECT RELEASE_LOCK('knee')",
-		temporary: mysqlTemporary,
-	}
-}
-
 // openMySQL opens mysql://USER:PASSWORD@HOST:PORT/DATABASE. ?socket=PATH
 // connects through a socket, other parameters are those of the driver.
 func openMySQL(a address, _ func(string) string) (gorm.Dialector, error) {

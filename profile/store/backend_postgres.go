@@ -10,16 +10,6 @@ import (
 	"gorm.io/gorm"
 )
 
-func postgresBackend() backend {
-	return backend{
-		open:      openPostgres,
-		now:       "extract(epoch from clock_timestamp())::float8",
-		up:        "extract(epoch from pg_postmaster_start_time())::float8",
-		lock:      "SELECT pg_advisory_xact_lock(5270361)", // an arbitrary number
-		temporary: postgresTemporary,
-	}
-}
-
 // openPostgres opens a libpq URL. Text is UTF-8 whatever the database's encoding. Connecting
 // times out after ten seconds unless the address says otherwise.
 func openPostgres(a address, _ func(string) string) (gorm.Dialector, error) {

@@ -13,15 +13,6 @@ import (
 	"gorm.io/gorm"
 )
 
-func sqliteBackend() backend {
-	return backend{
-		open:      openSQLite,
-		now:       "((julianday('now') - 2440587.5) * 86400.0)",
-		temporary: sqliteTemporary,
-		single:    true,
-	}
-}
-
 // openSQLite opens a file. Transactions wait up to ten seconds for the write lock at their
 // begin; later they could fail despite the wait.
 func openSQLite(a address, beside func(string) string) (gorm.Dialector, error) {

@@ -269,7 +269,7 @@ func TestMakeTables(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			b := sqliteBackend()
+			b := backends()["sqlite"]
 			dialector, err := dialed("sqlite:" + filepath.Join(t.TempDir(), "a.db"))
 			if err != nil {
 				t.Fatal(err)

@@ -4,5 +4,5 @@
 //	profile ─▶ Storage ─┬─ Journal    one file, checksums, one writer
 //	                    └─ Database   sqlite, PostgreSQL, MySQL; leases; an outbox for outages
 //
-// A new kind of database is a backend: one file and one line in their registry.
+// A new kind of database is a backend: one file and one entry in their registry.
 package store

@@ -372,7 +372,7 @@ func TestErrorsAreClassified(t *testing.T) {
 		{"MySQL deadlock", &mysql.MySQLError{Number: 1213}, true},
 		{"MySQL no permission", &mysql.MySQLError{Number: 1142}, false},
 	} {
-		for kind, b := range map[string]backend{"PostgreSQL": postgresBackend(), "MySQL": mysqlBackend()} {
+		for kind, b := range map[string]backend{"PostgreSQL": backends()["postgres"], "MySQL": backends()["mysql"]} {
 			if other := map[string]string{"PostgreSQL": "MySQL", "MySQL": "PostgreSQL"}[kind]; strings.HasPrefix(tc.name, other) {
 				continue
 			}
