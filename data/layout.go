@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"knee/internal/grouped"
 	"knee/internal/list"
 )
 
@@ -173,9 +172,11 @@ func architectureColumns() (all []columnOf[Measurement]) {
 // VariedSizes returns the columns of the network's size that take several values.
 func VariedSizes(ms []Measurement) []string {
 	return slices.DeleteFunc(ArchitectureNames(), func(name string) bool {
-		_, rows := grouped.By(ms, func(m Measurement) string { return m.Column(name) })
-		delete(rows, "") // not known
-		return len(rows) <= 1
+		values := map[string]bool{"": true} // not known
+		for i := range ms {
+			values[ms[i].Column(name)] = true
+		}
+		return len(values) <= 2
 	})
 }
 

@@ -41,10 +41,6 @@ type gradStats struct {
 	sqr, v  movingAverage
 }
 
-func newGradStats(count int, initial float64) *gradStats {
-	return &gradStats{count: count, initial: initial}
-}
-
 // observe adds an update: sumSqr is the sum of the squared norms of its samples' gradients,
 // sqrMean the squared norm of their mean. The variance needs two samples.
 func (s *gradStats) observe(sumSqr, sqrMean float64) {

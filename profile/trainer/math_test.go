@@ -181,7 +181,7 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 }
 
 func TestGradStatsNeedPositiveEstimates(t *testing.T) {
-	s := newGradStats(4, 4)
+	s := &gradStats{count: 4, initial: 4}
 	if sqr, v := s.values(); !math.IsNaN(sqr) || !math.IsNaN(v) {
 		t.Error("values before the first update")
 	}
@@ -189,7 +189,7 @@ func TestGradStatsNeedPositiveEstimates(t *testing.T) {
 	if sqr, _ := s.values(); !math.IsNaN(sqr) {
 		t.Errorf("sqr = %g from a negative estimate", sqr)
 	}
-	one := newGradStats(1, 1)
+	one := &gradStats{count: 1, initial: 1}
 	one.observe(1, 1)
 	if sqr, v := one.values(); !math.IsNaN(sqr) || !math.IsNaN(v) {
 		t.Errorf("sqr %g, var %g of single samples", sqr, v)

@@ -78,7 +78,7 @@ func newWorker(o *Options, m *model, out io.Writer) *worker {
 	if o.AccumSteps > 0 {
 		w.micro = make([]float64, m.size)
 	}
-	w.stats = newGradStats(o.updateBatch(o.Rank), cmp.Or(o.InitialBatch, float64(o.globalBatch())))
+	w.stats = &gradStats{count: o.updateBatch(o.Rank), initial: cmp.Or(o.InitialBatch, float64(o.globalBatch()))}
 	return w
 }
 
