@@ -141,14 +141,10 @@ func (o *Options) validate() error {
 		}
 		return &data.InputError{Source: data.Source{File: "options", Column: name}, Found: fmt.Sprint(found), Want: want}
 	}
-	if _, err := modelShape(o.Model); err != nil {
-		return err
-	}
-	if _, err := data.ParseMode(string(o.Mode)); err != nil {
-		return err
-	}
+	_, badModel := modelShape(o.Model)
+	_, badMode := data.ParseMode(string(o.Mode))
 	badHost := slices.IndexFunc(o.PSHosts, func(h string) bool { _, port, err := net.SplitHostPort(h); return err != nil || port == "" })
-	for _, err := range []error{
+	return cmp.Or(badModel, badMode,
 		check(o.Role == Worker || o.Role == Server, "role (KNEE_ROLE)", o.Role, "worker or ps"),
 		check(o.Mode.UsesPS() || o.PS == 0, "ps (KNEE_PS)", o.PS, "0, because mode allreduce has no parameter servers"),
 		check(!o.Mode.UsesPS() || o.PS > 0, "ps (KNEE_PS)", o.PS, fmt.Sprintf("at least 1, because mode is %s", o.Mode)),
@@ -163,12 +159,7 @@ func (o *Options) validate() error {
 		check(o.Steps >= 0, "steps", o.Steps, "a count"),
 		check(o.InputRate >= 0 && !math.IsInf(o.InputRate, 0), "input-rate", o.InputRate, "samples/s ≥ 0"),
 		check(o.MessageBytes >= 0 && o.MessageBytes <= maxMessage, "message-bytes", o.MessageBytes, fmt.Sprintf("0 to %d bytes", int64(maxMessage))),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 // maxMessage bounds the gradient: package gob refuses messages of 1 GiB.
