@@ -162,6 +162,26 @@ func TestKubernetesPerNode(t *testing.T) {
 	}
 }
 
+// Node selector terms are alternatives: each of the user's has to name the products too.
+func TestKubernetesKeepsNodeTerms(t *testing.T) {
+	term := func(zone string) any {
+		in := map[string]any{"key": "zone", "operator": "In", "values": []any{zone}}
+		return map[string]any{"matchExpressions": []any{in}}
+	}
+	nodes := map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{term("a"), term("b")}}}
+	spec := kubeSpec()
+	spec.Template = map[string]any{"spec": map[string]any{"affinity": map[string]any{"nodeAffinity": nodes}}}
+	trial := launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Config: data.Config{Job: "a", GPUType: "a100", Workers: 1}}
+	f := submitted(t, spec, trial, "NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-PCIE-40GB")
+	pod := at(f.created["Job"], "spec", "template", "spec")
+	for i, zone := range []string{"a", "b"} {
+		terms := at(pod, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms", i, "matchExpressions")
+		if products, zones := at(terms, 0, "values"), at(terms, 1, "values"); len(products.([]any)) != 2 || zones.([]any)[0] != zone {
+			t.Errorf("term %d: %v", i, terms)
+		}
+	}
+}
+
 func TestKubernetesRefusesShapes(t *testing.T) {
 	for _, tc := range []struct {
 		name, per string
