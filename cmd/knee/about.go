@@ -37,8 +37,7 @@ type build struct {
 }
 
 func newVersion(a *app) *cobra.Command {
-	var out format
-	cmd := command("version", func(*cobra.Command, []string) error {
+	return answering("version", func(_ *cobra.Command, _ []string, out format) error {
 		b := thisBuild()
 		if out == "table" {
 			_, err := fmt.Fprintf(a.stdout, "knee %s %s %s\n", version(), b.Go, b.Platform)
@@ -46,8 +45,6 @@ func newVersion(a *app) *cobra.Command {
 		}
 		return out.print(a.stdout, b, tableOf([]build{b}, "version,revision,time,modified,go,platform,module"))
 	})
-	formatFlag(cmd, &out)
-	return cmd
 }
 
 func thisBuild() build {

@@ -34,8 +34,7 @@ type allocateFlags struct {
 
 func newAllocate(a *app) *cobra.Command {
 	var f allocateFlags
-	var out format
-	cmd := command("allocate --cluster CLUSTER.yaml --jobs JOBS.yaml", func(cmd *cobra.Command, _ []string) error {
+	cmd := answering("allocate --cluster CLUSTER.yaml --jobs JOBS.yaml", func(cmd *cobra.Command, _ []string, out format) error {
 		problem, err := f.problem(cmd)
 		if err != nil {
 			return err
@@ -51,7 +50,6 @@ func newAllocate(a *app) *cobra.Command {
 		return a.allocatePlan(problem, f, out)
 	})
 	f.add(cmd)
-	formatFlag(cmd, &out)
 	return cmd
 }
 

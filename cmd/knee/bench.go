@@ -25,8 +25,7 @@ func newBenchSearch(a *app) *cobra.Command {
 	var layouts int
 	var objective string
 	var kinds bool
-	var out format
-	cmd := command("search [TABLE.csv...]", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("search [TABLE.csv...]", func(cmd *cobra.Command, args []string, out format) error {
 		tables, err := benchTables(args, replay.LoadTables, layouts)
 		if err != nil {
 			return err
@@ -52,7 +51,6 @@ func newBenchSearch(a *app) *cobra.Command {
 	bounded(cmd, &s.Noise, "noise", "coefficient of variation of one evaluation", shares())
 	bounded(cmd, &layouts, "layouts", "synthetic layout spaces to add", atLeast(0))
 	f.BoolVar(&kinds, "kinds", false, "average over the tables of a kind")
-	formatFlag(cmd, &out)
 	return cmd
 }
 
@@ -105,8 +103,7 @@ type reached struct {
 func newBenchTarget(a *app) *cobra.Command {
 	r, seeds := replay.Reach{At: 256, Measure: 32, Budget: 8}, 10
 	var layouts int
-	var out format
-	cmd := command("target [PLANS.csv...]", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("target [PLANS.csv...]", func(cmd *cobra.Command, args []string, out format) error {
 		sizes := []int{r.At}
 		for n := r.Measure; n >= max(1, r.Measure/4); n /= 2 {
 			sizes = append(sizes, n)
@@ -130,7 +127,6 @@ func newBenchTarget(a *app) *cobra.Command {
 	bounded(cmd, &r.Budget, "budget", "trials", atLeast(1))
 	bounded(cmd, &seeds, "seeds", "searches per table and method", atLeast(1))
 	bounded(cmd, &layouts, "layouts", "synthetic layout spaces to add", atLeast(0))
-	formatFlag(cmd, &out)
 	return cmd
 }
 

@@ -17,8 +17,7 @@ import (
 func newCluster(a *app) *cobra.Command {
 	var check, from string
 	var prices priceFlag
-	var out format
-	cmd := command("cluster", func(cmd *cobra.Command, _ []string) error {
+	cmd := answering("cluster", func(cmd *cobra.Command, _ []string, out format) error {
 		if check != "" {
 			c, err := data.Load(check, data.ReadCluster)
 			if err != nil {
@@ -42,11 +41,10 @@ func newCluster(a *app) *cobra.Command {
 			}
 		}
 		return a.printCluster(c, out)
-	})
+	}, "yaml")
 	cmd.Flags().StringVar(&check, "check", "", "cluster.yaml to check")
 	oneOf(cmd, &from, "from", "source", "machine", "kubernetes", "slurm")
 	priced(cmd, &prices)
-	formatFlag(cmd, &out, "yaml")
 	cmd.MarkFlagsMutuallyExclusive("check", "from")
 	cmd.MarkFlagsMutuallyExclusive("check", "price")
 	return cmd

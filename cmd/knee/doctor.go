@@ -10,9 +10,8 @@ import (
 )
 
 func newDoctor(a *app) *cobra.Command {
-	var out format
 	var dir string
-	cmd := command("doctor", func(cmd *cobra.Command, _ []string) error {
+	cmd := answering("doctor", func(cmd *cobra.Command, _ []string, out format) error {
 		findings := doctor.Examine(cmd.Context(), doctor.Machine{Dir: dir})
 		t := tableOf(findings, "check,status,found,for,advice")
 		t.people = tableOf(findings, "check,status,found")
@@ -33,7 +32,6 @@ func newDoctor(a *app) *cobra.Command {
 		}
 		return nil
 	})
-	formatFlag(cmd, &out)
 	cmd.Flags().StringVar(&dir, "dir", ".", "folder for measurements")
 	return cmd
 }

@@ -21,12 +21,11 @@ import (
 func newFit(a *app) *cobra.Command {
 	var settings fit.Settings
 	var job, pool, file string
-	var out format
 	var curve curveFlags
 	var cluster []string
 	var noAdvice bool
 	var columns map[string]string
-	cmd := command("fit MEASUREMENTS.csv...", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("fit MEASUREMENTS.csv...", func(cmd *cobra.Command, args []string, out format) error {
 		ms, err := a.rows(data.Import{Columns: columns, Given: map[string]string{"job": job}, Repeats: mostRepeats}, job, args...)
 		if err != nil {
 			return err
@@ -92,7 +91,6 @@ func newFit(a *app) *cobra.Command {
 	curve.register(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&file, "file", "f", "model.json", "file for the model")
-	formatFlag(cmd, &out)
 	named(cmd, &settings.Family, "family", fit.Auto, "form", append([]string{fit.Auto}, fit.FamilyNames()...))
 	f.StringVar(&job, "job", "", "which of several jobs; its name where the file has no column job")
 	f.StringVar(&pool, "pool", "", "common name of several sizes of a model")

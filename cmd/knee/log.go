@@ -174,8 +174,7 @@ var findings = []string{check.Straggler, check.Silent, "drift"}
 
 func newCheck(a *app) *cobra.Command {
 	var f checkFlags
-	var out format
-	cmd := command("check FILE", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("check FILE", func(cmd *cobra.Command, args []string, out format) error {
 		f.given = givenColumns(cmd)
 		for _, name := range f.fail {
 			if !slices.Contains(findings, name) {
@@ -200,7 +199,6 @@ func newCheck(a *app) *cobra.Command {
 	logFlags(cmd, &f.metrics)
 	cmd.MarkFlagsMutuallyExclusive("placement", "workers")
 	cmd.MarkFlagsMutuallyExclusive("pattern", "regex")
-	formatFlag(cmd, &out)
 	return cmd
 }
 

@@ -21,12 +21,15 @@ import (
 
 type format string
 
-// formatFlag adds -o, with formats of a command's own first.
-func formatFlag(cmd *cobra.Command, f *format, own ...string) {
+// answering returns a command that prints a result in the format of its flag -o, of which
+// those of its own are first.
+func answering(use string, run func(cmd *cobra.Command, args []string, out format) error, own ...string) *cobra.Command {
 	formats := append(own, "table", "csv", "json", "markdown")
-	*f = format(formats[0])
-	cmd.Flags().VarP(choice[format]{f, formats, "format"}, "output", "o", "output format: "+strings.Join(formats, ", "))
+	out := format(formats[0])
+	cmd := command(use, func(cmd *cobra.Command, args []string) error { return run(cmd, args, out) })
+	cmd.Flags().VarP(choice[format]{&out, formats, "format"}, "output", "o", "output format: "+strings.Join(formats, ", "))
 	completes(cmd, "output", formats)
+	return cmd
 }
 
 // table is a result in rows of cells. The columns have the names of the files.

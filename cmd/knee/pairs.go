@@ -13,8 +13,7 @@ import (
 )
 
 func newPairs(a *app) *cobra.Command {
-	var out format
-	cmd := command("pairs PAIRS.csv", func(_ *cobra.Command, args []string) error {
+	return answering("pairs PAIRS.csv", func(_ *cobra.Command, args []string, out format) error {
 		rows, warnings, err := interference.Load(args[0])
 		if err != nil {
 			return err
@@ -35,8 +34,6 @@ func newPairs(a *app) *cobra.Command {
 		}
 		return out.print(a.stdout, res, t)
 	})
-	formatFlag(cmd, &out)
-	return cmd
 }
 
 type predictedPair struct {

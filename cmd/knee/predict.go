@@ -33,8 +33,7 @@ type predictFlags struct {
 
 func newPredict(a *app) *cobra.Command {
 	f := predictFlags{knobs: knobFlag{}}
-	var out format
-	cmd := command("predict [MODEL.json]", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("predict [MODEL.json]", func(cmd *cobra.Command, args []string, out format) error {
 		f.gpuType = data.GPUTypeOf(f.gpuType)
 		var arch data.Architecture
 		var err error
@@ -128,7 +127,6 @@ func newPredict(a *app) *cobra.Command {
 	bounded(cmd, &f.perNode, "per-node", "GPUs per node (default: the most measured)", atLeast(1))
 	fl.StringVar(&f.size, "model", "", "YAML with the size of the transformer")
 	priced(cmd, &f.price)
-	formatFlag(cmd, &out)
 	for _, exclusive := range []string{
 		"at workers", "at gpu-type", "at mode", "at ps", "at local-batch global-batch", "at knob best", "at what-if deadline", "at budget", "at per-node", "at accumulation local-batch",
 		"best what-if", "best local-batch", "best deadline", "best budget", "best accumulation",

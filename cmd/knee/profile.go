@@ -26,8 +26,7 @@ func newProfile(a *app) *cobra.Command {
 	var how searchFlags
 	var restart bool
 	var lease time.Duration
-	var out format
-	cmd := command("profile STUDY.yaml", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("profile STUDY.yaml", func(cmd *cobra.Command, args []string, out format) error {
 		study, err := data.Load(args[0], data.ReadStudy)
 		if err != nil {
 			return err
@@ -80,7 +79,6 @@ func newProfile(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&other, "beside", "", "study of another job, to run beside this one")
 	cmd.Flags().BoolVar(&restart, "restart", false, "begin anew: set the journal aside and cancel its running trials")
 	cmd.Flags().DurationVar(&lease, "lease", store.DefaultLease, "shared study: silence after which trials are taken over")
-	formatFlag(cmd, &out)
 	return cmd
 }
 
@@ -266,8 +264,7 @@ func newSuggest(a *app) *cobra.Command {
 	var history, curve string
 	var how searchFlags
 	n := 1
-	var out format
-	cmd := command("suggest STUDY.yaml", func(_ *cobra.Command, args []string) error {
+	cmd := answering("suggest STUDY.yaml", func(_ *cobra.Command, args []string, out format) error {
 		study, err := data.Load(args[0], data.ReadStudy)
 		if err != nil {
 			return err
@@ -309,7 +306,6 @@ func newSuggest(a *app) *cobra.Command {
 	fileFlag(cmd, &curve, "curve", "training curves, for the objective goodput", "csv", "gz")
 	how.add(cmd)
 	cmd.Flags().VarP(numberFlag[int]{&n, atLeast(1)}, "number", "n", "how many to suggest")
-	formatFlag(cmd, &out)
 	return cmd
 }
 

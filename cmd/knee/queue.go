@@ -66,8 +66,7 @@ func (f *queueFlags) load() (*data.Operate, error) {
 
 func newJobs(a *app) *cobra.Command {
 	var from queueFlags
-	var out format
-	cmd := command("jobs --from SCHEDULER", func(cmd *cobra.Command, _ []string) error {
+	cmd := answering("jobs --from SCHEDULER", func(cmd *cobra.Command, _ []string, out format) error {
 		view := queue.View{Now: time.Now()}
 		var tenants []data.Tenant
 		c, err := from.load()
@@ -95,9 +94,8 @@ func newJobs(a *app) *cobra.Command {
 			return data.WriteJobs(a.stdout, queue.File(rows, tenants, snap))
 		}
 		return out.print(a.stdout, rows, jobsTable(rows))
-	})
+	}, "yaml")
 	from.add(cmd, "from")
-	formatFlag(cmd, &out, "yaml")
 	return cmd
 }
 
@@ -125,8 +123,7 @@ type applyFlags struct {
 
 func newApply(a *app) *cobra.Command {
 	var f applyFlags
-	var out format
-	cmd := command("apply PLAN.json --to SCHEDULER", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("apply PLAN.json --to SCHEDULER", func(cmd *cobra.Command, args []string, out format) error {
 		p, err := data.Load(args[0], data.ReadPlan)
 		if err != nil {
 			return err
@@ -143,7 +140,6 @@ func newApply(a *app) *cobra.Command {
 	fl.BoolVar(&f.dry, "dry-run", false, "print the changes only (default)")
 	fl.DurationVar(&f.deadline, "deadline", 5*time.Minute, "time for the queue to show a change")
 	cmd.MarkFlagsMutuallyExclusive("confirm", "dry-run")
-	formatFlag(cmd, &out)
 	return cmd
 }
 

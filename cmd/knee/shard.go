@@ -9,8 +9,7 @@ import (
 
 func newShard(a *app) *cobra.Command {
 	var servers int
-	var out format
-	cmd := command("shard SHAPES --ps N", func(_ *cobra.Command, args []string) error {
+	cmd := answering("shard SHAPES --ps N", func(_ *cobra.Command, args []string, out format) error {
 		tensors, err := data.Load(args[0], shard.Read)
 		if err != nil {
 			return err
@@ -27,7 +26,6 @@ func newShard(a *app) *cobra.Command {
 	})
 	cmd.Flags().IntVar(&servers, "ps", 0, "number of parameter servers")
 	required(cmd, "ps")
-	formatFlag(cmd, &out)
 	return cmd
 }
 

@@ -37,8 +37,7 @@ const stopFree = "stop-free"
 
 func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
-	var out format
-	cmd := command("simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME", func(cmd *cobra.Command, _ []string) error {
+	cmd := answering("simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME", func(cmd *cobra.Command, _ []string, out format) error {
 		for _, name := range []string{"interval", "restart", "node-mtbf", "node-repair", "checkpoint-every", "survival"} {
 			if in.Semantics != compare.Native && cmd.Flags().Changed(name) {
 				return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
@@ -61,7 +60,6 @@ func newSimulate(a *app) *cobra.Command {
 		return out.print(a.stdout, rows, simulationTable(rows))
 	})
 	in.flags(cmd)
-	formatFlag(cmd, &out)
 	cmd.AddCommand(newSimulateGenerate(a))
 	return cmd
 }

@@ -77,8 +77,7 @@ func (v *validateFlags) run(a *app, cmd *cobra.Command, files []string) (*predic
 
 func newValidate(a *app) *cobra.Command {
 	var v validateFlags
-	var out format
-	cmd := command("validate MEASUREMENTS.csv...", func(cmd *cobra.Command, args []string) error {
+	cmd := answering("validate MEASUREMENTS.csv...", func(cmd *cobra.Command, args []string, out format) error {
 		val, err := v.run(a, cmd, args)
 		if err != nil {
 			return err
@@ -87,7 +86,6 @@ func newValidate(a *app) *cobra.Command {
 		return out.print(a.stdout, res, res.table())
 	})
 	v.add(cmd)
-	formatFlag(cmd, &out)
 	return cmd
 }
 
