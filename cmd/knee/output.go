@@ -23,7 +23,7 @@ type format string
 
 // answering returns a command that prints a result in the format of its flag -o, of which
 // those of its own are first.
-func answering(use string, run func(cmd *cobra.Command, args []string, out format) error, own ...string) *cobra.Command {
+func answering(use string, run func(*cobra.Command, []string, format) error, own ...string) *cobra.Command {
 	formats := append(own, "table", "csv", "json", "markdown")
 	out := format(formats[0])
 	cmd := command(use, func(cmd *cobra.Command, args []string) error { return run(cmd, args, out) })

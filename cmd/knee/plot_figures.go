@@ -101,7 +101,9 @@ func (a *app) heatMapPlot() *cobra.Command {
 func (a *app) speedPlot() *cobra.Command {
 	var base baseFlags
 	var over string
-	cmd := plot(a, "speed MODEL.json", base.open, func(c plots.Condition) (*plots.Chart, error) { return plots.NewSpeed(c, over == "ps") })
+	cmd := plot(a, "speed MODEL.json", base.open, func(c plots.Condition) (*plots.Chart, error) {
+		return plots.NewSpeed(c, over == "ps")
+	})
 	base.addCurve(cmd)
 	oneOf(cmd, &base.mode, "mode", "mode", string(data.PSSync), string(data.PSAsync))
 	oneOf(cmd, &over, "over", "horizontal axis", "workers", "ps")

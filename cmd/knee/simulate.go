@@ -37,7 +37,8 @@ const stopFree = "stop-free"
 
 func newSimulate(a *app) *cobra.Command {
 	var in simulateFlags
-	cmd := answering("simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME", func(cmd *cobra.Command, _ []string, out format) error {
+	const use = "simulate --cluster CLUSTER.yaml --workload W.csv [--profiles DIR | --models DIR] --policy NAME,NAME"
+	cmd := answering(use, func(cmd *cobra.Command, _ []string, out format) error {
 		for _, name := range []string{"interval", "restart", "node-mtbf", "node-repair", "checkpoint-every", "survival"} {
 			if in.Semantics != compare.Native && cmd.Flags().Changed(name) {
 				return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
