@@ -8,7 +8,7 @@
 // prior separately, as far as the sources agree that held-out rows get
 // likelier, and only if sources gain from what was learned without them. This is
 // repeated without each source. If the held-out sources' rows
-// get likelier by more than a standard error, the prior learned from all is
+// get likelier by more than two standard errors, the prior learned from all is
 // written, else the starting values.
 //
 // Scores are compared with two baselines on the same rows: linear scaling from
@@ -109,7 +109,7 @@ func learnAll(w io.Writer, from *prior.Speed, jobs []*job, splits []split, verbo
 	gain, se, by := betterBy(from, without, examples)
 	verdict := fmt.Sprintf("rows of sources left out of the learning are likelier than under the starting values by %.3f ± %.3f of the logarithm", gain, se)
 	fmt.Fprintf(w, "learned from all: %s\n%s:%s\n", strings.Join(moves, ", "), verdict, words(by))
-	if gain <= se {
+	if gain <= 2*se {
 		p, moves, without = from, []string{"nothing"}, nil
 	}
 	scores, err := scoresOf(splits, func(source string) *prior.Speed {
