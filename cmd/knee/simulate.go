@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 
 	"knee/allocate/policy"
 	"knee/allocate/simulate"
@@ -29,6 +30,7 @@ type simulateFlags struct {
 	workloads                                                []string
 	loads                                                    []float64
 	oracle                                                   bool
+	seeds                                                    int
 	compare.Settings
 }
 
@@ -44,25 +46,49 @@ func newSimulate(a *app) *cobra.Command {
 				return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
 			}
 		}
-		if err := in.load(cmd.Context(), a); err != nil {
-			return err
-		}
-		bar := a.progress()
-		in.Progress = func(share float64) { bar.At(int(1000*share), 1000, "replaying") }
-		in.Usage = in.usageOut != ""
-		rows, err := compare.Run(cmd.Context(), in.Settings)
-		bar.Close()
+		rows, err := in.runs(cmd.Context(), a)
 		if err != nil {
 			return err
 		}
 		if err := in.writeDetails(rows); err != nil {
 			return err
 		}
-		return out.print(a.stdout, rows, simulationTable(rows))
+		if err := out.print(a.stdout, rows, simulationTable(rows, in.seeds)); err != nil || in.seeds == 1 || out != "table" {
+			return err
+		}
+		a.note("means over %d seeds ± their standard deviation; -o csv has every seed", in.seeds)
+		return nil
 	})
 	in.flags(cmd)
 	cmd.AddCommand(newSimulateGenerate(a))
 	return cmd
+}
+
+// runs replays once for every seed; warnings are those of the first.
+func (in *simulateFlags) runs(ctx context.Context, a *app) (rows []compare.Row, err error) {
+	quiet := *a
+	quiet.stderr = io.Discard
+	for n := range in.seeds {
+		one := *in
+		if one.Seed += int64(n); n > 0 {
+			err = one.load(ctx, &quiet)
+		} else {
+			err = one.load(ctx, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+		bar := a.progress()
+		one.Progress = func(share float64) { bar.At(int(1000*(float64(n)+share)), 1000*in.seeds, "replaying") }
+		one.Usage = in.usageOut != ""
+		more, err := compare.Run(ctx, one.Settings)
+		bar.Close()
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
 }
 
 func (in *simulateFlags) flags(cmd *cobra.Command) {
@@ -84,6 +110,11 @@ func (in *simulateFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&in.tenantsOut, "tenants-out", "", "CSV of tenants to write")
 	f.Float64SliceVar(&in.loads, "load", []float64{1}, "factors on the rate of arrival")
 	f.Int64Var(&in.Seed, "seed", 1, "seed of random draws")
+	in.seeds = 1
+	bounded(cmd, &in.seeds, "seeds", "replay with as many seeds, from --seed on", atLeast(1))
+	for _, file := range []string{"jobs-out", "usage-out", "tenants-out"} {
+		cmd.MarkFlagsMutuallyExclusive("seeds", file)
+	}
 	in.Parallel = runtime.NumCPU()
 	bounded(cmd, &in.Parallel, "parallel", "replays at a time", atLeast(1))
 	in.RescaleSeconds, in.NodeRepair, in.Checkpoint = 1, 3600, 600
@@ -135,13 +166,34 @@ func writeTenants(w io.Writer, rows []compare.Row) error {
 	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
 }
 
-func simulationTable(rows []compare.Row) *table {
+// simulationTable has a row for every replay; for people, one for each policy on a
+// workload, with means over seeds and their standard deviation.
+func simulationTable(rows []compare.Row, seeds int) *table {
 	t := tableOf(rows, "policy,workload,jobs,jct_mean_s,jct_median_s,jct_p99_s,makespan_s,gpu_hours,utilization,restarts,ftf_mean,ftf_p99,wall_s,"+
 		"queue_mean_s,decision_mean_ms,decision_p99_ms,slowdown_mean,slowdown_p99,worse_than_share,useful_jobs,wasted_gpu_hours")
+	if seeds > 1 {
+		t.addColumn("seed", func(row int) any { return rows[row].Seed })
+	}
 	t.people = newTable("policy,jct_mean,median,p99,queue,makespan,in_use,restarts,ftf,worse")
-	for _, r := range rows {
-		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy, seconds(r.JCTMean), seconds(r.JCTMedian), seconds(r.JCTP99),
-			seconds(r.QueueMean), seconds(r.Makespan), part(r.Utilization), r.Restarts, r.FTFMean, part(r.Worse))
+	each := len(rows) / seeds
+	for i, r := range rows[:each] {
+		cell := func(of func(compare.Row) float64, show func(float64) string) string {
+			var values []float64
+			for n := range seeds {
+				values = append(values, of(rows[i+n*each]))
+			}
+			mean, sd := stat.MeanStdDev(values, nil)
+			if seeds == 1 {
+				return show(mean)
+			}
+			return show(mean) + " ± " + show(sd)
+		}
+		t.people.addUnder(fmt.Sprintf("%s, %d jobs", r.Workload, r.Jobs), r.Policy,
+			cell(func(r compare.Row) float64 { return r.JCTMean }, seconds), cell(func(r compare.Row) float64 { return r.JCTMedian }, seconds),
+			cell(func(r compare.Row) float64 { return r.JCTP99 }, seconds), cell(func(r compare.Row) float64 { return r.QueueMean }, seconds),
+			cell(func(r compare.Row) float64 { return r.Makespan }, seconds), cell(func(r compare.Row) float64 { return r.Utilization }, part),
+			cell(func(r compare.Row) float64 { return float64(r.Restarts) }, number), cell(func(r compare.Row) float64 { return r.FTFMean }, number),
+			cell(func(r compare.Row) float64 { return r.Worse }, part))
 	}
 	return t
 }

@@ -94,6 +94,7 @@ type Row struct {
 	simulate.Summary
 	Fairness
 	Tenants []Tenant `json:"-"`
+	Seed    int64    `json:"seed"`
 	Wall    float64  `json:"wall_s"` // seconds the replay took
 	// Milliseconds that the policy took per decision, mean and 99 % quantile.
 	DecisionMean float64 `json:"decision_mean_ms"`
@@ -180,7 +181,7 @@ func (s *Settings) check() error {
 // replay runs one policy on one case.
 func (s *Settings) replay(c Case, name string, progress func(done, of int) error) (Row, error) {
 	start := time.Now()
-	row := Row{Replayed: simulate.Replayed{Policy: name, Workload: c.Name, GPUs: c.Cluster.Slots()}}
+	row := Row{Replayed: simulate.Replayed{Policy: name, Workload: c.Name, GPUs: c.Cluster.Slots()}, Seed: s.Seed}
 	var took []float64
 	for until, ended := span(c.Jobs), false; !ended; {
 		jobs, set, err := s.prepare(c, name, until)
