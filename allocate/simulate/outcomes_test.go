@@ -8,7 +8,7 @@ import (
 )
 
 func TestReadOutcomes(t *testing.T) {
-	want := []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}, {Job: "c", End: 4}}
+	want := []Outcome{{Job: "a,b", Fate: Fails, Submit: 1, Start: 2, End: 3.5, Restarts: 1, GPUSeconds: 6}, {Job: "c", Fate: Completes, End: 4}}
 	var b bytes.Buffer
 	if err := WriteJobs(&b, []Replayed{{Policy: "fifo", Workload: "w", Outcomes: want}, {Policy: "srtf", Workload: "w", Outcomes: want}}); err != nil {
 		t.Fatal(err)
@@ -36,6 +36,7 @@ func TestReadOutcomes(t *testing.T) {
 
 func FuzzReadOutcomes(f *testing.F) {
 	f.Add("policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\np,w,j,1,2,3,2,0\n")
+	f.Add("policy,workload,job,submit_s,start_s,end_s,jct_s,restarts,fate,gpu_seconds\np,w,j,1,2,3,2,0,failed,4\n")
 	f.Fuzz(func(t *testing.T, in string) {
 		got, err := ReadOutcomes(strings.NewReader(in), "fuzz.csv")
 		if err != nil {

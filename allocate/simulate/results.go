@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -28,18 +29,19 @@ func WriteJobs(w io.Writer, runs []Replayed) error {
 	var rows [][]string
 	for _, r := range runs {
 		for _, o := range r.Outcomes {
-			rows = append(rows, []string{r.Policy, r.Workload, o.Job, Exact(o.Submit), Exact(o.Start), Exact(o.End), Exact(o.JCT()), strconv.Itoa(o.Restarts)})
+			rows = append(rows, []string{r.Policy, r.Workload, o.Job, Exact(o.Submit), Exact(o.Start), Exact(o.End), Exact(o.JCT()), strconv.Itoa(o.Restarts),
+				string(cmp.Or(o.Fate, Completes)), Exact(o.GPUSeconds)})
 		}
 	}
-	return WriteRows(w, "simulated jobs", outcomeColumns, rows)
+	return WriteRows(w, "simulated jobs", append(slices.Clone(outcomeColumns), "fate", "gpu_seconds"), rows)
 }
 
-// ReadOutcomes reads what [WriteJobs] wrote, from the file name. GPU-seconds are not
-// recorded.
+// ReadOutcomes reads what [WriteJobs] wrote, from the file name; earlier versions wrote
+// neither fates nor GPU-seconds.
 func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
 	return readRuns(r, name, outcomeColumns, func(run *Replayed, row *data.Row) {
 		o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
-			End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0)))}
+			End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0))), Fate: Fate(row.Text("fate")), GPUSeconds: row.Number("gpu_seconds", 0, data.Seconds())}
 		if o.End < o.Submit {
 			row.Bad("end_s", "a time after submit_s, "+Exact(o.Submit))
 		}

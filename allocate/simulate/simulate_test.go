@@ -277,7 +277,7 @@ func TestWriteJobs(t *testing.T) {
 	if err := WriteJobs(&b, []Replayed{{Policy: "fifo", Workload: "w", Outcomes: []Outcome{{Job: "a,b", Submit: 1, Start: 2, End: 3.5, Restarts: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
-	want := "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts\nfifo,w,\"a,b\",1,2,3.5,2.5,1\n"
+	want := "policy,workload,job,submit_s,start_s,end_s,jct_s,restarts,fate,gpu_seconds\nfifo,w,\"a,b\",1,2,3.5,2.5,1,completed,0\n"
 	if b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
