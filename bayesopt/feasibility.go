@@ -1,6 +1,7 @@
 package bayesopt
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -232,14 +233,15 @@ type attempts struct {
 	fit     []bool      // which of these fit
 	worked  [][]float64 // points of those
 	crashed []failure
-	largest map[string]float64 // batch that worked, by the other knobs
+	largest map[string]float64 // batch that worked, by [Problem.class]
+	least   map[string]float64 // batch that did not fit, by the same
 }
 
 // attempts sorts the finished trials. One that met its time limit with some steps did
 // fit. A crash says nothing on memory, except of whole jobs, whose records do not tell why
 // they failed.
 func (p *Problem) attempts() (a attempts) {
-	a.largest = map[string]float64{}
+	a.largest, a.least = map[string]float64{}, map[string]float64{}
 	for _, m := range p.History.Measured {
 		x, ok := p.enc.encode(m.Config)
 		works := m.Status == data.OK || m.Status == data.Timeout && positive(m.StepTime)
@@ -251,8 +253,16 @@ func (p *Problem) attempts() (a attempts) {
 			a.crashed = append(a.crashed, failure{x: x, crashed: true})
 			continue
 		case works:
-			key, batch := unbatched(m.Config)
-			a.worked, a.largest[key] = append(a.worked, x), max(a.largest[key], batch)
+			a.worked = append(a.worked, x)
+			for _, workers := range []int{1, m.Workers} { // one worker needs no more
+				key := p.class(m.Config, workers)
+				a.largest[key] = max(a.largest[key], m.LocalBatch)
+			}
+		case m.Status == data.OOM:
+			for _, workers := range []int{m.Workers, 2} { // several need no less
+				key := p.class(m.Config, workers)
+				a.least[key] = min(cmp.Or(a.least[key], m.LocalBatch), m.LocalBatch)
+			}
 		}
 		a.points, a.fit = append(a.points, x), append(a.fit, works)
 	}
@@ -261,7 +271,8 @@ func (p *Problem) attempts() (a attempts) {
 
 // feasibility returns the probability that each candidate works: that it fits, by the
 // memory model if that covers it, else by the classifier, and is not forbidden. A candidate
-// that was measured fits, and so does one with a smaller batch but otherwise equal.
+// fits if it or one that needs as much worked with as large a batch, and does not if one
+// ran out of memory with as small a batch.
 func (p *Problem) feasibility() []float64 {
 	a := p.attempts()
 	p.forbids = []forbidden{{share: 1}}
@@ -288,17 +299,25 @@ func (p *Problem) feasibility() []float64 {
 		if !ok {
 			chance = distuv.UnitNormal.CDF(p.headrooms.score(p.Points[i]) + p.headrooms.bias)
 		}
-		key, batch := unbatched(p.cands[i])
+		key, batch := p.class(p.cands[i], p.cands[i].Workers), p.cands[i].LocalBatch
 		if most, ok := a.largest[key]; ok && batch <= most {
 			chance = 1
+		} else if least, ok := a.least[key]; ok && batch >= least {
+			chance = min(chance, averageCutoff)
 		}
 		p.memory[i], out[i] = chance, chance*p.works(p.Points[i])
 	})
 	return out
 }
 
-// unbatched returns the key of a configuration without its batch, and that.
-func unbatched(c data.Config) (key string, batch float64) {
-	batch, c.LocalBatch = c.LocalBatch, 0
-	return c.Key(), batch
+// class returns a key of the memory that a configuration needs on a GPU on some workers, its
+// batch apart. In plain data parallelism that does not depend on their number, but that
+// several need buffers for gradients. Workers on processors share the memory of their node,
+// and whole jobs their data.
+func (p *Problem) class(c data.Config, workers int) string {
+	known := c.LocalBatch > 0
+	if c.LocalBatch = 0; known && c.Plain() && c.GPUType != "cpu" && !p.Options.JobTime {
+		c.Workers, c.Nodes, c.Placement, c.AccumSteps = min(workers, 2), 0, nil, 0
+	}
+	return c.Key()
 }

@@ -306,3 +306,40 @@ func TestCrashesOfWholeJobs(t *testing.T) {
 		t.Errorf("crashes of steps tell on memory of %s", cands[i])
 	}
 }
+
+// Plain data parallelism needs as much memory on two workers as on any more, and no less
+// than on one: what ran or ran out of memory says so of others. On processors, whose
+// workers share memory, for batches that are not known and for whole jobs it does not.
+func TestDataParallelismNeedsTheSameMemory(t *testing.T) {
+	cands := func(gpu string, batches ...float64) (all []data.Config) {
+		for _, k := range []int{1, 2, 4, 16} {
+			for _, b := range batches {
+				all = append(all, data.Config{GPUType: gpu, Workers: k, Nodes: (k + 3) / 4, LocalBatch: b})
+			}
+		}
+		return all
+	}
+	fits := func(o Options, all []data.Config, worked, failed int) []float64 {
+		return mustProblem(t, o, History{Candidates: all, Measured: []data.Measurement{
+			{Config: all[worked], Status: data.OK, StepTime: 1}, {Config: all[failed], Status: data.OOM}}}).memory
+	}
+	all := cands("a100", 8, 64, 128)
+	for i, p := range fits(Options{}, all, 7, 2) { // 4 × 64 worked, 1 × 128 did not fit
+		if b := all[i].LocalBatch; b <= 64 && p != 1 || b == 128 && p > .01 {
+			t.Errorf("%s fits with probability %g", all[i], p)
+		}
+	}
+	for i, p := range fits(Options{}, all, 1, 8) { // 1 × 64 worked, 4 × 128 did not fit
+		if c := all[i]; c.Workers == 1 && (c.LocalBatch <= 64) != (p == 1) || c.Workers > 1 && (c.LocalBatch == 128) != (p < .01) {
+			t.Errorf("%s fits with probability %g", c, p)
+		}
+	}
+	for name, p := range map[string][]float64{
+		"processors": fits(Options{}, cands("cpu", 8, 64, 128), 7, 2), "no batch": fits(Options{}, cands("a100", 0), 2, 0),
+		"whole jobs": fits(Options{Objective: StepTime, JobTime: true}, all, 7, 2),
+	} {
+		if last := p[len(p)-1]; last == 1 || last < .01 {
+			t.Errorf("%s: the last fits with probability %g, want neither certainty", name, last)
+		}
+	}
+}
