@@ -124,9 +124,10 @@ func byWorkers(rows []data.Measurement) (small, large []data.Measurement) {
 	return small, large
 }
 
-// Doubts returns a message for every GPU type and mode where the family in use
-// predicts larger measurements from smaller ones with intervals that most of them
-// miss, and another family far better.
+// Doubts returns a message for every GPU type and mode where another family predicts
+// larger measurements from smaller ones far better, if the intervals of the family in use
+// miss most of these, or it is far worse with single measurements too. Far is at most half
+// of an error that exceeds that of published models (plainNoise).
 func Doubts(scores []FamilyScore) []string {
 	var doubts []string
 	for _, s := range scores {
@@ -139,11 +140,13 @@ func Doubts(scores []FamilyScore) []string {
 				best = o
 			}
 		}
-		// at most half the error, which must exceed that of published models
-		// (plainNoise)
-		if best.Forward < s.Forward/2 && s.Forward > 100*plainNoise && s.Missed > 1./2 {
-			doubts = append(doubts, fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%, and intervals miss most of them; measure a larger size before you rely on predictions beyond it",
-				data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward))
+		says := fmt.Sprintf("%s: larger sizes are predicted from smaller ones with an error of %.0f %%, by family %s with %.0f %%",
+			data.Config{GPUType: s.GPUType, Mode: s.Mode}.Kind(), s.Forward, best.Family, best.Forward)
+		switch far := best.Forward < s.Forward/2 && s.Forward > 100*plainNoise; {
+		case far && s.Missed > 1./2:
+			doubts = append(doubts, says+", and intervals miss most of them; measure a larger size before you rely on predictions beyond it")
+		case far && best.LeaveOneOut < s.LeaveOneOut/2:
+			doubts = append(doubts, says+fmt.Sprintf("; compare its predictions (knee fit --family %s)", best.Family))
 		}
 	}
 	return doubts
