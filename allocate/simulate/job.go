@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"knee/allocate"
@@ -30,6 +31,7 @@ type Job struct {
 	Source      data.Source
 	Layout      *data.Layout // what its owner asked for; nil if left open
 	FixedLayout bool         // it keeps that layout, whatever the policy
+	GPUType     string       // the only type it may run on; empty: any
 
 	// Rigid jobs run on the workers, and with the batch, that their owner asked for,
 	// whatever the policy; the others on WorkersMin to WorkersMax, 0 where their owner
@@ -219,6 +221,11 @@ func (r *running) advance(dt, checkpoint float64) error {
 	return nil
 }
 
+// GPUTypes are the types of a cluster that the job may run on.
+func (j *Job) GPUTypes(c *data.Cluster) []string {
+	return slices.DeleteFunc(c.GPUTypes(), func(t string) bool { return j.GPUType != "" && t != j.GPUType })
+}
+
 // RigidOptions is the option table of a job of known duration, which runs only as its
 // owner asked: every GPU type on which the gang fits, at one sample per second, its Work
 // being in seconds.
@@ -226,7 +233,7 @@ func RigidOptions(j Job, cluster *data.Cluster) []allocate.Option {
 	workers := max(1, j.Workers)
 	fits := place.Fits(cluster)
 	var out []allocate.Option
-	for _, t := range cluster.GPUTypes() {
+	for _, t := range j.GPUTypes(cluster) {
 		if fits[t].Total() >= workers {
 			out = append(out, Known(data.Config{GPUType: t, Mode: data.AllReduce, Workers: workers}, 1))
 		}

@@ -22,7 +22,7 @@ var columns = [][]string{
 	{"job", "name", "job_id"}, submission,
 	{"application", "model_name"},
 	{"workers", "num_replicas", "num_gpu", "num_gpus", "gpu_num", "gpus"},
-	{"global_batch", "batch_size"},
+	{"global_batch", "batch_size"}, {"gpu_type"},
 	{"samples", "work"}, {"duration_s", "duration"}, {"total_steps", "steps"},
 	{"exec_plan"}, {"fixed_layout"}, {"weight"}, {"elastic"}, {"opportunistic"},
 	{"workers_min", "min_workers"}, {"workers_max", "max_workers"}, {"logical_workers"},
@@ -194,7 +194,7 @@ func parseBounds(j *Job, row *data.Row) {
 	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
 	j.WorkersMin = int(row.Number("workers_min", 0, workerCount()))
 	j.WorkersMax = int(row.Number("workers_max", 0, workerCount()))
-	j.Logical = int(row.Number("logical_workers", 0, workerCount()))
+	j.Logical, j.GPUType = int(row.Number("logical_workers", 0, workerCount())), data.GPUTypeOf(row.Cell("gpu_type"))
 	switch {
 	case j.WorkersMax > 0 && j.WorkersMin > j.WorkersMax:
 		row.Bad("workers_max", fmt.Sprintf("at least workers_min, %d", j.WorkersMin))
@@ -221,9 +221,9 @@ func yes(row *data.Row, column string, empty bool) bool {
 	return empty
 }
 
-// Bounded reports whether the owner of a job limits its size.
+// Bounded reports whether the owner of a job limits its size or GPU type.
 func (j *Job) Bounded() bool {
-	return j.Rigid || j.Opportunistic || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0
+	return j.GPUType != "" || j.Rigid || j.Opportunistic || j.WorkersMin > 0 || j.WorkersMax > 0 || j.Logical > 0
 }
 
 // Divides reports whether a job may run on so many GPUs for its logical workers.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -167,9 +169,11 @@ func (s *Settings) check() error {
 		for i := range c.Jobs {
 			j := &c.Jobs[i]
 			switch {
+			case len(j.GPUTypes(c.Cluster)) == 0:
+				return j.Bad("gpu_type", strconv.Quote(j.GPUType), "a type of the cluster: "+strings.Join(c.Cluster.GPUTypes(), ", "))
 			case s.Semantics == Native:
 			case j.Bounded():
-				return j.Bad("", "bounds on the size", "none, or the rules native: the published ones know no such jobs")
+				return j.Bad("", "bounds on the size or the GPU type", "none, or the rules native: the published ones know no such jobs")
 			case j.Unfinished():
 				return j.Bad("", "an end otherwise than declared", "jobs that complete, or the rules native: the published ones know no others")
 			}
@@ -327,7 +331,7 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
 			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")
 		}
-		key := fmt.Sprint(w, " ", j.Application)
+		key := fmt.Sprint(w, " ", j.GPUType, " ", j.Application)
 		if _, known := offers[key]; !known {
 			offer := simulate.RigidOptions(*j, c.Cluster)
 			if rates != nil {

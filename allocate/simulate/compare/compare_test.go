@@ -248,3 +248,32 @@ func TestFairnessLeavesOutDrainedNodes(t *testing.T) {
 		t.Errorf("%+v, %v: want the 100 s alone on the a100, and the 10 s of the start", rows, err)
 	}
 }
+
+// A job of one GPU type runs on no other, a type that the cluster lacks is refused, and so
+// are such jobs under published rules.
+func TestGPUTypeOfAJob(t *testing.T) {
+	cluster := &data.Cluster{Nodes: []data.Node{{Name: "a", GPUType: "t4", GPUs: 1}, {Name: "b", GPUType: "v100", GPUs: 1}}}
+	const table = "job,submit_s,workers,duration_s,gpu_type\none,0,1,100,V100\ntwo,0,1,100,v100\nthree,0,1,100,t4\n"
+	jobs, warnings, err := simulate.ReadWorkload(strings.NewReader(table), "w.csv")
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(warnings, err)
+	}
+	s := Settings{Cases: []Case{{Name: "w", Jobs: jobs, Cluster: cluster}}, Policies: []string{"fifo-backfill"}}
+	rows, err := Run(context.Background(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{100, 200, 100} {
+		if o := rows[0].Outcomes[i]; o.End != want {
+			t.Errorf("job %s ends at %g, want %g", o.Job, o.End, want)
+		}
+	}
+	s.Semantics, s.Policies = Tiresias, []string{"fjf"}
+	if _, err := Run(context.Background(), s); err == nil || !strings.Contains(err.Error(), "or the GPU type") {
+		t.Errorf("under the rules of Tiresias: %v", err)
+	}
+	jobs[0].GPUType, s.Semantics, s.Policies = "h100", "", []string{"fifo"}
+	if _, err := Run(context.Background(), s); err == nil || !strings.Contains(err.Error(), `w.csv:2:gpu_type: found "h100" for job "one", want a type of the cluster: t4, v100`) {
+		t.Errorf("a type that the cluster lacks: %v", err)
+	}
+}

@@ -67,7 +67,7 @@ type Learner struct {
 // Learner returns that of a job, within limits by the table of a GPU type.
 func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, within func(*Table) agent.Limits) (*Learner, error) {
 	gang = gang || w.Rigid
-	l := &Learner{app: app, types: c.GPUTypes(), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
+	l := &Learner{app: app, types: w.GPUTypes(c), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		w.Batch = cmp.Or(w.Batch, app.Initial)

@@ -33,7 +33,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 			if !gang && !w.FixedLayout {
 				layout = nil
 			}
-			k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical, layout != nil)
+			k := fmt.Sprint(w.Application, spec.Workers, spec.Batch, w.Logical, w.GPUType, layout != nil)
 			if layout != nil {
 				k += fmt.Sprint(*layout)
 			}
@@ -47,7 +47,9 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", w.Source, err)
 				}
-				tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool { return !w.Divides(o.Use.GPUs) })
+				tables[k] = slices.DeleteFunc(tables[k], func(o allocate.Option) bool {
+					return !w.Divides(o.Use.GPUs) || w.GPUType != "" && o.Use.GPUType != w.GPUType
+				})
 			}
 			return tables[k], nil
 		}
@@ -63,7 +65,7 @@ func (m *Models) Jobs(workload []simulate.Job, c *data.Cluster, gang, alone bool
 		}
 		known := a.model.GPUTypes()
 		switch {
-		case !slices.ContainsFunc(known, func(t string) bool { return slices.Contains(c.GPUTypes(), t) }):
+		case !slices.ContainsFunc(known, func(t string) bool { return slices.Contains(w.GPUTypes(c), t) }):
 			return nil, w.Bad("application", fmt.Sprintf("%q, measured on %s", w.Application, strings.Join(known, ", ")), "one measured on a GPU type of the cluster, "+strings.Join(c.GPUTypes(), " or "))
 		case len(options) == 0 && w.Logical > 0:
 			return nil, w.Bad("logical_workers", fmt.Sprint(w.Logical), "a number that a size of the job on the cluster divides")
