@@ -147,7 +147,10 @@ func (s *Settings) check() error {
 	if s.Semantics == Pollux && s.Profiles == nil {
 		return errors.New("the rules of Pollux want profiles: jobs advance at measured speeds")
 	}
-	for _, name := range s.Policies {
+	for i, name := range s.Policies {
+		if slices.Contains(s.Policies[:i], name) {
+			return fmt.Errorf("policy %s is named twice", name)
+		}
 		ok := slices.Contains(Policies(s.Semantics), name)
 		if s.Semantics == Tiresias {
 			_, ok = tiresias.Canonical(name)
