@@ -134,6 +134,10 @@ func TestBatchOfMarksTheAdvice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	unknown := modelOf(t, append(rows("a100", func(int) float64 { return 0 }, 2), ms...))
+	if b, err := batchOf(unknown, base, 0); err != nil || len(b.Measured) != 2 {
+		t.Errorf("measured %v, %v: want what has a batch", b.Measured, err)
+	}
 	if b.Best != advised.Config.GlobalBatch() || !slices.ContainsFunc(b.Throughput, func(g Band) bool { return g.X == b.Best }) {
 		t.Errorf("%g is marked of %d batches, %g is advised", b.Best, len(b.Throughput), advised.Config.GlobalBatch())
 	}
