@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"knee/internal/list"
-
 	"github.com/dustin/go-humanize/english"
+
+	"knee/internal/list"
 )
 
 // Mode is how the replicas of a job synchronise their parameters.

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"knee/internal/list"
-
 	"github.com/dustin/go-humanize/english"
+
+	"knee/internal/list"
 )
 
 // extraPrefix marks the columns of further knobs in measurements.csv.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"knee/internal/list"
-
 	"go.yaml.in/yaml/v4"
+
+	"knee/internal/list"
 )
 
 // Study is the contents of study.yaml: what to measure and how.

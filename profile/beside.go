@@ -65,9 +65,13 @@ func matches(a, b *data.Study) ([][2]data.Config, error) {
 	if err = cmp.Or(err, bad); err != nil {
 		return nil, err
 	}
-	size := func(c data.Config) interference.Row { return interference.Row{GPUType: c.GPUType, Workers: c.Workers} }
-	sizes, inA := grouped.By(ofA, size)
-	_, inB := grouped.By(ofB, size)
+	type size struct {
+		gpuType string
+		workers int
+	}
+	sizeOf := func(c data.Config) size { return size{c.GPUType, c.Workers} }
+	sizes, inA := grouped.By(ofA, sizeOf)
+	_, inB := grouped.By(ofB, sizeOf)
 	var out [][2]data.Config
 	for _, s := range sizes {
 		if inB[s] != nil {

@@ -7,5 +7,5 @@
 // decides what is steady, what has hung and what to run next.
 //
 // A [Parser] reads the output of a trial: the lines that training scripts print
-// for knee (jsonl.go), or the logs of known programs and any other.
+// for knee, or the logs of known programs and any other.
 package launch
