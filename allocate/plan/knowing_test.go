@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -134,9 +135,7 @@ func (c *contest) byKnowing(tb testing.TB) (order []int, worth []float64) {
 	for i, j := range made.Jobs {
 		order, worth = append(order, i), append(worth, j.Worth.Knowing)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return int(math.Copysign(1, worth[b]-worth[a]))
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worth[b], worth[a]) })
 	return order, worth
 }
 
@@ -156,7 +155,7 @@ func TestKnowing(t *testing.T) {
 // what profiling all would gain, if they are those with the most worth of knowing, of the
 // widest intervals on eight workers, or drawn at random:
 //
-//	go test ./allocate/plan -run '^$' -bench Knowing -benchtime 40x
+//	go test ./allocate/plan -run '^$' -bench Knowing -benchtime 60x
 func BenchmarkKnowing(b *testing.B) {
 	const jobs, budget = 12, 3
 	gained, possible := map[string]float64{}, 0.
@@ -173,7 +172,7 @@ func BenchmarkKnowing(b *testing.B) {
 			}
 			return a.StepTime.Hi / a.StepTime.Lo
 		}
-		slices.SortFunc(widest, func(x, y int) int { return int(math.Copysign(1, width(y)-width(x))) })
+		slices.SortFunc(widest, func(x, y int) int { return cmp.Compare(width(y), width(x)) })
 		for name, order := range map[string][]int{"knowing": known, "widest": widest, "random": rng.Perm(jobs)} {
 			gained[name] += c.profiled(b, order[:budget]).value(b) - before
 		}
