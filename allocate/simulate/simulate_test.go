@@ -223,10 +223,12 @@ func TestReadWorkload(t *testing.T) {
 
 // A workload separated by tabs is no Gavel trace, however many columns it has.
 func TestReadWorkloadOfTabs(t *testing.T) {
-	text := strings.ReplaceAll("job,submit_s,application,workers,duration_s,tenant,weight\na,5,bert,2,60,x,3\n", ",", "\t")
-	jobs, warnings, err := ReadWorkload(strings.NewReader(text), "w.tsv")
-	if err != nil || len(warnings) > 0 || len(jobs) != 1 || jobs[0].Submit != 5 || jobs[0].Workers != 2 || jobs[0].Tenant != "x" {
-		t.Errorf("read %+v (%v, %v)", jobs, warnings, err)
+	for _, submit := range []string{"submit_s", "Submit_S", "\ufeffsubmit_s", `"submit_s"`} {
+		text := strings.ReplaceAll(submit+",job,application,workers,duration_s,tenant,weight\n5,a,bert,2,60,x,3\n", ",", "\t")
+		jobs, warnings, err := ReadWorkload(strings.NewReader(text), "w.tsv")
+		if err != nil || len(warnings) > 0 || len(jobs) != 1 || jobs[0].Submit != 5 || jobs[0].Workers != 2 || jobs[0].Tenant != "x" {
+			t.Errorf("%q: read %+v (%v, %v)", submit, jobs, warnings, err)
+		}
 	}
 }
 

@@ -145,7 +145,9 @@ var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 // separated by tabs.
 func isGavel(line string) bool {
 	cells := strings.Split(strings.ToLower(strings.TrimSpace(line)), "\t")
-	header := slices.ContainsFunc(cells, func(c string) bool { return slices.Contains(submission, c) })
+	header := slices.ContainsFunc(cells, func(c string) bool {
+		return slices.Contains(submission, strings.Trim(c, "\ufeff\" ")) // without a byte order mark and quotes
+	})
 	return len(cells) > len(gavelColumns)/2 && !header
 }
 

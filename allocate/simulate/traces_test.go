@@ -146,7 +146,8 @@ func TestReadRubick(t *testing.T) {
 // work is not, and ends as declared.
 func TestHeliosIsRead(t *testing.T) {
 	const text = "job_id,user,gpu_num,state,submit_time,duration,ends_at\n" +
-		"1,u1,8,COMPLETED,2020-04-01 00:00:10,100,1\n2,u2,4,NODE_FAIL,2020-04-01 00:00:00,50,\n3,u2,4,unconverged,2020-04-01 00:00:00,50,\n"
+		"1,u1,8,COMPLETED,2020-04-01 00:00:10,100,1\n2,u2,4,NODE_FAIL,2020-04-01 00:00:00,50,\n3,u2,4,unconverged,2020-04-01 00:00:00,50,\n" +
+		"4,u2,4,CANCELLED by 1000,2020-04-01 00:00:00,50,\n"
 	jobs, warnings, err := ReadWorkload(strings.NewReader(text), "helios.csv")
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
@@ -156,6 +157,9 @@ func TestHeliosIsRead(t *testing.T) {
 	}
 	if j := jobs[1]; j.Fate != Fails || j.Believed() != 0 || !j.Unfinished() {
 		t.Errorf("%+v, want one that fails, its length unknown", j)
+	}
+	if j := jobs[3]; j.Fate != Cancelled {
+		t.Errorf("%+v, want one that is cancelled", j)
 	}
 	if j := jobs[2]; j.Believed() != 50 {
 		t.Errorf("believed to be of %g s, want the 50 that it does", j.Believed())

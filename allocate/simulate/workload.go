@@ -36,8 +36,8 @@ var columns = [][]string{
 //   - cluster_job_log of Philly: JSON;
 //   - pai_task_table of Alibaba: CSV without a header;
 //   - CSV with one job per row and a header, columns in any order, under the names of [columns]
-//     (docs/formats.md). The warnings name unknown columns, and say where durations are of one worker for want
-//     of workers.
+//     (docs/formats.md). The warnings name unknown columns, and say so if every duration is
+//     taken to be that on one GPU, as there is no column of workers.
 //
 // Submissions are seconds, or points in time, counted from the first. Work is in samples.
 // A duration_s without samples becomes seconds of work at one sample per second on the
@@ -229,16 +229,18 @@ func (j *Job) Bounded() bool {
 // Divides reports whether a job may run on so many GPUs for its logical workers.
 func (j *Job) Divides(gpus int) bool { return j.Logical == 0 || gpus > 0 && j.Logical%gpus == 0 }
 
-// fates are the words of published traces for how a job ended.
+// fates are the words of published traces and of Slurm for how a job ended.
 var fates = map[string]Fate{
 	"": Completes, "completed": Completes, "done": Completes, "pass": Completes, "passed": Completes, "terminated": Completes,
-	"failed": Fails, "timeout": Fails, "node_fail": Fails, "out_of_memory": Fails, "killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "unconverged": Unconverged,
+	"failed": Fails, "timeout": Fails, "node_fail": Fails, "out_of_memory": Fails, "boot_fail": Fails, "deadline": Fails,
+	"killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "preempted": Cancelled, "unconverged": Unconverged,
 }
 
 // parseFate reads how a job ends: status, declared, ends_at, cancel_after_s.
 func parseFate(j *Job, row *data.Row) {
 	var known bool
-	if j.Fate, known = fates[strings.ToLower(row.Cell("status"))]; !known {
+	status, _, _ := strings.Cut(strings.ToLower(row.Cell("status")), " by ") // Slurm: CANCELLED by 1000
+	if j.Fate, known = fates[status]; !known {
 		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
 	}
 	j.Declared = row.Number("declared", 0, data.NonNegative("the unit of the work"))
