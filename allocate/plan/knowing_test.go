@@ -151,6 +151,18 @@ func TestKnowing(t *testing.T) {
 	}
 }
 
+// What a quota forbids is not worth knowing.
+func TestKnowingWithinQuotas(t *testing.T) {
+	quota, bound := newContest(t, 1, 1), newContest(t, 1, 1)
+	quota.Tenants, quota.Jobs[0].Tenant = []data.Tenant{{Name: "x", Quota: map[string]int{"t4": 2}}}, "x"
+	bound.Jobs[0].Workers.Max = 2
+	_, got := quota.byKnowing(t)
+	_, want := bound.byKnowing(t)
+	if math.Abs(got[0]-want[0]) > 1e-9 {
+		t.Errorf("knowing is worth %g under a quota of two GPUs, %g with at most two workers", got[0], want[0])
+	}
+}
+
 // BenchmarkKnowing profiles three of twelve jobs, over b.N made-up contests: the share of
 // what profiling all would gain, if they are those with the most worth of knowing, of the
 // widest intervals on eight workers, or drawn at random:
