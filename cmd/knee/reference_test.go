@@ -34,6 +34,31 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
+// Every command has its section of help.txt, in the order of their names, and every section
+// is of a command.
+func TestHelpTexts(t *testing.T) {
+	var want []string
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		want = append(want, cmd.CommandPath())
+		for _, c := range cmd.Commands() {
+			if c.Name() != "help" && c.Name() != "completion" {
+				walk(c)
+			}
+		}
+	}
+	root := newRoot(&app{stdout: io.Discard, stderr: io.Discard})
+	walk(root)
+	slices.Sort(want)
+	var got []string
+	for _, section := range regexp.MustCompile(`(?m)^# (.*)$`).FindAllStringSubmatch(helpText, -1) {
+		got = append(got, section[1])
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("help.txt has sections %q, the commands are %q", got, want)
+	}
+}
+
 const referenceHead = `# Commands
 
 How each command is called, and its flags, [with their defaults]; ` + "`knee COMMAND --help`" + ` has examples and whole lists. A flag that a command above explains is named only. Everywhere, ` + "`-o, --output`" + ` is table, csv, json or markdown, and ` + "`-q, --quiet`" + ` prints no progress.
