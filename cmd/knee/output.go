@@ -21,8 +21,8 @@ import (
 
 type format string
 
-// answering returns a command that prints a result in the format of its flag -o, of which
-// those of its own are first.
+// answering returns a command that prints a result in the format of its flag -o. own are
+// formats that only this command has; they come first, and the first of all is the default.
 func answering(use string, run func(*cobra.Command, []string, format) error, own ...string) *cobra.Command {
 	formats := append(own, "table", "csv", "json", "markdown")
 	out := format(formats[0])
