@@ -64,8 +64,12 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 		return nil, nil, err
 	}
 	known := list.Map(columns, func(names []string) string { return names[0] })
-	seen, clock := map[string]int{}, 0
+	seen, clock, without := map[string]int{}, 0, 0
 	err = t.Each(func(row *data.Row) error {
+		if row.Cell("workers") == "0" {
+			without++
+			return nil
+		}
 		j := parseJob(row, len(jobs))
 		at, isClock := clockTime(row.Cell("submit_s"))
 		if j.Submit = at; isClock {
@@ -89,7 +93,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if clock > 0 {
 		jobs = fromFirst(jobs)
 	}
-	warnings = t.Unknown(known)
+	warnings = append(t.Unknown(known), leftOut(name, without, "they have no GPU")...)
 	if !t.Has("workers") && slices.ContainsFunc(jobs, func(j Job) bool { return j.Seconds && j.Work > 0 }) {
 		warnings = append(warnings, name+": no column workers: every job is timed on one GPU")
 	}

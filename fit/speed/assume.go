@@ -143,8 +143,9 @@ func (g *group) others() (out []member, err error) {
 	if few || g.suspect {
 		largest, odds = g.ofLargest()
 	}
+	variants := g.variants(few)
 	for i, a := range g.assumptions() {
-		for j, v := range g.variants(few) {
+		for j, v := range variants {
 			for k, l := range largest {
 				if i+j+k == 0 || k > 0 && (v.shared != "" || v.serial) { // not two rare things at once
 					continue
