@@ -96,7 +96,7 @@ func (m *Model) count() {
 
 // Fit fits the memory model to measurements of one job: recorded peaks, or whether a
 // configuration ran on a device of known memory; without any it is the prior. A zero
-// architecture is taken from the measurements. seed is that of the draws.
+// architecture is the most frequent of the measurements. seed is that of the draws.
 func Fit(ms []data.Measurement, a data.Architecture, seed int64) *Model {
 	return fitUnder(learned().of, ms, a, seed)
 }
@@ -134,10 +134,13 @@ func fitUnder(
 // of memory: a peak, or whether a configuration ran.
 func (m *Model) observe(ms []data.Measurement) (rows []observation, measured []data.Config) {
 	uncounted := false // layers and hidden size leave out experts, whose number is unknown
+	given, count := !m.Architecture.Zero(), map[data.Architecture]int{}
 	for _, r := range ms {
 		uncounted = uncounted || r.EP > 1 && r.Experts == 0 && r.Parameters == 0
-		if m.Architecture.Zero() {
-			m.Architecture = r.Architecture
+		if of := r.Architecture; !given && !of.Zero() {
+			if count[of]++; count[of] > count[m.Architecture] {
+				m.Architecture = of
+			}
 		}
 		if r.GPUMemory > 0 {
 			m.GPU[r.GPUType] = r.GPUMemory

@@ -364,3 +364,21 @@ func TestFeasibility(t *testing.T) {
 		t.Error("speaks of a device whose memory is not known")
 	}
 }
+
+// The size of the job is that of most measurements, wherever they are.
+func TestSizeOfMostMeasurements(t *testing.T) {
+	var ms []data.Measurement
+	for _, layers := range []int{0, 12, 24, 24, 36, 0, 0} {
+		m := data.Measurement{Status: data.OK, PeakMemory: 1e10, Config: data.Config{GPUType: "a100", Workers: 1, LocalBatch: 8}}
+		if layers > 0 {
+			m.Architecture = data.Architecture{Layers: layers, Hidden: 1024, SeqLen: 512}
+		}
+		ms = append(ms, m)
+	}
+	if got := Fit(ms, data.Architecture{}, 1).Architecture.Layers; got != 24 {
+		t.Errorf("%d layers, want the 24 of most rows", got)
+	}
+	if got := Fit(ms, data.Architecture{Layers: 6, Hidden: 512, SeqLen: 512}, 1).Architecture.Layers; got != 6 {
+		t.Errorf("%d layers, want the 6 given", got)
+	}
+}
