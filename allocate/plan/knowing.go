@@ -2,7 +2,6 @@ package plan
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -15,16 +14,24 @@ import (
 // knowing is what a plan would be expected to gain if the speeds of job i were known: the
 // expected value of perfect information (Howard, "Information value theory", 1966). In
 // each draw from the posterior of its model the job gets the option that is the best
-// there at the prices of GPUs, in place of the one that is the best over all draws. Options
-// that alone exceed the cluster or a quota are left out. It is 0 for a job without a
-// posterior.
-func (p *prepared) knowing(i int, prices map[string]float64) float64 {
+// there at the prices of GPUs, other resources and quotas, in place of the one that is the
+// best over all draws. Options that alone exceed the cluster or a quota are left out. It
+// is 0 for a job without a posterior.
+func (p *prepared) knowing(i int, dual []float64) float64 {
 	m, fitted := p.oracles[i].(modelled)
 	job, limits := &p.state.Jobs[i], p.state.Capacity()
-	options := slices.DeleteFunc(slices.Clone(job.Options), func(o allocate.Option) bool {
-		_, most := limits.Shares(limits.Branch(o.Use.GPUType, job.History.Tenant), &o.Use)
-		return most > 1+allocate.Slack
-	})
+	var options []allocate.Option
+	var costs []float64
+	for _, o := range job.Options {
+		branch, cost := limits.Branch(o.Use.GPUType, job.History.Tenant), 0.
+		shares, most := limits.Shares(branch, &o.Use)
+		for n, d := range limits.Branches[branch].Dims {
+			cost += dual[d] * shares[n]
+		}
+		if most <= 1+allocate.Slack {
+			options, costs = append(options, o), append(costs, cost)
+		}
+	}
 	if !fitted || len(options) == 0 {
 		return 0
 	}
@@ -49,7 +56,7 @@ func (p *prepared) knowing(i int, prices map[string]float64) float64 {
 			o.Answer.Goodput = o.Answer.Goodput.Scale(1 / slower)
 			o.Answer.Goodput = data.Estimate{Mean: o.Answer.Goodput.Mean}
 			o.Answer.TimeToTarget, o.Answer.Expected = o.Answer.TimeToTarget.Scale(slower), 0
-			surplus[n][d] = objective.ValueOf(p.objective, p.subjects[i], &o) - prices[o.Use.GPUType]*float64(o.Use.GPUs)
+			surplus[n][d] = objective.ValueOf(p.objective, p.subjects[i], &o) - costs[n]
 			best[d] = max(best[d], surplus[n][d])
 		}
 		means[n] = stat.Mean(surplus[n], nil)

@@ -163,6 +163,24 @@ func TestKnowingWithinQuotas(t *testing.T) {
 	}
 }
 
+// A quota that jobs share has a price as GPUs have: under one of eight GPUs knowing them is
+// worth what it is on a cluster of eight.
+func TestKnowingUnderASharedQuota(t *testing.T) {
+	quota, small := newContest(t, 2, 6), newContest(t, 2, 6)
+	quota.Tenants = []data.Tenant{{Name: "x", Quota: map[string]int{"t4": 8}}}
+	for i := range quota.Jobs {
+		quota.Jobs[i].Tenant = "x"
+	}
+	small.Cluster = testCluster(nodes("t4", 2, 4)...)
+	_, got := quota.byKnowing(t)
+	_, want := small.byKnowing(t)
+	for i := range got {
+		if math.Abs(got[i]-want[i]) > .1*want[i]+.01 {
+			t.Errorf("job %d: knowing is worth %g under the quota, %g on the small cluster", i, got[i], want[i])
+		}
+	}
+}
+
 // BenchmarkKnowing profiles three of twelve jobs, over b.N made-up contests: the share of
 // what profiling all would gain, if they are those with the most worth of knowing, of the
 // widest intervals on eight workers, or drawn at random:

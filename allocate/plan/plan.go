@@ -37,7 +37,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		w.Value, w.Cost, w.Surplus = w.Value*unit, w.Cost*unit, w.Surplus*unit
 	}
 	if p.Resolve {
-		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, best.Prices) })
+		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, best.Dual) })
 	}
 	out.Prices = p.prices(out, best, unit)
 	names := map[string]string{} // of the scheduler, by GPU type
