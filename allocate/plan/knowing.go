@@ -17,10 +17,14 @@ import (
 // there at the prices of GPUs, other resources and quotas, in place of the one that is the
 // best over all draws. Options that alone exceed the cluster or a quota are left out. It
 // is 0 for a job without a posterior.
-func (p *prepared) knowing(i int, dual []float64) float64 {
+func (p *prepared) knowing(i int, limits *allocate.Capacity, dual []float64) float64 {
 	m, fitted := p.oracles[i].(modelled)
-	job, limits := &p.state.Jobs[i], p.state.Capacity()
+	if !fitted {
+		return 0
+	}
+	job := &p.state.Jobs[i]
 	var options []allocate.Option
+	var at []data.Config
 	var costs []float64
 	for _, o := range job.Options {
 		branch, cost := limits.Branch(o.Use.GPUType, job.History.Tenant), 0.
@@ -29,18 +33,11 @@ func (p *prepared) knowing(i int, dual []float64) float64 {
 			cost += dual[d] * shares[n]
 		}
 		if most <= 1+allocate.Slack {
-			options, costs = append(options, o), append(costs, cost)
+			options, at, costs = append(options, o), append(at, o.Config), append(costs, cost)
 		}
 	}
-	if !fitted || len(options) == 0 {
-		return 0
-	}
-	at := make([]data.Config, len(options))
-	for n := range options {
-		at[n] = options[n].Config
-	}
 	ln, _, _, err := m.Model.Draws(at)
-	if err != nil { // such as a published family without a posterior
+	if err != nil || len(ln) == 0 { // no option, or a published family without a posterior
 		return 0
 	}
 	surplus := make([][]float64, len(options)) // of every option in every draw
@@ -53,8 +50,7 @@ func (p *prepared) knowing(i int, dual []float64) float64 {
 		for d := range best {
 			o := options[n]
 			slower := math.Exp(ln[n][d]) / o.Answer.StepTime.Mean
-			o.Answer.Goodput = o.Answer.Goodput.Scale(1 / slower)
-			o.Answer.Goodput = data.Estimate{Mean: o.Answer.Goodput.Mean}
+			o.Answer.Goodput = data.Estimate{Mean: o.Answer.Goodput.Mean / slower}
 			o.Answer.TimeToTarget, o.Answer.Expected = o.Answer.TimeToTarget.Scale(slower), 0
 			surplus[n][d] = objective.ValueOf(p.objective, p.subjects[i], &o) - costs[n]
 			best[d] = max(best[d], surplus[n][d])

@@ -37,7 +37,8 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		w.Value, w.Cost, w.Surplus = w.Value*unit, w.Cost*unit, w.Surplus*unit
 	}
 	if p.Resolve {
-		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, best.Dual) })
+		limits := p.state.Capacity()
+		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, limits, best.Dual) })
 	}
 	out.Prices = p.prices(out, best, unit)
 	names := map[string]string{} // of the scheduler, by GPU type
@@ -125,8 +126,7 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 
 // decided is the entry of a job that was planned.
 func (p *prepared) decided(i int, at place.Placed, left left, best solve.Solution) data.PlannedJob {
-	// An option is worth nothing to a job without options, or where the objective has no worth.
-	var worth *data.Worth
+	var worth *data.Worth // nil for a job without options, and under objectives that give them no worth
 	if len(p.state.Jobs[i].Options) > 0 && !p.objective.Unpriced {
 		worth = &best.Worth[i]
 	}

@@ -214,11 +214,12 @@ var serverLinks = []string{"transfer", "per_worker", "per_server", "update"}
 // compute time: for every batch, or until computing takes longer. Their odds are those of
 // a limit, times the probability that launches can take that long.
 func (g *group) launchBound(few bool) []variant {
-	odds := limitOdds * g.launchesAbove(g.scale.Time)
+	odds := g.launchesAbove(g.scale.Time)
+	if g.family != form.LayoutFamily { // whose limit is as likely as the form
+		odds *= limitOdds
+	}
 	all := []variant{{launched: true, odds: odds}}
 	switch {
-	case g.family == form.LayoutFamily:
-		all[0].odds = g.launchesAbove(g.scale.Time)
 	case g.family == form.CollectiveFamily:
 		all = append(all, variant{launched: true, absent: []string{"per_batch"}, odds: odds})
 	case few && g.family == form.ServerFamily:

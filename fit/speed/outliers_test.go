@@ -2,6 +2,7 @@ package speed
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,46 @@ func TestFastSmallestSizeStays(t *testing.T) {
 		}
 		if words := strings.Join(m.Warnings(), "\n"); strings.Contains(words, "takes") {
 			t.Errorf("%+v: warnings %q", x, words)
+		}
+	}
+}
+
+// Of made-up jobs whose runs differ by 3 %, and that communicate at most some 200 times as
+// long as they compute, no measurement is left out, whatever batches and placements were
+// measured.
+func TestNoCleanRowIsLeftOut(t *testing.T) {
+	designs := map[string]func(k int) (nodes int, batch float64){
+		"same local batch":  func(k int) (int, float64) { return (k + 7) / 8, 32 },
+		"same global batch": func(k int) (int, float64) { return (k + 7) / 8, 512 / float64(k) },
+		"a worker a node":   func(k int) (int, float64) { return k, 32 },
+		"larger batches":    func(k int) (int, float64) { return (k + 3) / 4, 8 * float64(k) },
+	}
+	for seed := range uint64(100) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		between := func(lo, hi float64) float64 { return lo * math.Pow(hi/lo, rng.Float64()) }
+		fixed, sample, link, network := between(.001, .3), between(.0003, .02), between(.0005, .3), between(1, 8)
+		power, overlap := 1.2*rng.Float64(), 1+4*rng.Float64()
+		for name, design := range designs {
+			var ms []data.Measurement
+			for _, k := range []int{1, 2, 4, 8, 16, 32} {
+				nodes, batch := design(k)
+				step, links := fixed+sample*batch, link*math.Pow(float64(k), power)
+				if nodes > 1 {
+					links *= network
+				}
+				if k > 1 {
+					step = math.Pow(math.Pow(step, overlap)+math.Pow(links, overlap), 1/overlap)
+				}
+				ms = append(ms, data.Measurement{Status: data.OK, StepTime: step * math.Exp(.03*rng.NormFloat64()),
+					Config: data.Config{Job: "j", GPUType: "a100", Workers: k, Nodes: nodes, LocalBatch: batch}})
+			}
+			m, err := fitAll(ms, Settings{FormOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if words := strings.Join(m.Warnings(), "\n"); strings.Contains(words, "left out") {
+				t.Errorf("%s, seed %d: %s", name, seed, words)
+			}
 		}
 	}
 }
