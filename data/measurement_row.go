@@ -140,6 +140,9 @@ func (mr *measurementReader) config(r *Row) Config {
 	c.Mode = mode
 	readAccumulation(r, &c)
 	mr.readLayout(r, &c)
+	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), Architecture{}); want != "" {
+		r.Fail(column, found, want)
+	}
 	readLocalBatch(r, &c)
 	for knob, i := range mr.extra {
 		if r.cells[i] == "" {
@@ -237,7 +240,11 @@ func readLocalBatch(r *Row, c *Config) {
 			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 		}
 	} else if math.Abs(c.LocalBatch*micro-global) > 1e-3*max(c.LocalBatch*micro, global) { // local batches may have few digits
-		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s, which is %s × local_batch × (accum_steps + 1)", formatFloat(c.LocalBatch*micro), replicasWord(*c)))
+		multiple := ""
+		if !accumulationGiven(r) {
+			multiple = "a multiple of "
+		}
+		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s%s, which is %s × local_batch × (accum_steps + 1)", multiple, formatFloat(c.LocalBatch*micro), replicasWord(*c)))
 	}
 }
 

@@ -192,18 +192,23 @@ func (q LayoutQuestion) complete(measured []data.Measurement) LayoutQuestion {
 }
 
 // candidates lists the layouts to choose from: degrees that are powers of two or were
-// measured; tp by divisors of the heads, within a node unless measured wider; pp also by
-// divisors of the layers; cp up to twice the largest measured, at least widest; ep by
+// measured; tp by divisors of the heads, within a node unless measured wider; pp by divisors
+// of the layers; cp up to twice the largest measured, at least widest; ep by
 // divisors of the experts; micro-batches that were measured or are powers of two up to
 // twice the largest; every combination of the measured words of sharding, recompute and
-// offload, also of words never measured together.
+// offload, also of words never measured together, but pipelines with sharded gradients,
+// which few programs run, only if they were.
 func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architecture, widest int) []data.Config {
 	tensors, stages, contexts, experts := doublings(q.PerNode), doublings(q.Workers), map[int]bool{1: true}, divisors(a.Experts)
 	maps.DeleteFunc(tensors, func(t int, _ bool) bool { return a.Heads%t != 0 })
-	maps.Copy(stages, divisors(a.Layers))
+	if a.Layers > 0 {
+		stages = divisors(a.Layers)
+	}
+	pipelined := map[string]bool{"": true, "zero1": true} // with these shardings
 	micros, largest := map[float64]bool{}, 1.
 	for _, m := range measured {
 		tensors[max(m.TP, 1)], stages[max(m.PP, 1)], contexts[max(m.CP, 1)], experts[max(m.EP, 1)] = true, true, true, true
+		pipelined[m.Sharding] = pipelined[m.Sharding] || m.PP > 1
 		if !m.MicroUnknown && m.LocalBatch > 0 {
 			micros[m.LocalBatch], largest = true, math.Max(largest, m.LocalBatch)
 		}
@@ -243,7 +248,7 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architect
 				l.TP, l.PP, l.CP, l.EP = d.TP, d.PP, d.CP, d.EP
 				c := like
 				c.LocalBatch, c.Layout = b, l
-				if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" {
+				if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" || l.PP > 1 && !pipelined[l.Sharding] {
 					continue
 				}
 				steps := q.GlobalBatch / (float64(c.Replicas()) * b)
@@ -335,5 +340,5 @@ func UnmeasuredLayouts(a data.Architecture, gpuType string, workers, perNode int
 }
 
 func (q LayoutQuestion) indivisible() error {
-	return data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), "a global batch that is a multiple of replicas × micro-batch")
+	return data.Invalid("workers", fmt.Sprintf("%d workers and a global batch of %g", q.Workers, q.GlobalBatch), fmt.Sprintf("a global batch that is a multiple of replicas × micro-batch, such as %g", math.Ceil(q.GlobalBatch/float64(q.Workers))*float64(q.Workers)))
 }
