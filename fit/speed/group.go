@@ -57,8 +57,9 @@ type group struct {
 
 // newGroup prepares the fit of measurements of one mode.
 func newGroup(ms []data.Measurement, s Settings) (*group, error) {
+	ms, units := leaveOutUnits(ms)
 	ms, outliers := screenRepeats(ms)
-	g := &group{plain: s.ignoreLayouts, mode: ms[0].ModeOrDefault(), outliers: outliers, prior: s.Prior}
+	g := &group{plain: s.ignoreLayouts, mode: ms[0].ModeOrDefault(), outliers: slices.Concat(units, outliers), prior: s.Prior}
 	if g.prior == nil {
 		g.prior = prior.Default()
 	}

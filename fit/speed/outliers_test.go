@@ -233,3 +233,31 @@ func TestEitherOfTheLargestMayBeDisturbed(t *testing.T) {
 		}
 	}
 }
+
+// Two of seventeen rows in milliseconds hide each other from a fit; they are left out before.
+func TestRowsInAnotherUnit(t *testing.T) {
+	clean := synthetic(15)
+	odd := slices.Clone(clean)
+	for _, i := range []int{3, 6} {
+		r := clean[i]
+		r.StepTime *= 1000
+		odd = append(odd, r)
+	}
+	a, err := fitAll(clean, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := fitAll(odd, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clean[14].Config
+	want, _ := a.Predict(c)
+	got, err := b.Predict(c)
+	if err != nil || want.StepTime != got.StepTime {
+		t.Errorf("%v with the rows, %v without, %v", got.StepTime, want.StepTime, err)
+	}
+	if w := strings.Join(b.Warnings(), "\n"); strings.Count(w, "another unit") != 2 {
+		t.Errorf("warnings %q, want one of each row", w)
+	}
+}
