@@ -35,13 +35,9 @@ func (g *group) assumed() assumption {
 	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.scale.Launched, g.scale.Overlapped, g.separate, g.tier, g.disturbed}
 }
 
-// gpusPerNode is the largest number of GPUs of the usual node, with the links
-// of a network beyond.
-const gpusPerNode = 8
-
 // assumptions returns the group's own and the other possible ones, all equally
 // likely. Without batches, the local or the global one was the same in all
-// rows. Without nodes, all links are alike, or nodes have [gpusPerNode]. GPU
+// rows. Without nodes, all links are alike, or nodes have [form.GPUsPerNode]. GPU
 // types share the network between nodes, or those not measured on it have others.
 func (g *group) assumptions() []assumption {
 	own := g.assumed()
@@ -54,7 +50,7 @@ func (g *group) assumptions() []assumption {
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		for _, a := range all {
-			all = append(all, assumption{Fixed: a.Fixed, PerNode: gpusPerNode - own.PerNode})
+			all = append(all, assumption{Fixed: a.Fixed, PerNode: form.GPUsPerNode - own.PerNode})
 		}
 	}
 	if _, others := g.networked(); others != nil {
@@ -308,7 +304,7 @@ func (g *group) unknowns(where string) (w []string) {
 			where, what, 100*disturbed, 100*tier))
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
-		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, gpusPerNode))
+		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, form.GPUsPerNode))
 	}
 	return w
 }

@@ -128,6 +128,9 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 		p.Mean, p.SD = negligible, 1
 	case g.serial && name == "power":
 		p = g.prior.Forms[form.ServerFamily]["workers_power"]
+	case g.serial && name == "intra_power":
+		p = g.prior.Forms[form.ServerFamily]["workers_power"]
+		p.Mean, p.SD = math.Log(p.Mean), p.SD/p.Mean
 	case name == "fixed_share" && slices.Contains(g.absent, "per_batch"):
 		p.Mean, p.SD = -negligible, 1
 	case name == "fixed_share" && g.scale.Launched:

@@ -15,7 +15,7 @@ import (
 // nodes, less so between more.
 func clusterJob(tb testing.TB, name string, size float64, s Settings, keep func(data.Config) bool) (*Model, *form.Collective) {
 	truth := &form.Collective{
-		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, Intra: .05 * size, Power: .3,
+		Fixed: .02 * size, PerBatch: .1, RefBatch: 32, Intra: .05 * size, Power: .3, IntraPower: .3,
 		Inter: .25 * size, Tree: .8, Overlap: 2,
 	}
 	var ms []data.Measurement

@@ -81,7 +81,7 @@ func TestFamiliesFitTheirOwnTruth(t *testing.T) {
 		{"pollux", data.AllReduce, form.Published("pollux", data.AllReduce, 1, .02, .001, .1, .002, .03, .001, 2), .01},
 		{"usl", data.AllReduce, form.Published("usl", data.AllReduce, 1, .02, .001, .05, .001), .01},
 		{"amdahl", data.AllReduce, form.Published("amdahl", data.AllReduce, 1, .02, .001, .05), .01},
-		{"collective", data.AllReduce, &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3, Inter: .05, Tree: 1, Overlap: 2}, .02},
+		{"collective", data.AllReduce, &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3, IntraPower: .3, Inter: .05, Tree: 1, Overlap: 2}, .02},
 		{"ps", data.PSSync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Overlap: 1}, .04},
 		{"ps", data.PSAsync, &form.ParameterServer{Fixed: .5, Compute: 2, RefGlobal: 40, Transfer: 3, WorkersPower: .8, ServersPower: .7, PerWorker: .01, PerServer: .02, Overlap: 1, Async: true}, .04},
 	}
@@ -129,7 +129,7 @@ func TestCollectiveFollowsTheLinks(t *testing.T) {
 // For a job that communicates only after computing, no overlap is inside the
 // interval, and so is the time with more workers.
 func TestNoOverlap(t *testing.T) {
-	truth := &form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .04, Inter: .06, Power: .1, Tree: 1, Overlap: 1}
+	truth := &form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .04, Inter: .06, Power: .1, IntraPower: .1, Tree: 1, Overlap: 1}
 	at := func(k int, b float64) data.Config {
 		return data.Config{Job: "j", GPUType: "t4", Workers: k, Nodes: (k + 3) / 4, LocalBatch: b}
 	}

@@ -25,7 +25,7 @@ func serverRow(k, ps int, step float64) data.Measurement {
 
 func madeUp() *form.Collective {
 	return &form.Collective{
-		Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .1,
+		Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .1, IntraPower: .1,
 		Inter: .05, Tree: 1, Overlap: 2,
 	}
 }

@@ -105,7 +105,7 @@ func TestTiersBeyondTheMeasuredWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	inside, asked := 0., 0.
 	for range 20 {
-		truth := form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .02, Inter: .1 * math.Exp(rng.NormFloat64()), Tree: 1, Power: .1, Overlap: 1.5}
+		truth := form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .02, Inter: .1 * math.Exp(rng.NormFloat64()), Tree: 1, Power: .1, IntraPower: .1, Overlap: 1.5}
 		at := func(workers int, batch float64) data.Measurement {
 			c := data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: (workers + 7) / 8, LocalBatch: batch}
 			return data.Measurement{Config: c, StepTime: truth.StepTime(c) * math.Exp(.01*rng.NormFloat64()), Status: data.OK}
@@ -123,6 +123,37 @@ func TestTiersBeyondTheMeasuredWorkers(t *testing.T) {
 		for _, k := range []int{64, 128} {
 			truth.Inter *= math.Exp(.2 * rng.NormFloat64()) // a random walk, for a factor of two each
 			want := at(k, 32)
+			p, err := m.Predict(want.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked++; p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
+				inside++
+			}
+		}
+	}
+	if t.Logf("%.0f of %.0f inside", inside, asked); inside < .8*asked {
+		t.Errorf("%.0f of %.0f truths are inside, want four in five", inside, asked)
+	}
+}
+
+// Collectives of GPUs on PCIe may slow down by far more than a ring's when further GPUs of
+// the node take part: one and two GPUs do not exclude it.
+func TestPCIeBeyondTheMeasuredGPUs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	inside, asked := 0., 0.
+	for range 20 {
+		truth := form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .02 * math.Exp(rng.NormFloat64()), Inter: .1, Tree: 1, Power: .1, IntraPower: 1.5 * rng.Float64(), Overlap: 1.5}
+		at := func(workers int) data.Measurement {
+			c := data.Config{Job: "j", GPUType: "l40s", Workers: workers, Nodes: 1, LocalBatch: 32}
+			return data.Measurement{Config: c, StepTime: truth.StepTime(c) * math.Exp(.01*rng.NormFloat64()), Status: data.OK}
+		}
+		m, err := speed.Fit(context.Background(), []data.Measurement{at(1), at(2)}, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{4, 8} {
+			want := at(k)
 			p, err := m.Predict(want.Config)
 			if err != nil {
 				t.Fatal(err)

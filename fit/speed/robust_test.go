@@ -64,7 +64,7 @@ func TestOddMeasurements(t *testing.T) {
 // Fifty thousand configurations, each measured once, are fitted in bounded time
 // from the most informative ones, with a warning.
 func TestManyConfigurations(t *testing.T) {
-	truth := &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3,
+	truth := &form.Collective{Fixed: .05, PerBatch: .1, RefBatch: 32, Intra: .03, Power: .3, IntraPower: .3,
 		Inter: .05, Tree: 1.1, Overlap: 2}
 	const n = 50000
 	ms := make([]data.Measurement, n)

@@ -22,7 +22,11 @@ func start() *prior.Speed {
 		c.NVLink = faster
 		return c
 	}
-	const small, part, tiny = -1.5, -1., -4. // e⁻¹·⁵, a fifth of a step; e⁻¹, a third; e⁻⁴, a fiftieth
+	const half, part, small, tiny = -.7, -1., -1.5, -4. // e⁻·⁷, a half of a step; e⁻¹, a third; e⁻¹·⁵, a fifth; e⁻⁴, a fiftieth
+	// ln of the power with which all-reduces slow down beyond a ring's as GPUs of a node
+	// are added: on PCIe they share bridges. The powers of three types measured
+	// (TestIntraPower of package speed) are 0, .3 and 1.6; on NVLink they are −.3 to 0.
+	intra := prior.Coordinate{Mean: half, SD: orders, NVLink: -3}
 	return &prior.Speed{
 		Forms: map[string]map[string]prior.Coordinate{
 			"collective": {
@@ -33,6 +37,7 @@ func start() *prior.Speed {
 				"inter_over_intra": {Mean: 0, SD: math.Ln10, NVLink: -faster},
 				"tree":             about(0, within/2.), // algorithms for more nodes send twice or half as much
 				"power":            about(beyond, beyond),
+				"intra_power":      intra,
 				"crowding":         about(tiny, orders),
 				"input":            about(part, within),
 			},
@@ -56,10 +61,11 @@ func start() *prior.Speed {
 				"recompute":      about(math.Log(1./3), 2*beyond), // the forward pass again, a third of forward and backward
 				"selective":      about(2*small, within),
 				"tensor":         nvlink(about(small, within)),
+				"intra_power":    intra,
 				"tensor_inter":   about(-small, orders),
 				"p2p":            nvlink(about(small-math.Log(2*24), within)), // for 24 layers: each reduces tensors four times, a stage sends twice
 				"head":           about(2*small, within),
-				"bubble":         about(-math.Ln2, math.Ln2), // 1F1B and interleaving by four are equally likely
+				"bubble":         about(-.3, .5), // 1F1B; interleaving by two or four has to be asked for
 				"gradient":       nvlink(about(part, within)),
 				"inter":          about(-small, orders),
 				"power":          about(beyond, beyond),

@@ -34,28 +34,35 @@ import (
 // or all, may share what their input comes from; they read m samples in a step,
 // while computing or, in turn, before.
 type Collective struct {
-	Fixed    float64 // s per micro-step, whatever the batch
-	PerBatch float64 // s per micro-step at the local batch RefBatch
-	RefBatch float64 // samples
-	Intra    float64 // s to synchronise two workers of one node
-	Inter    float64 // s to synchronise two nodes with one worker each
-	Tree     float64 // factor for more than two nodes, relative to a ring
-	Power    float64 // growth of Intra and Inter with the workers, beyond R
-	Crowding float64 // relative slowdown of compute per further worker on the node
-	Overlap  float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
-	Input    float64 // s per sample of the workers that share input; 0 if this never takes longest
+	Fixed      float64 // s per micro-step, whatever the batch
+	PerBatch   float64 // s per micro-step at the local batch RefBatch
+	RefBatch   float64 // samples
+	Intra      float64 // s to synchronise two workers of one node
+	Inter      float64 // s to synchronise two nodes with one worker each
+	Tree       float64 // factor for more than two nodes, relative to a ring
+	Power      float64 // growth of Inter with the workers, beyond R
+	IntraPower float64 // growth of Intra, beyond R: of GPUs on PCIe more share a bridge
+	Crowding   float64 // relative slowdown of compute per further worker on the node
+	Overlap    float64 // γ: 1 = synchronisation after computation, 10 = fully overlapped
+	Input      float64 // s per sample of the workers that share input; 0 if this never takes longest
 	// Hierarchical reduces within nodes first: E has one worker per node.
 	Hierarchical bool
 	Shared       Sharing
 	Launched     bool // Fixed is launches, which overlap with the rest of computing
 }
 
+// GPUsPerNode is the largest number of GPUs of the usual node, with the links of a network
+// beyond.
+const GPUsPerNode = 8
+
+var lnPerNode = math.Log(GPUsPerNode)
+
 // StepTime implements [StepTimer].
 func (c *Collective) StepTime(cfg data.Config) float64 {
 	curve := &collective{
 		lnFixed: math.Log(c.Fixed), lnPer: math.Log(c.PerBatch), refBatch: c.RefBatch, lnRef: math.Log(math.Max(c.RefBatch, 1)),
 		lnIntra: math.Log(c.Intra), lnInter: math.Log(c.Inter), lnTree: math.Log(c.Tree),
-		lnInput: math.Log(c.Input), shared: c.Shared, power: c.Power, crowding: c.Crowding, overlap: c.Overlap, hierarchical: c.Hierarchical,
+		lnInput: math.Log(c.Input), shared: c.Shared, power: c.Power, intraPower: c.IntraPower, crowding: c.Crowding, overlap: c.Overlap, hierarchical: c.Hierarchical,
 		launched: c.Launched,
 	}
 	return curve.StepTime(cfg)
@@ -67,7 +74,7 @@ type collective struct {
 	lnUnit                                                    float64 // unit of the times that are raised to powers
 	lnInput                                                   float64
 	shared                                                    Sharing
-	power, crowding, overlap                                  float64
+	power, intraPower, crowding, overlap                      float64
 	hierarchical, launched                                    bool
 }
 
@@ -111,7 +118,8 @@ func (c *collective) lnSync(p *Point) float64 {
 func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 	intra, inter = math.Inf(-1), math.Inf(-1)
 	if p.Widest > 1 {
-		intra = c.lnIntra + p.LnLinks + p.LnRingWidest + c.power*(p.LnWidest-math.Ln2)
+		few, more := lnOnNode(p)
+		intra = c.lnIntra + p.LnLinks + p.LnRingWidest + c.intraPower*few + c.power*more
 	}
 	if p.Nodes > 1 {
 		inter = c.lnInter + p.LnLinks + c.power*(p.LnNodes-math.Ln2)
@@ -125,6 +133,13 @@ func (c *collective) lnLinks(p *Point) (intra, inter float64) {
 		}
 	}
 	return intra, inter
+}
+
+// lnOnNode returns ln of the growth from two workers on, of up to [GPUsPerNode] on a node and
+// of more, which are on several, by links alike.
+func lnOnNode(p *Point) (few, more float64) {
+	few = math.Min(p.LnWidest, lnPerNode)
+	return few - math.Ln2, p.LnWidest - few
 }
 
 // join returns ln of the step time.
@@ -194,6 +209,7 @@ func (c *collective) Params() []Param {
 		param("inter_node", "s", math.Exp(c.lnInter)),
 		param("tree", "", math.Exp(c.lnTree)),
 		param("power", "", c.power),
+		param("intra_power", "", c.intraPower),
 		param("overlap", "", c.overlap),
 	}
 	if c.crowding > 0 {
@@ -214,7 +230,8 @@ const (
 	colInter          // ln, relative to Intra
 	colTree           // ln
 	colPower
-	colOptional // crowding where workers share processors, and input where they share it
+	colIntraPower // ln
+	colOptional   // crowding where workers share processors, and input where they share it
 )
 
 // collectiveForm scales Collective to one set of measurements.
@@ -230,7 +247,7 @@ func newCollective(_ data.Mode, _ []Point, s Scale, crowded bool) Form {
 }
 
 func (f *collectiveForm) Names() []string {
-	names := []string{"compute", "fixed_share", "overlap", "intra", "inter_over_intra", "tree", "power"}
+	names := []string{"compute", "fixed_share", "overlap", "intra", "inter_over_intra", "tree", "power", "intra_power"}
 	if f.crowded {
 		names = append(names, "crowding")
 	}
@@ -243,7 +260,7 @@ func (f *collectiveForm) Names() []string {
 func (f *collectiveForm) Bind(x []float64) Curve {
 	c := &collective{
 		refBatch: f.batch, lnRef: f.lnBatch, lnUnit: f.lnTime + x[colCompute],
-		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], overlap: overlapAt(x[colOverlap]), launched: f.launched,
+		lnIntra: f.lnTime + x[colIntra], lnTree: x[colTree], power: x[colPower], intraPower: math.Exp(x[colIntraPower]), overlap: overlapAt(x[colOverlap]), launched: f.launched,
 	}
 	c.lnFixed = c.lnUnit + math.Log(logistic(x[colFixed]))
 	c.lnPer = c.lnFixed - x[colFixed]
@@ -317,7 +334,9 @@ func (f *collectiveForm) workGradient(x []float64) func(p *Point, step, compute 
 		step[colIntra] = ofSync
 		step[colInter] = ofSync * inter
 		if p.Widest > 1 {
-			step[colPower] = ofSync * (1 - inter) * (p.LnWidest - math.Ln2)
+			few, more := lnOnNode(p)
+			step[colIntraPower] = ofSync * (1 - inter) * few * c.intraPower
+			step[colPower] = ofSync * (1 - inter) * more
 		}
 		if p.Nodes > 1 {
 			step[colPower] += step[colInter] * (p.LnWorkers - math.Ln2)

@@ -111,6 +111,7 @@ const (
 	layRecompute // time of full recomputation relative to compute
 	laySelective // the same for selective recomputation
 	layTensor
+	layIntraPower
 	layTensorInter
 	layPointToPoint
 	layHead
@@ -128,7 +129,7 @@ const (
 )
 
 func (f *layoutForm) Names() []string {
-	names := []string{"compute", "launch", "launch_overlap", "scores", "recompute", "selective", "tensor", "tensor_inter", "p2p", "head", "bubble",
+	names := []string{"compute", "launch", "launch_overlap", "scores", "recompute", "selective", "tensor", "intra_power", "tensor_inter", "p2p", "head", "bubble",
 		"gradient", "inter", "share_power", "power", "overlap", "optimizer", "offload", "constant"}
 	if f.unfilled {
 		names = append(names, "fill")
@@ -185,6 +186,8 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	launch := math.Exp(x[layLaunch] + o.Launch)
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = (1 + again) * powerSum(work, launch, overlapAt(x[layAhead])) * share
+	intraPower := math.Exp(x[layIntraPower])
+	onNode := func(ranks float64) float64 { return math.Pow(math.Max(math.Min(ranks, p.Widest)/2, 1), intraPower) }
 	var comm float64
 	for _, among := range []struct{ ranks, of, span, volume float64 }{
 		{p.TP, p.CP, p.TP, 1}, {p.CP, p.TP, n, .75}, {p.EP, n, n * p.EP, 1}, // tensors; keys and values; tokens of experts
@@ -193,6 +196,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 		if among.span > p.Widest {
 			part *= math.Exp(x[layTensorInter])
 		}
+		part *= onNode(among.span)
 		comm += part
 	}
 	between := math.Exp(x[layInter] + x[layPower]*math.Log(p.Nodes) + p.LnLinks)
@@ -209,7 +213,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}
 	pipe := (m + bubble) * (micro + comm)
 	summed := func(among float64) float64 { // gradients of a stage, among so many copies inside a node
-		return math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(among) + o.InExperts*ring(math.Max(among/p.EP, 1))/p.EP) / (p.TP * stages)
+		return math.Exp(x[layGradient]+o.Gradient) * onNode(among*p.TP) * ((1-o.InExperts)*ring(among) + o.InExperts*ring(math.Max(among/p.EP, 1))/p.EP) / (p.TP * stages)
 	}
 	toOthers := between * math.Exp(x[layShare]*math.Log(p.TP))
 	overlap := overlapAt(x[layOverlap])
@@ -284,7 +288,7 @@ func (c *layoutCurve) Params() []Param {
 			ps = append(ps, param(name, "", c.x[i]))
 		case layOverlap, layAhead:
 			ps = append(ps, param(name, "", overlapAt(c.x[i])))
-		case layTensorInter, layBubble, layInter, layScores, layRecompute, laySelective, layHead, layOffload, layFill:
+		case layIntraPower, layTensorInter, layBubble, layInter, layScores, layRecompute, laySelective, layHead, layOffload, layFill:
 			ps = append(ps, param(name, "", v))
 		default:
 			ps = append(ps, param(name, "s", unit*v))
