@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"math"
-
 	"knee/internal/grouped"
 	"knee/internal/list"
 )
@@ -17,7 +15,14 @@ func drf(q *queue) {
 	waiting := list.Map(names, func(t string) []int { return jobs[t] })
 	held := list.Map(names, func(string) []float64 { return make([]float64, len(q.Limit)) })
 	weight := tickets(s)
-	share := func(n int) float64 { return q.dominant(held[n]) / weight[names[n]] }
+	share := func(n int) (dominant float64) { // of what it holds, by weight
+		for d, used := range held[n] {
+			if limit := q.Limit[d]; limit > 0 {
+				dominant = max(dominant, used/limit)
+			}
+		}
+		return dominant / weight[names[n]]
+	}
 	takeTurns(waiting, share, func(n, i int) {
 		if q.serve(i) {
 			use := q.use(i)
@@ -45,14 +50,4 @@ func takeTurns(waiting [][]int, key func(owner int) float64, serve func(owner, j
 		waiting[next] = waiting[next][1:]
 		serve(next, i)
 	}
-}
-
-// dominant is the largest share of any resource in a demand.
-func (q *queue) dominant(v []float64) (most float64) {
-	for d, used := range v {
-		if limit := q.Limit[d]; limit > 0 {
-			most = math.Max(most, used/limit)
-		}
-	}
-	return most
 }

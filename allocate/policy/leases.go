@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"knee/allocate"
 )
@@ -49,8 +51,5 @@ func (l *leases) during(q *queue, end float64, serve func()) {
 			l.until[name] = end
 		}
 	}
-	q.wake = math.Inf(1)
-	for _, until := range l.until {
-		q.wake = min(q.wake, until)
-	}
+	q.wake = slices.Min(slices.AppendSeq([]float64{math.Inf(1)}, maps.Values(l.until)))
 }

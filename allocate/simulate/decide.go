@@ -207,9 +207,7 @@ type move struct {
 // place places an assignment on nodes and returns the changes. If no option has a shape only
 // the jobs that change are placed, in time that depends on the changes; with shapes all jobs
 // may have to move together.
-func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
-	var start []int
-	var out []move
+func (r *replay) place(s allocate.State, a allocate.Assignment) (out []move) {
 	for i, c := range a.Choice {
 		j := r.active[i]
 		if c < 0 {
@@ -219,33 +217,27 @@ func (r *replay) place(s allocate.State, a allocate.Assignment) []move {
 			continue
 		}
 		o := &s.Jobs[i].Options[c]
-		switch {
-		case len(o.Config.Placement) > 0:
+		if len(o.Config.Placement) > 0 {
 			return r.placeAll(s, a)
-		case !o.Keeps:
-			start = append(start, i)
-		case o.Config.LocalBatch != j.config.LocalBatch || o.Config.AccumSteps != j.config.AccumSteps:
+		}
+		if !o.Keeps || o.Config.LocalBatch != j.config.LocalBatch || o.Config.AccumSteps != j.config.AccumSteps {
 			out = append(out, move{j, place.Placed{Choice: c, Option: *o, Nodes: j.nodes}})
 		}
 	}
 	for _, m := range out {
-		if m.to.Choice < 0 {
+		if !m.to.Option.Keeps {
 			r.placer.Release(m.job.nodes, data.Resources{})
 		}
 	}
-	for _, i := range start {
-		r.placer.Release(r.active[i].nodes, data.Resources{})
-	}
-	option := func(i int) *allocate.Option { return &s.Jobs[i].Options[a.Choice[i]] }
-	slices.SortStableFunc(start, func(x, y int) int { return cmp.Compare(option(y).Use.GPUs, option(x).Use.GPUs) })
-	for _, i := range start {
-		j, to := r.active[i], place.Placed{Choice: a.Choice[i], Option: *option(i)}
-		var ok bool
-		to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Current: j.nodes})
-		if !ok { // free cores or memory are on other nodes than free GPUs: it waits
-			to = place.Placed{Choice: -1}
+	slices.SortStableFunc(out, func(x, y move) int { return cmp.Compare(y.to.Option.Use.GPUs, x.to.Option.Use.GPUs) })
+	for n := range out {
+		j, to := out[n].job, &out[n].to
+		if to.Choice >= 0 && !to.Option.Keeps {
+			var ok bool
+			if to.Nodes, ok = r.placer.Place(place.Request{Config: to.Option.Config, Current: j.nodes}); !ok {
+				*to = place.Placed{Choice: -1} // free cores or memory are on other nodes than free GPUs: it waits
+			}
 		}
-		out = append(out, move{j, to})
 	}
 	return out
 }

@@ -104,22 +104,20 @@ func WriteUsage(w io.Writer, runs []Replayed) error {
 
 // ReadUsage reads what [WriteUsage] wrote, from the file name, runs in order of appearance.
 func ReadUsage(r io.Reader, name string) ([]Replayed, error) {
-	return readRuns(r, name, usageColumns, (*Replayed).addUsage)
-}
-
-func (u *Replayed) addUsage(row *data.Row) {
-	x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: int(row.Required("gpus_used", data.Count(0))), Running: int(row.Required("running", data.Count(0))), Waiting: int(row.Required("waiting", data.Count(0)))}
-	gpus := int(row.Required("gpus_total", data.Count(0)))
-	switch n := len(u.History); {
-	case n > 0 && x.At <= u.History[n-1].At:
-		row.Bad("time_s", "more than in the row of this run before, "+Exact(u.History[n-1].At))
-	case n > 0 && gpus != u.GPUs:
-		row.Bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
-	case x.GPUs > gpus:
-		row.Bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(gpus))
-	}
-	u.GPUs = gpus
-	u.History = append(u.History, x)
+	return readRuns(r, name, usageColumns, func(u *Replayed, row *data.Row) {
+		count := func(column string) int { return int(row.Required(column, data.Count(0))) }
+		x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: count("gpus_used"), Running: count("running"), Waiting: count("waiting")}
+		gpus := count("gpus_total")
+		switch n := len(u.History); {
+		case n > 0 && x.At <= u.History[n-1].At:
+			row.Bad("time_s", "more than in the row of this run before, "+Exact(u.History[n-1].At))
+		case n > 0 && gpus != u.GPUs:
+			row.Bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
+		case x.GPUs > gpus:
+			row.Bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(gpus))
+		}
+		u.GPUs, u.History = gpus, append(u.History, x)
+	})
 }
 
 // WriteRows writes CSV; what is written is named in errors.

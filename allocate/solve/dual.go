@@ -121,12 +121,7 @@ func (k *knapsack) chosen(i int, price []float64, mustRun bool) (float64, int) {
 		best = math.Inf(-1)
 	}
 	for _, c := range j.hull {
-		it := &j.items[c]
-		v := it.value
-		for n, d := range k.dims[it.branch] {
-			v -= price[d] * it.use[n]
-		}
-		if v > best {
+		if v := j.items[c].value - k.worth(&j.items[c], price); v > best {
 			best, at = v, c
 		}
 	}

@@ -74,10 +74,10 @@ func (s *selection) start(i int, starts []int, r rank) {
 	s.set(i, best)
 }
 
-// step changes a job from one item to another; slope is the gain per dominant share.
+// step changes the item of a job; slope is the gain per dominant share.
 type step struct {
-	job, from, to int
-	slope         float64
+	job, to int
+	slope   float64
 }
 
 // next returns the steepest step of job i that fits. The item of steepest slope is the next
@@ -85,7 +85,7 @@ type step struct {
 // Other items are tried only if no vertex fits. Ties go to the smaller item.
 func (s *selection) next(i int) (step, bool) {
 	j := &s.k.jobs[i]
-	best := step{job: i, from: s.choice[i], to: allocate.None}
+	best := step{job: i, to: allocate.None}
 	for _, c := range j.hull {
 		s.steeper(&best, c)
 	}
@@ -99,7 +99,7 @@ func (s *selection) next(i int) (step, bool) {
 
 // steeper replaces the step by the one to item c if that is steeper and fits.
 func (s *selection) steeper(best *step, c int) {
-	i, from := best.job, best.from
+	i, from := best.job, s.choice[best.job]
 	it := &s.k.jobs[i].items[c]
 	gain := it.value - s.k.at(i, from)
 	if gain <= 0 || c == from {

@@ -12,18 +12,14 @@ type selection struct {
 	k      *knapsack
 	choice []int // index in items, or none
 	free   []float64
-	value  float64
 }
 
 func (k *knapsack) empty() *selection {
-	choice, free := slices.Repeat([]int{allocate.None}, len(k.jobs)), slices.Repeat([]float64{1}, len(k.limit))
-	s := &selection{k: k, choice: choice, free: free}
-	s.value = s.total()
-	return s
+	return &selection{k, slices.Repeat([]int{allocate.None}, len(k.jobs)), slices.Repeat([]float64{1}, len(k.limit))}
 }
 
 func (s *selection) clone() *selection {
-	return &selection{k: s.k, choice: slices.Clone(s.choice), free: slices.Clone(s.free), value: s.value}
+	return &selection{s.k, slices.Clone(s.choice), slices.Clone(s.free)}
 }
 
 // at returns the value of choice c of job i.
@@ -82,11 +78,10 @@ func (s *selection) set(i, c int) {
 			s.free[d] -= to.use[n]
 		}
 	}
-	s.value += s.k.at(i, c) - s.k.at(i, s.choice[i])
 	s.choice[i] = c
 }
 
-// total adds the values up again, without the rounding errors of set.
+// total is the sum of the values.
 func (s *selection) total() (v float64) {
 	for i, c := range s.choice {
 		v += s.k.at(i, c)

@@ -163,13 +163,13 @@ const closeEnough = 1e-5
 // what runs all.
 func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	first, mustRun := k.start()
+	top := math.Inf(-1)
 	consider := func(s *selection) {
 		if s == nil || mustRun && !s.allRun() {
 			return
 		}
-		s.value = s.total()
-		if best == nil || s.value > best.value+rounding(best.value) {
-			best = s
+		if v := s.total(); best == nil || v > top+rounding(top) {
+			best, top = s, v
 		}
 	}
 	consider(k.now())
@@ -177,7 +177,7 @@ func (k *knapsack) solve() (best *selection, d dual, everyone, proven bool) {
 	consider(exact)
 	d = k.approach(mustRun)
 	consider(k.rounded(d, mustRun))
-	if len(k.jobs) <= branchJobs || best == nil || d.bound-best.value > closeEnough*math.Abs(d.bound) {
+	if len(k.jobs) <= branchJobs || best == nil || d.bound-top > closeEnough*math.Abs(d.bound) {
 		first.grow()
 		consider(first)
 	}
