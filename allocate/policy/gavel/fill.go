@@ -2,8 +2,11 @@ package gavel
 
 import (
 	"cmp"
+	"knee/internal/list"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // fill is the state of water filling. Speeds are relative to the need and to the
@@ -15,15 +18,13 @@ type fill struct {
 	rate   [][]float64 // by job and type, in levels
 	cost   [][]float64 // of all of the time of a job, as a share of the type
 	frozen []float64   // level of a job that cannot rise; NaN for the others
-	last   [][]float64 // the shares found last; nil before the first
+	last   [][]float64 // the shares found last
 	level  float64     // of last
 }
 
-// stage is the optimum with some jobs frozen.
+// stage is the optimum with some jobs frozen; its level is of the others.
 type stage struct {
-	share  [][]float64
-	level  float64 // least relative speed of the jobs not frozen
-	bound  float64
+	Allocation
 	prices []float64
 }
 
@@ -38,6 +39,7 @@ func newFill(p *Problem, need []float64) *fill {
 		}
 		f.rate, f.cost, f.frozen = append(f.rate, rate), append(f.cost, cost), append(f.frozen, hold)
 	}
+	f.last = f.nothing()
 	f.rescale()
 	return f
 }
@@ -63,11 +65,111 @@ func (f *fill) rescale() {
 	f.top *= top
 }
 
+// raise maximises the level of the jobs not frozen, over convex combinations of columns
+// that each are an allocation of all jobs, one point of the polytope that the rows of
+// single jobs leave: one row per type, use ≤ 1, and one that makes the weights add up to 1.
+func (f *fill) raise() stage {
+	kinds := len(f.GPUs)
+	m := newSimplex(slices.Repeat([]float64{1}, kinds+1))
+	m.enter(f.column(f.level, f.last), kinds)
+	const most, enough = 2000, 1e-9
+	best := stage{Allocation{Bound: math.Inf(1)}, make([]float64, kinds)}
+	for range most {
+		duals := m.duals()
+		prices, rest := duals[:kinds], duals[kinds]
+		if k := slices.IndexFunc(prices, func(p float64) bool { return p < -enough }); k >= 0 {
+			if !m.enter(slack(k), byRatio) {
+				break
+			}
+			continue
+		}
+		sum := 0.0
+		for k, p := range prices {
+			prices[k] = math.Max(p, 0)
+			sum += prices[k]
+		}
+		c, profit := f.price(prices)
+		if b := sum + profit; b < best.Bound {
+			best.Bound, best.prices = b, prices
+		}
+		if profit-rest <= enough || !m.enter(c, byRatio) {
+			break
+		}
+	}
+	f.last, f.level = f.nothing(), 0
+	for r, c := range m.basis {
+		f.level += m.weight[r] * c.gain
+		for i := range c.share {
+			floats.AddScaled(f.last[i], m.weight[r], c.share[i])
+		}
+	}
+	best.Share, best.Level, best.Bound = f.last, f.level*f.top, best.Bound*f.top // in the units of the problem
+	return best
+}
+
+// nothing are shares of nothing.
+func (f *fill) nothing() [][]float64 {
+	return list.Map(f.rate, func([]float64) []float64 { return make([]float64, len(f.GPUs)) })
+}
+
+// column is an allocation at a level, with what it takes of every type.
+func (f *fill) column(level float64, share [][]float64) *column {
+	c := &column{gain: level, share: share, amount: make([]float64, len(f.GPUs)+1)}
+	for k := range c.amount {
+		c.rows = append(c.rows, k)
+	}
+	c.amount[len(f.GPUs)] = 1
+	for i := range share {
+		for k, x := range share[i] {
+			c.amount[k] += x * f.cost[i][k]
+		}
+	}
+	return c
+}
+
+// price returns the column of the largest level less its cost at prices, and
+// that difference. The cost of a level is convex, so that the best is where
+// the slopes of all jobs together pass 1.
+func (f *fill) price(prices []float64) (*column, float64) {
+	hulls := make([]hull, len(f.rate))
+	type bend struct{ at, rise float64 }
+	var bends []bend
+	for i := range hulls {
+		hulls[i] = f.hull(i, prices)
+		if !math.IsNaN(f.frozen[i]) {
+			continue
+		}
+		before := 0.0
+		for n := 1; n < len(hulls[i]); n++ {
+			s := slope(hulls[i][n-1], hulls[i][n])
+			bends = append(bends, bend{hulls[i][n-1].level, s - before})
+			before = s
+		}
+	}
+	slices.SortFunc(bends, func(a, b bend) int { return cmp.Compare(a.at, b.at) })
+	level, sum := 1.0, 0.0
+	for _, b := range bends {
+		if sum += b.rise; sum > 1 {
+			level = math.Min(level, b.at)
+			break
+		}
+	}
+	share, profit := f.nothing(), level
+	for i := range hulls {
+		l := level
+		if !math.IsNaN(f.frozen[i]) {
+			l = f.frozen[i]
+		}
+		profit -= hulls[i].at(l, share[i])
+	}
+	return f.column(level, share), profit
+}
+
 // freeze fixes the jobs that cannot rise beyond a stage: those whose row has a
 // positive price in some dual optimum. It reports whether others are left.
 func (f *fill) freeze(s stage) bool {
 	const nothing = 1e-9
-	level := s.level / f.top
+	level := s.Level / f.top
 	left, right := make([]float64, len(f.rate)), make([]float64, len(f.rate))
 	var below float64
 	for i := range f.rate {

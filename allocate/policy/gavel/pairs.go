@@ -41,7 +41,9 @@ func (p *Problem) packed(need []float64, filling bool) Allocation {
 		m.maximise(may)
 		prices := m.duals()
 		if first {
-			a.Level = m.of(level) * f.top
+			if r := slices.Index(m.basis, level); r >= 0 {
+				a.Level = m.weight[r] * f.top
+			}
 			for _, y := range prices[:n+kinds] {
 				a.Bound += y * f.top
 			}

@@ -36,13 +36,13 @@ func (p *Problem) MaxMin(need []float64) Allocation {
 	}
 	f := newFill(p, need)
 	first := f.raise()
-	out := Allocation{Share: first.share, Level: first.level, Bound: first.bound}
+	out := first.Allocation
 	for f.freeze(first) {
 		next := f.raise()
-		if next.bound < next.level*(1-1e-6) { // rounding left the frozen jobs less than they have
+		if next.Bound < next.Level*(1-1e-6) { // rounding left the frozen jobs less than they have
 			return p.packed(need, true)
 		}
-		first, out.Share = next, next.share
+		first, out.Share = next, next.Share
 	}
 	return out
 }
@@ -72,7 +72,7 @@ func (p *Problem) FinishTime(age, isolated, left []float64) Allocation {
 		if len(p.Pairs) > 0 {
 			return p.packed(needs(rho), false).Level >= 1-1e-6
 		}
-		return newFill(p, needs(rho)).raise().level >= 1-1e-9
+		return newFill(p, needs(rho)).raise().Level >= 1-1e-9
 	}
 	const most = 1e12
 	lo, hi := 0.0, 1.0

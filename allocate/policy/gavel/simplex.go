@@ -2,7 +2,6 @@ package gavel
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -74,14 +73,6 @@ func (s *simplex) maximise(of []*column) {
 			return
 		}
 	}
-}
-
-// of is the weight of a column.
-func (s *simplex) of(c *column) float64 {
-	if r := slices.Index(s.basis, c); r >= 0 {
-		return s.weight[r]
-	}
-	return 0
 }
 
 // byRatio: the row that is used up first leaves the basis.
