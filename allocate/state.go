@@ -43,7 +43,6 @@ type JobState struct {
 	Opportunistic bool     // it only gets GPUs that others leave idle
 	Current       int      // index in Options of its running allocation, −1 if not running
 	Requested     int      // workers its owner asked for; 0 if the owner left it open
-	Deadline      float64  // seconds, on the clock of State.Now; 0 means none
 	Weight        float64  // 1 if not set
 	Submitted     float64  // seconds, on the clock of State.Now
 	Attained      float64  // GPU-seconds it has used so far
@@ -72,14 +71,12 @@ func (a Assignment) Check(s State) error {
 	if len(a.Choice) != len(s.Jobs) {
 		return fmt.Errorf("assignment has %s, want one for each of %s", english.Plural(len(a.Choice), "choice", ""), english.Plural(len(s.Jobs), "job", ""))
 	}
-	for i, c := range a.Choice {
-		if c < -1 || c >= len(s.Jobs[i].Options) {
-			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
-		}
-	}
 	tally := s.Tally()
 	for i, c := range a.Choice {
-		if c < 0 {
+		switch {
+		case c < None || c >= len(s.Jobs[i].Options):
+			return fmt.Errorf("job %q: choice %d, want −1 to %d", s.Jobs[i].Name, c, len(s.Jobs[i].Options)-1)
+		case c == None:
 			continue
 		}
 		if d := tally.Add(i, &s.Jobs[i].Options[c].Use, 1); d >= 0 {

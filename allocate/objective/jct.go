@@ -18,15 +18,14 @@ import "math"
 // is many seconds; weights of 1/T_i (shortest remaining time first) starve them. 1/√T_i is
 // between.
 var jct = Objective{
-	Value: func(s Subject, o Outcome) float64 { return s.jctWeight() * math.Log1p(o.kept()*s.relative(o)) },
-	Idle:  func(Subject) float64 { return 0 }, // no progress, no value
-}
-
-// jctWeight is w_i, of a minute at least, so that a job about to end does not outweigh all.
-func (s Subject) jctWeight() float64 {
-	t := s.remaining(s.Reference)
-	if math.IsInf(t, 1) {
-		return 0
-	}
-	return s.Weight() / math.Sqrt(math.Max(t, 60)/3600)
+	Value: func(s Subject, o Outcome) float64 {
+		t := s.remaining(s.Reference)
+		if math.IsInf(t, 1) {
+			return 0
+		}
+		// A minute at least, so that a job about to end does not outweigh all.
+		w := s.Weight() / math.Sqrt(math.Max(t, 60)/3600)
+		return w * math.Log1p(o.kept()*s.relative(o))
+	},
+	Idle: func(Subject) float64 { return 0 }, // no progress, no value
 }

@@ -31,7 +31,7 @@ type Respeed func(job int, c data.Config) (allocate.Option, bool)
 func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) ([]Placed, *Placer) {
 	p, fell := all(s, a, standing, respeed, nil)
 	if len(fell) > 0 {
-		if q, _ := all(s, a, standing, respeed, fell); q.value() > p.value() {
+		if q, _ := all(s, a, standing, respeed, fell); Value(s.Jobs, q.out) > Value(s.Jobs, p.out) {
 			p = q
 		}
 	}
@@ -43,11 +43,19 @@ func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Re
 	return p.out, p.placer
 }
 
-func (p *placing) value() (sum float64) {
-	for i := range p.out {
-		sum += p.valueOf(i)
+// Value is the sum of the values of what the jobs get, idle ones included.
+func Value(jobs []allocate.JobState, placed []Placed) (sum float64) {
+	for i := range placed {
+		sum += placed[i].value(&jobs[i])
 	}
 	return sum
+}
+
+func (p *Placed) value(j *allocate.JobState) float64 {
+	if p.Choice == allocate.None {
+		return j.Idle
+	}
+	return p.Option.Value
 }
 
 // all places an assignment, the jobs of before first in their turn, and returns who fell
@@ -235,14 +243,10 @@ func (p *placing) refill() {
 // it has. free is the free worker slots by GPU type.
 func (p *placing) raise(i int, free map[string]int) bool {
 	j, now := &p.state.Jobs[i], p.out[i]
-	value := j.Idle
-	if now.Choice != allocate.None {
-		if now.Option.Keeps {
-			return false // a change would restart it
-		}
-		value = now.Option.Value
+	if now.Choice != allocate.None && now.Option.Keeps {
+		return false // a change would restart it
 	}
-	better := p.better(i, now, value, free)
+	better := p.better(i, now, now.value(j), free)
 	if len(better) == 0 {
 		return false
 	}

@@ -38,13 +38,6 @@ func (p *placing) repair(a allocate.Assignment, fell []int) {
 	}
 }
 
-func (p *placing) valueOf(i int) float64 {
-	if p.out[i].Choice == allocate.None {
-		return p.state.Jobs[i].Idle
-	}
-	return p.out[i].Option.Value
-}
-
 // ejections lists choices of other jobs, not larger on the same GPU type, that lose less
 // than a gain, cheapest first; the loss in another shape is not known yet. Jobs that stay
 // are left out.
@@ -75,7 +68,7 @@ func (p *placing) swap(i, choice int, w ejection) bool {
 	if !p.permits(i, &want.Use, w.job, &less.Use) {
 		return false
 	}
-	gain := want.Value - p.valueOf(i)
+	gain := want.Value - mine.value(&p.state.Jobs[i])
 	p.placer.Release(mine.Nodes, p.standing[i].Resources)
 	p.placer.Release(other.Nodes, p.standing[w.job].Resources)
 	if first, ok := p.shaped(i, choice); ok {
@@ -105,5 +98,5 @@ func (p *placing) yield(w ejection) (Placed, bool) {
 
 // lost is the value that job i lost by placement.
 func (p *placing) lost(i int, a allocate.Assignment) float64 {
-	return p.state.Jobs[i].Options[a.Choice[i]].Value - p.valueOf(i)
+	return p.state.Jobs[i].Options[a.Choice[i]].Value - p.out[i].value(&p.state.Jobs[i])
 }

@@ -83,7 +83,7 @@ func (p *prepared) value(out *data.Plan, best solve.Solution, placed []place.Pla
 		}
 	}
 	report := func(sum float64) float64 { return finite(p.objective.Report(sum, subjects)) }
-	total := p.total(placed)
+	total := place.Value(p.state.Jobs, placed)
 	atLeast := func(bound float64) float64 { // without the rounding of sums in another order
 		if total > bound && total <= bound+1e-9*(1+math.Abs(bound)) {
 			return total

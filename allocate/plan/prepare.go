@@ -215,7 +215,7 @@ func (p *prepared) drained(job data.Job) string {
 func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int) error {
 	job := p.Jobs[i]
 	s := objective.Subject{Job: job, Risk: p.Risk, Hysteresis: p.Hysteresis}
-	js := allocate.JobState{Name: job.Name, Current: allocate.None, Weight: s.Weight(), Deadline: job.Deadline.Seconds(),
+	js := allocate.JobState{Name: job.Name, Current: allocate.None, Weight: s.Weight(),
 		Requested: cmp.Or(job.Requested, job.Workers.Min), History: history(job, p.Hysteresis)}
 	if !job.Submitted.IsZero() {
 		js.Submitted = job.Submitted.Sub(p.Now).Seconds()

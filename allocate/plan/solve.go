@@ -146,7 +146,7 @@ func (p *prepared) better(a, than []place.Placed) bool {
 	if x, y := p.runsAll(a), p.runsAll(than); x != y {
 		return x
 	}
-	x, y := p.total(a), p.total(than)
+	x, y := place.Value(p.state.Jobs, a), place.Value(p.state.Jobs, than)
 	return x > y+1e-9*(1+math.Abs(y))
 }
 
@@ -158,18 +158,6 @@ func (p *prepared) runsAll(placed []place.Placed) bool {
 		}
 	}
 	return true
-}
-
-// total is the value of what was placed, idle jobs included.
-func (p *prepared) total(placed []place.Placed) (sum float64) {
-	for i := range placed {
-		if placed[i].Choice == allocate.None {
-			sum += p.state.Jobs[i].Idle
-		} else {
-			sum += placed[i].Option.Value
-		}
-	}
-	return sum
 }
 
 // incumbent is the running jobs on their nodes and others that fit; nil if nothing runs

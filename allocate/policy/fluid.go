@@ -48,7 +48,9 @@ func newFluid(s allocate.State) *fluid {
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		f.weight, f.work = append(f.weight, weightOf(j)), append(f.work, left(j)*smallest(j))
+		// A minute at least, so that a job about to end does not outweigh all others.
+		left := math.Max(cmp.Or(math.Max(0, j.Remaining), unknownWork), shortest)
+		f.weight, f.work = append(f.weight, weightOf(j)), append(f.work, left*smallest(j))
 		at := make([]segment, len(j.Options))
 		for n := range j.Options {
 			u := &j.Options[n].Use

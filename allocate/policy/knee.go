@@ -40,12 +40,6 @@ func (k Knee) Allocate(s allocate.State) (allocate.Assignment, error) {
 	})
 }
 
-// left is the time left on the smallest option, in seconds, a minute at least, so that a job
-// about to end does not outweigh all others.
-func left(j *allocate.JobState) float64 {
-	return math.Max(cmp.Or(math.Max(0, j.Remaining), unknownWork), shortest)
-}
-
 // kept is the share of progress left after the restart that option n costs, over the time it
 // would be used.
 func (k Knee) kept(j *allocate.JobState, n int) float64 {

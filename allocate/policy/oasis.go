@@ -121,12 +121,11 @@ func (o *OASiS) admit(all *gangs, i int) *booking {
 
 // reprice widens the range of prices to the utility of a job.
 func (o *OASiS) reprice(j *oasis.Job) {
-	const eta = 1
 	m := o.market
 	slots := list.Map(j.Options, func(x oasis.Option) float64 { return x.GPUs * math.Ceil(j.Work/x.Speed) })
 	gpus := slices.Max(slots) // slots of one GPU that the work takes at most
 	m.High = math.Max(m.High, j.Utility(1))
-	if low := j.Utility(oasisHorizon) / gpus / (4 * eta); m.Low == 0 || low < m.Low {
+	if low := j.Utility(oasisHorizon) / gpus / 4; m.Low == 0 || low < m.Low {
 		m.Low = low
 	}
 }

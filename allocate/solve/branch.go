@@ -89,15 +89,6 @@ func (b *brancher) rank(i int) []ranked {
 	return out
 }
 
-func (b *brancher) freeWorth(free []float64) (w float64) {
-	for d, f := range free {
-		if b.k.limit[d] > 0 {
-			w += b.price[d] * math.Max(0, f)
-		}
-	}
-	return w
-}
-
 func (b *brancher) walk(p int) {
 	if b.work--; b.work <= 0 {
 		return
@@ -109,7 +100,12 @@ func (b *brancher) walk(p int) {
 		return
 	}
 	i := b.order[p]
-	free := b.freeWorth(b.cur.free)
+	free := 0.0 // the price of what is free
+	for d, f := range b.cur.free {
+		if b.k.limit[d] > 0 {
+			free += b.price[d] * math.Max(0, f)
+		}
+	}
 	for _, r := range b.ranked[i] {
 		// The price of what the choice takes is in its reduced value, so free is that
 		// before the choice.

@@ -105,7 +105,11 @@ func (s *selection) steeper(best *step, c int) {
 	if gain <= 0 || c == from {
 		return
 	}
-	if m := slope(gain, s.extra(it, s.k.item(i, from))); (best.to == allocate.None || m > best.slope) && s.fits(i, c) {
+	extra := 0.0 // the largest share that it takes more
+	for n := range s.k.dims[it.branch] {
+		extra = max(extra, s.k.beyond(it, s.k.item(i, from), n))
+	}
+	if m := slope(gain, extra); (best.to == allocate.None || m > best.slope) && s.fits(i, c) {
 		best.to, best.slope = c, m
 	}
 }

@@ -99,14 +99,6 @@ func (s *selection) allRun() bool {
 	return true
 }
 
-// extra is the largest share that to takes more than from, which may be nil.
-func (s *selection) extra(to, from *item) (most float64) {
-	for n := range s.k.dims[to.branch] {
-		most = max(most, s.k.beyond(to, from, n))
-	}
-	return most
-}
-
 // slope is gain per share, +Inf for a gain without a share.
 func slope(gain, share float64) float64 {
 	if share <= 0 {

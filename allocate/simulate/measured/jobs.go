@@ -57,17 +57,17 @@ type Learner struct {
 	app    *App
 	types  []string
 	gpus   map[string]place.Fit
-	agents map[string]*agent.Agent
+	Agents map[string]*agent.Agent // of the GPU types that the job can run on: they learn its speed
 	job    simulate.Job
-	gang   bool // it only gets the workers asked for
-	done   float64
+	gang   bool    // it only gets the workers asked for
+	Done   float64 // samples
 	h      *History
 }
 
 // Learner returns that of a job, within limits by the table of a GPU type.
 func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, within func(*Table) agent.Limits) (*Learner, error) {
 	gang = gang || w.Rigid
-	l := &Learner{app: app, types: w.GPUTypes(c), gpus: place.Fits(c), agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
+	l := &Learner{app: app, types: w.GPUTypes(c), gpus: place.Fits(c), Agents: map[string]*agent.Agent{}, job: w, gang: gang, h: h}
 	fixed := gang || w.Logical > 0
 	if fixed {
 		w.Batch = cmp.Or(w.Batch, app.Initial)
@@ -88,13 +88,13 @@ func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, 
 			// Its own batch may be smaller on each worker than was measured.
 			limits.LocalMin = math.Min(limits.LocalMin, math.Ceil(w.Batch/float64(max(w.Workers, w.Logical))))
 		}
-		if l.agents[t] = (&agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}); len(l.counts(t)) == 0 {
+		if l.Agents[t] = (&agent.Agent{Limits: limits, Speeds: h.of(app.Name, t)}); len(l.counts(t)) == 0 {
 			none = true
-			delete(l.agents, t)
+			delete(l.Agents, t)
 		}
 	}
 	switch {
-	case len(l.agents) > 0:
+	case len(l.Agents) > 0:
 		return l, nil
 	case none && w.Logical > 0:
 		return nil, w.Bad("logical_workers", strconv.Itoa(w.Logical), "a number that a size of the job on the cluster divides")
@@ -102,16 +102,10 @@ func (h *History) Learner(w simulate.Job, app *App, c *data.Cluster, gang bool, 
 	return nil, w.Bad("application", app.Name, "an application measured on a GPU type of which the cluster has enough")
 }
 
-// Agent learns the speed of the job on a GPU type; nil if it cannot run there.
-func (l *Learner) Agent(gpuType string) *agent.Agent { return l.agents[gpuType] }
-
-// At sets how many samples are done.
-func (l *Learner) At(done float64) { l.done = done }
-
 // Observe implements [simulate.Learner].
 func (l *Learner) Observe(c data.Config, done float64) error {
-	l.done = done
-	table, a := l.app.Tables[c.GPUType], l.agents[c.GPUType]
+	l.Done = done
+	table, a := l.app.Tables[c.GPUType], l.Agents[c.GPUType]
 	if table == nil || a == nil {
 		return fmt.Errorf("%s was not measured on %s", l.app.Name, c.GPUType)
 	}
@@ -121,7 +115,7 @@ func (l *Learner) Observe(c data.Config, done float64) error {
 	}
 	a.Observe(agent.Observation{Key: agent.Key{Nodes: len(c.Placement), Workers: c.Workers, Local: c.LocalBatch}, Step: step, Sync: sync})
 	sqr, variance := l.app.Gradient(c.GlobalBatch(), l.app.epochAt(done/l.app.Initial))
-	for _, a := range l.agents {
+	for _, a := range l.Agents {
 		a.ObserveGradient(sqr, variance)
 	}
 	return nil
@@ -130,30 +124,30 @@ func (l *Learner) Observe(c data.Config, done float64) error {
 // Left implements [simulate.Learner]: the work of the last job of the application, less
 // the work done; else that of the epochs left, if they are like those done.
 func (l *Learner) Left() float64 {
-	if work := l.h.work[l.app.Name]; work > l.done {
-		return work - l.done
+	if work := l.h.work[l.app.Name]; work > l.Done {
+		return work - l.Done
 	}
-	progress := l.done / l.app.Initial
+	progress := l.Done / l.app.Initial
 	e := l.app.epochAt(progress)
 	from, to := l.app.Progress(e), l.app.Progress(e+1)
 	share := (float64(e) + (progress-from)/(to-from)) / float64(l.app.Epochs)
 	if share <= 0 {
 		return 0
 	}
-	return l.done * math.Max(0, 1-share) / share
+	return l.Done * math.Max(0, 1-share) / share
 }
 
 // Completed implements [simulate.Learner].
 func (l *Learner) Completed() {
 	if !l.h.Alone {
-		l.h.work[l.app.Name] = l.done
+		l.h.work[l.app.Name] = l.Done
 	}
 }
 
 // Options implements [simulate.Learner].
 func (l *Learner) Options(current *data.Config) (out []allocate.Option) {
 	for _, t := range l.types {
-		if l.agents[t] == nil {
+		if l.Agents[t] == nil {
 			continue
 		}
 		for _, k := range l.counts(t) {
@@ -176,7 +170,7 @@ func (l *Learner) counts(gpuType string) (out []int) {
 	if l.gang {
 		return []int{l.job.Workers}
 	}
-	a, node, least := l.agents[gpuType], l.gpus[gpuType].Widest(), max(1, l.job.WorkersMin)
+	a, node, least := l.Agents[gpuType], l.gpus[gpuType].Widest(), max(1, l.job.WorkersMin)
 	most := min(l.gpus[gpuType].Total(), int(a.Max/a.LocalMin), l.app.Tables[gpuType].MaxWorkers)
 	if l.job.WorkersMax > 0 {
 		most = min(most, l.job.WorkersMax)
@@ -206,15 +200,15 @@ func (l *Learner) option(gpuType string, p data.Placement) allocate.Option {
 // type is scaled by the ratio of the speeds of one GPU with its largest batch, which is
 // profiled once at submission (Sia, Subramanya et al., SOSP 2023, section 3.2).
 func (l *Learner) expect(gpuType string, nodes, k int) (c agent.Choice, goodput float64) {
-	a := l.agents[gpuType]
+	a := l.Agents[gpuType]
 	if a.Ready() {
 		return a.Best(nodes, k)
 	}
-	from := slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil && l.agents[t].Ready() })
+	from := slices.IndexFunc(l.types, func(t string) bool { return l.Agents[t] != nil && l.Agents[t].Ready() })
 	if from < 0 {
-		from = slices.IndexFunc(l.types, func(t string) bool { return l.agents[t] != nil })
+		from = slices.IndexFunc(l.types, func(t string) bool { return l.Agents[t] != nil })
 	}
-	_, goodput = l.agents[l.types[from]].Best(nodes, k)
+	_, goodput = l.Agents[l.types[from]].Best(nodes, k)
 	return a.First(k), goodput * (l.lone(gpuType) / l.lone(l.types[from]))
 }
 

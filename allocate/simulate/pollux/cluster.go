@@ -80,7 +80,7 @@ func Prepare(workload []simulate.Job, s Settings) (jobs []simulate.Job, set simu
 			if err != nil {
 				return nil, set, err
 			}
-			w.Learner, j.agent = j.learner, j.learner.Agent(h.gpuType)
+			w.Learner, j.agent = j.learner, j.learner.Agents[h.gpuType]
 		}
 		w.Course, w.Work = j, app.Progress(app.Epochs)*app.Initial
 		jobs = append(jobs, w)

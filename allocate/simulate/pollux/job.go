@@ -148,7 +148,7 @@ func (j *job) Pass(seconds float64) (simulate.Passed, error) {
 	j.clock += seconds
 	j.Done = j.progress * j.limits.Initial
 	if j.learner != nil {
-		j.learner.At(j.Done)
+		j.learner.Done = j.Done
 	}
 	return j.Passed, nil
 }
