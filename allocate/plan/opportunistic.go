@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"knee/allocate"
+	"knee/allocate/place"
 	"knee/data"
 )
 
@@ -36,18 +37,20 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		take(&left, j.Placement, claim[i].Resources)
 	}
 	rest.Cluster, rest.Tenants = &left, remaining(pr.Tenants, made.Jobs, claim)
-	room := left
-	room.Nodes = slices.Clone(left.Nodes)
+	room := place.New(&left)
+	gone := func(s data.NodeShare) bool { // or drained: a job there starts anew as any other does
+		return !slices.ContainsFunc(left.Nodes, func(n data.Node) bool { return n.Name == s.Node && !n.Drained })
+	}
 	displaced := map[string][]data.NodeShare{} // by job: the nodes that other jobs take
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
 		now := job.Current.Shares()
-		switch has, holds := roomFor(&room, now, job.Resources); {
-		case len(now) == 0 || !has: // it starts anew as any other job does
-		case !holds:
+		if len(now) == 0 || slices.ContainsFunc(now, gone) {
+			continue
+		}
+		workers := data.Config{GPUType: job.Current.GPUType, Workers: job.Current.Placement.Workers()}
+		if room.Keep([]place.Request{{Config: workers, Resources: job.Resources, Current: now}})[0] == nil {
 			displaced[job.Name], job.Current = now, nil
-		default:
-			take(&room, now, job.Resources)
 		}
 	}
 	others, err := solve(rest, nil)
@@ -141,19 +144,4 @@ func remaining(tenants []data.Tenant, planned []data.PlannedJob, jobs []data.Job
 		}
 	}
 	return out
-}
-
-// roomFor reports whether a cluster has all of some nodes, and whether they hold the workers.
-func roomFor(c *data.Cluster, nodes []data.NodeShare, need data.Resources) (has, holds bool) {
-	has, holds = true, true
-	for _, s := range nodes {
-		at := slices.IndexFunc(c.Nodes, func(n data.Node) bool { return n.Name == s.Node })
-		if at < 0 {
-			return false, false
-		}
-		n, w := c.Nodes[at], float64(s.Workers)
-		holds = holds && n.GPUs >= s.Workers && allocate.Unlimited(n.CPUs)+allocate.Slack >= w*need.Worker.CPUs &&
-			allocate.Unlimited(float64(n.Memory)) >= w*float64(need.Worker.Memory)
-	}
-	return has, holds
 }

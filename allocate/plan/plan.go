@@ -55,7 +55,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 					out.Utilization.GPUsUsed += s.Workers
 				}
 			}
-			ws.add(j.Name, occupied, o.why)
+			ws.add(j.Name, "are not planned and stay as they are", o.why)
 		}
 		from := len(ws)
 		p.warn(&ws, i, placed[i])

@@ -22,43 +22,20 @@ import (
 // measuring.
 const wide = 0.5
 
-// kind is a kind of warning, as said of many jobs.
-type kind string
-
-const (
-	unplanned    kind = "cannot be planned"
-	occupied     kind = "are not planned and stay as they are"
-	gone         kind = "ran on nodes that the cluster does not have and are placed anew"
-	unknownNode  kind = "may use nodes that the cluster does not have"
-	leaving      kind = "run on drained nodes and have to leave them"
-	fellBack     kind = "get less than was chosen for them, as no nodes are free in that shape"
-	unknownNow   kind = "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain"
-	extrapolated kind = "get an allocation whose speed is extrapolated"
-	uncertain    kind = "get an allocation whose speed is uncertain by more than half"
-	unjudged     kind = "get a larger batch by models without gradient statistics"
-	roundedUp    kind = "get a global batch above theirs, as their workers cannot share that in whole samples"
-	otherBatch   kind = "run at another batch than they are planned with"
-	late         kind = "are expected to miss their deadlines"
-	overdue      kind = "have deadlines that have passed"
-)
-
 type warnings []warning
 
 type warning struct {
-	kind kind
-	job  string
-	text string
+	of        string // what is said of many jobs with such a warning
+	job, text string
 }
 
-func (w *warnings) add(job string, k kind, text string) {
-	*w = append(*w, warning{k, job, text})
-}
+func (w *warnings) add(job, of, text string) { *w = append(*w, warning{of, job, text}) }
 
 // grouped is a line for each kind: its only warning, or the number of jobs and the first
 // of them.
 func (w warnings) grouped() []string {
 	out := []string{}
-	kinds, all := grouped.By(w, func(x warning) kind { return x.kind })
+	kinds, all := grouped.By(w, func(x warning) string { return x.of })
 	for _, k := range kinds {
 		of := all[k]
 		if len(of) == 1 {
@@ -77,26 +54,26 @@ func (w warnings) grouped() []string {
 func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	job := p.Jobs[i]
 	if m, ok := p.infeasible[i]; ok {
-		ws.add(job.Name, unplanned, m)
+		ws.add(job.Name, "cannot be planned", m)
 		return
 	}
 	if n, ok := p.lost[i]; ok {
-		ws.add(job.Name, gone, fmt.Sprintf("ran on node %q, which the cluster does not have, and is placed anew", n))
+		ws.add(job.Name, "ran on nodes that the cluster does not have and are placed anew", fmt.Sprintf("ran on node %q, which the cluster does not have, and is placed anew", n))
 	}
 	if n, ok := p.unknown[i]; ok {
-		ws.add(job.Name, unknownNode, fmt.Sprintf("may use node %q, which the cluster does not have: correct its nodes", n))
+		ws.add(job.Name, "may use nodes that the cluster does not have", fmt.Sprintf("may use node %q, which the cluster does not have: correct its nodes", n))
 	}
 	if n := p.drained(job); n != "" && p.oracles[i] != nil {
-		ws.add(job.Name, leaving, fmt.Sprintf("runs on node %q, which is drained, and has to leave it", n))
+		ws.add(job.Name, "run on drained nodes and have to leave them", fmt.Sprintf("runs on node %q, which is drained, and has to leave it", n))
 	}
 	if at.Reason != "" {
-		ws.add(job.Name, fellBack, at.Reason)
+		ws.add(job.Name, "get less than was chosen for them, as no nodes are free in that shape", at.Reason)
 	}
 	p.warnOfNow(ws, i, at)
 	passed := !job.DeadlineAt.IsZero() && !job.DeadlineAt.After(p.Now)
 	if passed {
 		ago := seconds(p.Now.Sub(job.DeadlineAt).Seconds())
-		ws.add(job.Name, overdue, fmt.Sprintf("its deadline passed at %s, %s ago", job.DeadlineAt.Format(time.RFC3339), ago))
+		ws.add(job.Name, "have deadlines that have passed", fmt.Sprintf("its deadline passed at %s, %s ago", job.DeadlineAt.Format(time.RFC3339), ago))
 	}
 	if at.Choice == allocate.None {
 		return
@@ -105,24 +82,24 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	switch {
 	case a.Extrapolated:
 		why := cmp.Or(a.Why, "outside the measured range")
-		ws.add(job.Name, extrapolated, fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
+		ws.add(job.Name, "get an allocation whose speed is extrapolated", fmt.Sprintf("the speed of %s is extrapolated (%s); worth profiling", at.Option.Config, why))
 	case g.Mean > 0 && (g.Hi-g.Lo)/g.Mean > wide:
-		ws.add(job.Name, uncertain, fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
+		ws.add(job.Name, "get an allocation whose speed is uncertain by more than half", fmt.Sprintf("the goodput of %s is only known to lie between %s and %s samples/s; worth profiling", at.Option.Config, rate(g.Lo), rate(g.Hi)))
 	}
 	if by, b := p.Predictors[job.Name], job.Batch.Initial; job.Batch.Adapt && b > 0 && a.Config.GlobalBatch() > b && by != nil && by.Model != nil && by.Model.NoiseScale() == nil {
-		ws.add(job.Name, unjudged, fmt.Sprintf("%s takes %g samples a step, not %g, and each counts as much, as its model has no gradient statistics: fit it to a training curve with them, or set batch: {adapt: false}", a.Config, a.Config.GlobalBatch(), b))
+		ws.add(job.Name, "get a larger batch by models without gradient statistics", fmt.Sprintf("%s takes %g samples a step, not %g, and each counts as much, as its model has no gradient statistics: fit it to a training curve with them, or set batch: {adapt: false}", a.Config, a.Config.GlobalBatch(), b))
 	}
 	if fixed := !job.Batch.Adapt || p.KeepBatch; fixed && job.Batch.Initial > 0 && a.Config.GlobalBatch() > job.Batch.Initial && p.action(i, at) != data.Keep {
-		ws.add(job.Name, roundedUp, fmt.Sprintf("%s takes %g samples a step, not the %g of its batch: allow workers that divide it", a.Config, a.Config.GlobalBatch(), job.Batch.Initial))
+		ws.add(job.Name, "get a global batch above theirs, as their workers cannot share that in whole samples", fmt.Sprintf("%s takes %g samples a step, not the %g of its batch: allow workers that divide it", a.Config, a.Config.GlobalBatch(), job.Batch.Initial))
 	}
 	if p.action(i, at) == data.Keep && !job.Batch.Adapt && job.Current.LocalBatch > 0 {
 		now, want := job.Current.Config().GlobalBatch(), a.Config.GlobalBatch()
 		if math.Abs(now-want) >= float64(a.Config.Workers) { // less is rounding to whole samples
-			ws.add(job.Name, otherBatch, fmt.Sprintf("runs with %g samples a step and is planned with %g: restart it with that batch, let it adapt its batch, or correct current", now, want))
+			ws.add(job.Name, "run at another batch than they are planned with", fmt.Sprintf("runs with %g samples a step and is planned with %g: restart it with that batch, let it adapt its batch, or correct current", now, want))
 		}
 	}
 	if d, t := job.Deadline.Seconds(), a.TimeToTarget.Mean+p.restart(i, at); d > 0 && !passed && a.TimeToTarget.Mean > 0 && t > d {
-		ws.add(job.Name, late, fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(t-d)))
+		ws.add(job.Name, "are expected to miss their deadlines", fmt.Sprintf("is expected to miss its deadline of %s by %s", seconds(d), seconds(t-d)))
 	}
 }
 
@@ -140,9 +117,9 @@ func (p *prepared) warnOfNow(ws *warnings, i int, at place.Placed) {
 	}
 	switch {
 	case err != nil:
-		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", now, err))
+		ws.add(job.Name, "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain", fmt.Sprintf("the speed of %s, where it runs now, is unknown (%v), so staying there was not weighed", now, err))
 	case a.Extrapolated:
-		ws.add(job.Name, unknownNow, fmt.Sprintf("the speed of %s, where it runs now, is extrapolated (%s), so the gain of the change is uncertain", now, a.Why))
+		ws.add(job.Name, "change from an allocation of extrapolated or unknown speed, so that the gain is uncertain", fmt.Sprintf("the speed of %s, where it runs now, is extrapolated (%s), so the gain of the change is uncertain", now, a.Why))
 	}
 }
 
