@@ -99,26 +99,25 @@ func (g *growth) next(i int) {
 	if use := g.use(i); use != nil {
 		has = *use
 	}
-	to := map[string]int{}
-	var types []string
+	g.steps[i] = nil
 	for n := range j.Options {
 		o := &j.Options[n]
 		if o.Use.GPUs <= has.GPUs || has.GPUs > 0 && o.Use.GPUType != has.GPUType {
 			continue
 		}
-		best, known := to[o.Use.GPUType]
-		if !known {
-			types = append(types, o.Use.GPUType)
+		at := slices.IndexFunc(g.steps[i], func(st *step) bool { return j.Options[st.to].Use.GPUType == o.Use.GPUType })
+		if at < 0 {
+			g.steps[i] = append(g.steps[i], &step{job: i, to: n})
+			continue
 		}
-		if b := &j.Options[best]; !known || o.Use.GPUs < b.Use.GPUs || o.Use.GPUs == b.Use.GPUs && (!keeps(j, best) && (keeps(j, n) || o.Answer.Goodput.Mean > b.Answer.Goodput.Mean)) {
-			to[o.Use.GPUType] = n
+		best := g.steps[i][at]
+		if b := &j.Options[best.to]; o.Use.GPUs < b.Use.GPUs || o.Use.GPUs == b.Use.GPUs && !keeps(j, best.to) && (keeps(j, n) || o.Answer.Goodput.Mean > b.Answer.Goodput.Mean) {
+			best.to = n
 		}
 	}
-	g.steps[i] = nil
-	for _, t := range types {
-		st := &step{job: i, to: to[t], features: g.describe(i, to[t])}
+	for _, st := range g.steps[i] {
+		st.features = g.describe(i, st.to)
 		st.score = g.net.Score(st.features)
-		g.steps[i] = append(g.steps[i], st)
 	}
 }
 

@@ -134,7 +134,6 @@ func (o *OASiS) reprice(j *oasis.Job) {
 func oasisJob(all *gangs, i int) *oasis.Job {
 	s := &all.state.Jobs[i]
 	out := &oasis.Job{Work: all.left(i)}
-	at := map[[2]int]int{}
 	fastest := 0.0
 	for _, o := range s.Options {
 		k, v := slices.Index(all.types, o.Use.GPUType), o.Answer.Goodput.Mean*oasisSlot
@@ -143,13 +142,11 @@ func oasisJob(all *gangs, i int) *oasis.Job {
 			continue
 		}
 		fastest = math.Max(fastest, v)
-		size := [2]int{k, o.Use.GPUs}
-		n, known := at[size]
-		if !known {
-			at[size] = len(out.Options)
-			out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: float64(o.Use.GPUs), Speed: v})
-		} else if out.Options[n].Speed < v {
-			out.Options[n].Speed = v
+		gpus := float64(o.Use.GPUs)
+		if n := slices.IndexFunc(out.Options, func(x oasis.Option) bool { return x.Kind == k && x.GPUs == gpus }); n >= 0 {
+			out.Options[n].Speed = max(out.Options[n].Speed, v)
+		} else {
+			out.Options = append(out.Options, oasis.Option{Kind: k, GPUs: gpus, Speed: v})
 		}
 	}
 	age := (all.state.Now - s.Submitted) / oasisSlot
