@@ -39,13 +39,13 @@ func TestVarianceReductionIsTheVarianceTaken(t *testing.T) {
 		var at []whitened
 		want := 0.0
 		for _, p := range targets {
-			_, w := g.whiten(p)
+			_, _, w := g.predict(p, nil)
 			at = append(at, w)
 			_, before := g.Predict(p)
 			_, left := after.Predict(p)
 			want += (before - left) / float64(len(targets))
 		}
-		_, w := g.whiten(candidate)
+		_, _, w := g.predict(candidate, nil)
 		if got := g.reduction(w, at); math.Abs(got-want) > 1e-8 {
 			t.Fatalf("reduction = %g, conditioning anew takes %g", got, want)
 		}

@@ -11,8 +11,7 @@ import (
 )
 
 // Predictive is the posterior of one candidate's response: a mixture of normal
-// distributions, one per set of hyperparameters. The slices have equal length
-// and the weights sum to one.
+// distributions, one per set of hyperparameters, whose weights sum to one.
 type Predictive struct {
 	Mean, SD, Weight []float64
 	// Freedom is the degrees of freedom of the t distributions that the members
@@ -51,8 +50,7 @@ func (p Predictive) Below(y float64) (sum float64) {
 	return min(sum, 1) // rounding
 }
 
-// stopped returns the mean of e^min(response, longest): of the time of a trial
-// that is stopped at a limit.
+// stopped returns the mean of e^min(response, longest): of a trial stopped at a limit.
 func (p Predictive) stopped(longest float64) (mean float64) {
 	for i, w := range p.Weight {
 		m, sd := p.Mean[i], p.SD[i]
@@ -88,8 +86,7 @@ func LogEI(mean, sd, best float64) float64 {
 	return normal.LogImprovement((best-mean)/sd) + math.Log(sd)
 }
 
-// logEIWithin is [LogEI] of an improvement that counts only where y ≤ longest:
-// ln E[max(best − y, 0); y ≤ longest].
+// logEIWithin is [LogEI] of improvements with y ≤ longest: ln E[max(best − y, 0); y ≤ longest].
 func logEIWithin(mean, sd, best, longest float64) float64 {
 	if best <= longest {
 		return LogEI(mean, sd, best)
@@ -103,8 +100,7 @@ func logBelow(mean, sd, longest float64) float64 {
 	return normal.LogCDF((longest - mean) / max(sd, 1e-12))
 }
 
-// accuracyTargets bounds the candidates whose variance reduction the objective
-// accuracy computes: an even sample represents a large table.
+// accuracyTargets bounds the sample of candidates whose variance is to be reduced.
 const accuracyTargets = 128
 
 // probable is the least probability of fitting at which a candidate counts as usable.
@@ -116,10 +112,9 @@ const probable = 0.5
 //	gain(i) = mean_j cov(i, j)² / (var(i) + noise)
 //
 // This is active learning after Cohn ("Neural network exploration using optimal experiment
-// design", 1996), Ernest's experiment design (NSDI'16, section 4) made sequential. The
-// candidate of largest variance, a simpler choice, is at an extreme of the space and says
-// little about the rest. The cost of a trial is ignored: divided by cost, eight trials of
-// the recorded tables cost half as much and the model fitted to them is a sixth worse.
+// design", 1996), Ernest's experiment design (NSDI'16, section 4) made sequential. The cost
+// of a trial is ignored: divided by cost, eight trials of the recorded tables cost half as
+// much and the model fitted to them is a sixth worse.
 func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	var targets []int
 	for i := 0; i < len(p.fits); i += 1 + len(p.fits)/accuracyTargets {
@@ -131,10 +126,10 @@ func (p *Problem) varianceReduction(post *Posterior, open []int) []float64 {
 	for _, m := range post.members {
 		at := make([]whitened, len(targets))
 		for k, j := range targets {
-			_, at[k] = m.gp.whiten(p.Points[j])
+			_, _, at[k] = m.gp.predict(p.Points[j], nil)
 		}
 		for k, i := range open {
-			_, x := m.gp.whiten(p.Points[i])
+			_, _, x := m.gp.predict(p.Points[i], nil)
 			gain[k] += m.share * m.gp.reduction(x, at)
 		}
 	}

@@ -15,8 +15,7 @@ const (
 	// screenAbove is the number of predictions, candidates × members, above which a table
 	// is screened: 10⁵ candidates then take less than a second instead of a minute.
 	screenAbove = 30_000
-	// screenMembers is the number of likeliest members that screen a large
-	// table; screenKeep is the number of candidates kept for all members.
+	// screenMembers likeliest members screen a large table; screenKeep candidates are kept.
 	screenMembers = 3
 	screenKeep    = 384
 	// parallelBatch is the number of candidates that a processor takes at a time.
@@ -123,8 +122,7 @@ func (p *Problem) verdicts(post *Posterior, best float64, of []int) []verdict {
 	return out
 }
 
-// longest returns ln of the longest useful step time of a candidate: within the
-// time limit and the deadline.
+// longest returns ln of the longest step time of a candidate within time limit and deadline.
 func (p *Problem) longest(i int) float64 { return min(p.limit, p.latest[i]) }
 
 // less returns ln(e^score − loss), −Inf if the loss exceeds the gain.
@@ -148,10 +146,9 @@ func (p *Problem) screen(post *Posterior, best float64, open []int) []int {
 	return list.Map(verdicts[:min(screenKeep, len(open))], func(v verdict) int { return v.candidate })
 }
 
-// trialSeconds returns the expected duration of a trial of candidate i: that of a
-// whole job from the posterior of its response, if not empty, else the median of
-// the trials so far, which measure for about the same time. Of a whole job it is
-// the median until a time limit is known, as no other number bounds the mean.
+// trialSeconds returns the expected duration of a trial of candidate i: the median of the
+// trials so far, which measure for about the same time; of a whole job with a posterior its
+// mean or, until a time limit bounds that, median.
 func (p *Problem) trialSeconds(i int, belief Predictive) float64 {
 	if p.Options.JobTime && len(belief.Mean) > 0 {
 		if !math.IsInf(p.limit, 1) {

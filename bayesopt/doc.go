@@ -9,7 +9,6 @@
 // the expected improvement until no candidate is likely to be noticeably better. Package
 // sampler offers it to goptuna; baseline has its rivals.
 //
-// Every strategy but goptuna's tpe is a pure function of its options and the [History]: the
-// same seed and history give the same suggestion, also after a restart. Random draws come
-// from sources derived from (seed, number of trials).
+// Every strategy but goptuna's tpe is a pure function of its options and the [History], also
+// after a restart: random draws depend on the seed and the number of trials.
 package bayesopt

@@ -46,8 +46,7 @@ type Slope struct{ Mean, SD float64 }
 // MemorySlopes returns the priors of the weights by column. Those of a training layout are
 // averages of published memory formulas over transformers (Korthikanti et al., MLSys 2023;
 // Rajbhandari et al., SC'20; computed by TestMemorySlopes), with twice the standard
-// deviation over models, as real frameworks differ from the formulas. Those of memory
-// columns say that more memory helps.
+// deviation over models, as real frameworks differ from the formulas.
 func MemorySlopes() map[string]Slope {
 	return map[string]Slope{
 		"tp":              {0.69, 0.1},
@@ -63,8 +62,7 @@ func MemorySlopes() map[string]Slope {
 	}
 }
 
-// Prior of the weights of other columns, and prior standard deviation of the
-// headroom at the centre of the space.
+// Prior of the weights of other columns, and standard deviation of the headroom mid-space.
 var (
 	otherSlope = Slope{0, 0.15}
 	middleSD   = 1.5
@@ -110,9 +108,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		}
 		_ = chol.SolveVecTo(step, step) // the prior makes it well conditioned
 		_ = chol.InverseTo(h.cov)
-		for j := range h.mean {
-			h.mean[j] += step.AtVec(j)
-		}
+		floats.Add(h.mean, step.RawVector().Data)
 		if mat.Norm(step, 2) < 1e-6 {
 			break
 		}
@@ -120,8 +116,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 	return h
 }
 
-// centre sets the prior mean of the constant so that the expected share of
-// fitting candidates is usual, with normal headrooms.
+// centre sets the prior mean of the constant so that the usual share of candidates fits.
 func (h *headroom) centre(usual float64, prior, variance []float64, cands [][]float64) {
 	var means, spreads []float64
 	for i := 0; i < len(cands); i += 1 + len(cands)/1000 { // a sample suffices for the average
@@ -153,16 +148,12 @@ func (h *headroom) score(x []float64) float64 {
 
 // sd is the standard deviation of the headroom at a row.
 func (h *headroom) sd(r []float64) float64 {
-	variance := softness * softness
-	for i, row := 0, h.cov.RawSymmetric(); i < len(r); i++ { // the upper triangle is stored
-		variance += r[i] * (r[i]*row.Data[i*row.Stride+i] + 2*floats.Dot(row.Data[i*row.Stride+i+1:i*row.Stride+len(r)], r[i+1:]))
-	}
-	return math.Sqrt(variance)
+	row := mat.NewVecDense(len(r), r)
+	return math.Sqrt(softness*softness + mat.Inner(row, h.cov, row))
 }
 
 // fitting returns a function that draws which candidates of a list work: each with its
-// probability, and those that the same weights of the classifier or forbidden values tell
-// together.
+// probability, together where the same weights or forbidden values tell.
 func (p *Problem) fitting(of []int, rng *rand.Rand) func() []bool {
 	off := make([]float64, len(p.headrooms.mean))
 	// the inverse of a matrix that is nearly singular may not be positive definite
@@ -214,8 +205,8 @@ func (h *headroom) unexplained(rows [][]float64, rng *rand.Rand) []float64 {
 }
 
 // learnBias sets bias, a correction of all scores, to the mode of its posterior under a
-// standard normal prior, from the predictions of every trial by those before it.
-// Feasibility is not always linear in the features, and the classifier may repeat an error.
+// standard normal prior, from the predictions of every trial by those before it: where
+// feasibility is not linear in the features, the classifier may repeat an error.
 func (h *headroom) learnBias(scores []float64, fits []bool, weights []float64) {
 	for range 20 {
 		slope, curve := -h.bias, 1.0
@@ -237,9 +228,8 @@ type attempts struct {
 	least   map[string]float64 // batch that did not fit, by the same
 }
 
-// attempts sorts the finished trials. One that met its time limit with some steps did
-// fit. A crash says nothing on memory, except of whole jobs, whose records do not tell why
-// they failed.
+// attempts sorts the finished trials. One that met its time limit with some steps did fit.
+// A crash tells nothing of memory, but of whole jobs, whose records do not say why.
 func (p *Problem) attempts() (a attempts) {
 	a.largest, a.least = map[string]float64{}, map[string]float64{}
 	for _, m := range p.History.Measured {
@@ -270,9 +260,8 @@ func (p *Problem) attempts() (a attempts) {
 }
 
 // feasibility returns the probability that each candidate works: that it fits, by the
-// memory model if that covers it, else by the classifier, and is not forbidden. A candidate
-// fits if it or one that needs as much worked with as large a batch, and does not if one
-// ran out of memory with as small a batch.
+// memory model if that covers it, else by the classifier, and is not forbidden. It fits if
+// one of its class worked with as large a batch, and not if one with as small did not fit.
 func (p *Problem) feasibility() []float64 {
 	a := p.attempts()
 	p.forbids = []forbidden{{share: 1}}
@@ -311,9 +300,8 @@ func (p *Problem) feasibility() []float64 {
 }
 
 // class returns a key of the memory that a configuration needs on a GPU on some workers, its
-// batch apart. In plain data parallelism that does not depend on their number, but that
-// several need buffers for gradients. Workers on processors share the memory of their node,
-// and whole jobs their data.
+// batch apart. In plain data parallelism their number does not matter, but that several need
+// buffers for gradients. Workers on processors share memory, and whole jobs their data.
 func (p *Problem) class(c data.Config, workers int) string {
 	known := c.LocalBatch > 0
 	if c.LocalBatch = 0; known && c.Plain() && c.GPUType != "cpu" && !p.Options.JobTime {

@@ -9,7 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
+	"knee/internal/list"
 	"knee/internal/parallel"
 )
 
@@ -91,9 +94,7 @@ func (e *encoder) encode(c data.Config) (x []float64, ok bool) {
 			return nil, false
 		}
 	}
-	for _, col := range e.columns {
-		x = append(x, (col.value(c)-col.low)/col.width)
-	}
+	x = list.Map(e.columns, func(col column) float64 { return (col.value(c) - col.low) / col.width })
 	return x, !slices.ContainsFunc(x, func(v float64) bool { return !finite(v) })
 }
 
@@ -109,9 +110,8 @@ func (e *encoder) ramped() (knobs, sizes []int) {
 	return knobs, sizes
 }
 
-// distinct returns an error for the first two candidates with equal points.
-// Placements with equal columns, such as 4-1-1 and 1-4-1, are allowed: they are
-// equivalent, and logs of a cluster have many.
+// distinct returns an error for the first two candidates with equal points, other than
+// equivalent placements such as 4-1-1 and 1-4-1.
 func distinct(cands []data.Config, points [][]float64) error {
 	seen := make(map[string]int, len(points))
 	var key []byte
@@ -173,10 +173,9 @@ const (
 	memoryKnob = "ram_gib"
 )
 
-// machineColumns returns log2 of total cores, cores per machine, total memory
-// and memory per core, if every candidate has them, else nil. Total memory
-// follows from the others, but times jump where a data set exceeds it, which
-// the kernel can express only with a column for it.
+// machineColumns returns log2 of total cores, cores per machine, total memory and memory
+// per core, if every candidate has them, else nil. Total memory follows from the others,
+// but the kernel needs a column for it, as times jump where a data set exceeds it.
 func machineColumns(cands []data.Config) []column {
 	known := func(c data.Config) bool { return knob(c, coresKnob) > 0 && knob(c, memoryKnob) > 0 }
 	if slices.ContainsFunc(cands, func(c data.Config) bool { return !known(c) }) {
@@ -220,21 +219,16 @@ func number(s string) float64 {
 	return math.NaN()
 }
 
-// knob returns a further knob of a configuration as a number, NaN if it is not one.
+// knob returns a further knob as a number, NaN if it is not one.
 func knob(c data.Config, name string) float64 { return number(c.Extra[name]) }
 
-// neighbours returns the mean over workers of the number of workers on the same
-// node, which distinguishes placements such as 4-2-2 and 3-3-2.
+// neighbours is the mean number of workers on the node of a worker: 4-2-2 is not 3-3-2.
 func neighbours(c data.Config) float64 {
 	if len(c.Placement) == 0 {
 		return float64(c.WidestNode())
 	}
-	var s, n float64
-	for _, w := range c.Placement {
-		s += float64(w * w)
-		n += float64(w)
-	}
-	return s / n
+	squares := list.Sum(c.Placement, func(w int) int { return w * w })
+	return float64(squares) / float64(c.Placement.Workers())
 }
 
 // extraColumns models a further knob as a number if it is one for every
@@ -257,8 +251,7 @@ func extraColumns(name string, cands []data.Config) []column {
 	}}}
 }
 
-// oneHot returns a 0/1 column for each of k > 2 categories, one column for two,
-// and a constant column for one.
+// oneHot returns a 0/1 column for each category, but one for two.
 func oneHot(name string, cands []data.Config, level func(data.Config) string) []column {
 	levels := levelsOf(cands, level)
 	if len(levels) == 2 {
@@ -285,11 +278,7 @@ func indicators(name string, level func(data.Config) string, all, wanted []strin
 
 // levelsOf returns the values of a category, sorted.
 func levelsOf(cands []data.Config, level func(data.Config) string) []string {
-	seen := map[string]bool{}
-	for _, c := range cands {
-		seen[level(c)] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
+	return slices.Compact(slices.Sorted(slices.Values(list.Map(cands, level))))
 }
 
 // gpuColumns describes the GPU type by log2 of speed, memory and memory bandwidth, so that
@@ -300,13 +289,14 @@ func gpuColumns(cands []data.Config) []column {
 	typeOf := func(c data.Config) string { return c.GPUType }
 	types, numbers := levelsOf(cands, typeOf), map[string][3]float64{}
 	var distinct [][3]float64
-	var mean [3]float64 // of the known types
-	var own []string    // types with a 0/1 column
+	var sum [3]float64 // over the known types
+	var own []string   // types with a 0/1 column
 	for _, name := range types {
 		g, ok := data.FindGPU(name)
 		v := [3]float64{math.Log2(g.TFLOPS), math.Log2(g.Memory), math.Log2(g.Bandwidth)}
 		if ok {
 			numbers[name] = v
+			floats.Add(sum[:], v[:])
 		}
 		if !ok || slices.Contains(distinct, v) {
 			own = append(own, name)
@@ -317,18 +307,13 @@ func gpuColumns(cands []data.Config) []column {
 	if len(distinct) < 2 {
 		return oneHot("gpu_type", cands, typeOf)
 	}
-	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		for k, v := range numbers[name] {
-			mean[k] += v / float64(len(numbers))
-		}
-	}
 	var cols []column
 	for k, name := range []string{"gpu_tflops", "gpu_memory", "gpu_bandwidth"} {
 		cols = append(cols, column{name: name, value: func(c data.Config) float64 {
 			if v, ok := numbers[c.GPUType]; ok {
 				return v[k]
 			} else if slices.Contains(own, c.GPUType) {
-				return mean[k]
+				return sum[k] / float64(len(numbers))
 			}
 			return math.NaN()
 		}})

@@ -33,8 +33,7 @@ func (f forbidden) covers(x []float64) bool {
 	return slices.ContainsFunc(f.ranges, func(v values) bool { return v.holds(x) })
 }
 
-// failure is a trial that crashed, or ran out of memory where the classifier expected that
-// with a probability of e^usual, by the trials before.
+// failure is a trial that crashed, or ran out of memory, expected before with e^usual.
 type failure struct {
 	x       []float64
 	crashed bool
@@ -51,10 +50,7 @@ type failure struct {
 func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden) {
 	unusual := 1 - p.Options.Constants.UsualFits
 	add := func(ranges ...values) {
-		f, crashes := forbidden{ranges: ranges}, 0.
-		for _, v := range ranges {
-			f.share += v.prior // in logarithms as yet
-		}
+		f, crashes := forbidden{ranges, list.Sum(ranges, func(v values) float64 { return v.prior })}, 0. // shares in logarithms as yet
 		for _, t := range failed {
 			if !f.covers(t.x) && t.crashed {
 				crashes++

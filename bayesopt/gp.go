@@ -16,13 +16,11 @@ import (
 	"knee/internal/list"
 )
 
-// constantRatio is the prior variance of the unknown constant level relative to
-// the Matérn part. Responses are centred, so it covers only the difference
-// between the mean of a few measurements and that of the space.
+// constantRatio is the prior variance of the constant level relative to the Matérn part:
+// of the mean of the space about that of the measurements.
 const constantRatio = 0.3
 
-// minNugget is added to every nugget ratio to keep the kernel matrix positive
-// definite when inputs coincide.
+// minNugget keeps the kernel matrix positive definite when inputs coincide.
 const minNugget = 1e-8
 
 // Hyper holds the hyperparameters of the kernel
@@ -81,9 +79,7 @@ func (h *Hyper) inverse() []float64 {
 // the kernel. Equal inputs give bitwise equal results.
 func (g *GP) scale(dst, x []float64) {
 	d := len(x)
-	for j, v := range x {
-		dst[j] = v * g.inverse[j]
-	}
+	floats.MulTo(dst[:d], x, g.inverse[:d])
 	if r := g.hyper.Ramp; len(r.Columns) > 0 {
 		effect := max(0, (x[r.By]-r.At)/(1-r.At))
 		for _, j := range r.Columns {
@@ -158,15 +154,12 @@ func condition(x [][]float64, y, extra []float64, centre float64, h Hyper) (*GP,
 	return g, nil
 }
 
-// responding returns the process conditioned on other responses to the same
-// inputs; it shares the factor. surprise, if not nil, is by how much each
-// response differed from the mean before it was observed.
+// responding returns the process conditioned on other responses to the same inputs.
+// surprise, if not nil, is by how much each differed from the mean before it was observed.
 func (g *GP) responding(y []float64, centre float64, surprise []float64) *GP {
 	h := *g
-	h.centre, h.y = centre, make([]float64, len(y))
-	for i := range y {
-		h.y[i] = y[i] - centre
-	}
+	h.centre, h.y = centre, slices.Clone(y)
+	floats.AddConst(-centre, h.y)
 	h.white = slices.Clone(h.y)
 	h.factor.Whiten(h.white)
 	if h.told = h.white; surprise != nil {
@@ -181,15 +174,22 @@ func (g *GP) responding(y []float64, centre float64, surprise []float64) *GP {
 // x (Rasmussen and Williams 2006, eq. 2.25 and 2.26), in the response's unit
 // and its square. The variance is never negative.
 func (g *GP) Predict(x []float64) (mean, variance float64) {
-	return g.predict(x, make([]float64, len(g.inverse)+len(g.y)))
+	mean, variance, _ = g.predict(x, nil)
+	return mean, variance
 }
 
 // NoiseVariance returns the variance of one observation about the response.
 func (g *GP) NoiseVariance() float64 { return g.sigma2 * (math.Exp(g.hyper.LogNugget) + minNugget) }
 
-// predict is Predict with scratch space.
-func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
+// whitened is an input, scaled, and L⁻¹ times its covariance with the observations.
+type whitened struct{ raw, scaled, v []float64 }
+
+// predict is Predict that also returns x whitened, in the scratch space if not nil.
+func (g *GP) predict(x, scratch []float64) (mean, variance float64, at whitened) {
 	d := len(g.inverse)
+	if scratch == nil {
+		scratch = make([]float64, d+len(g.y))
+	}
 	s, v := scratch[:d], scratch[d:d+len(g.y)]
 	g.scale(s, x)
 	for i := range v {
@@ -198,34 +198,20 @@ func (g *GP) predict(x, scratch []float64) (mean, variance float64) {
 		}
 	}
 	g.factor.Whiten(v)
-	return g.centre + floats.Dot(v, g.white), g.sigma2 * max(0, g.hyper.prior(0)+g.hyper.Effect-floats.Dot(v, v))
-}
-
-// whitened is an input, scaled, and L⁻¹ times its covariance with the observations.
-type whitened struct{ raw, scaled, v []float64 }
-
-// whiten returns the posterior mean at x, and x whitened.
-func (g *GP) whiten(x []float64) (mean float64, at whitened) {
-	d := len(g.inverse)
-	scratch := make([]float64, d+len(g.y))
-	mean, _ = g.predict(x, scratch)
-	return mean, whitened{x, scratch[:d:d], scratch[d:]}
+	variance = g.sigma2 * max(0, g.hyper.prior(0)+g.hyper.Effect-floats.Dot(v, v))
+	return g.centre + floats.Dot(v, g.white), variance, whitened{x, s, v}
 }
 
 // covariance returns the posterior covariance of the response at two inputs.
 func (g *GP) covariance(a, b whitened) float64 {
-	c := g.hyper.prior(distance(a.scaled, b.scaled))
+	c := g.hyper.prior(distance(a.scaled, b.scaled)) - floats.Dot(a.v, b.v)
 	if slices.Equal(a.raw, b.raw) {
 		c += g.hyper.Effect
-	}
-	for i := range a.v {
-		c -= a.v[i] * b.v[i]
 	}
 	return g.sigma2 * c
 }
 
-// Sample draws one noise-free function from the posterior and returns its
-// values at the points. The cost is cubic in their number.
+// Sample draws the noise-free responses at the points. The cost is cubic in their number.
 func (g *GP) Sample(points [][]float64, rng *rand.Rand) []float64 {
 	return g.joint(points, rng).Rand(nil)
 }
@@ -235,7 +221,7 @@ func (g *GP) joint(points [][]float64, rng *rand.Rand) *distmv.Normal {
 	n := len(points)
 	level, at := make([]float64, n), make([]whitened, n)
 	for k, x := range points {
-		level[k], at[k] = g.whiten(x)
+		level[k], _, at[k] = g.predict(x, nil)
 	}
 	cov := mat.NewSymDense(n, nil)
 	for i := range n {

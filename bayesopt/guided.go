@@ -18,10 +18,7 @@ var _ Strategy = (*Guided)(nil)
 // NewGuided returns the guided strategy; it fails for invalid options.
 func NewGuided(o Options) (*Guided, error) {
 	o, err := o.Validate()
-	if err != nil {
-		return nil, err
-	}
-	return &Guided{o}, nil
+	return &Guided{o}, err
 }
 
 // Next implements [Strategy]. It suggests no candidate that was measured (except aborted
@@ -89,34 +86,27 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	return s
 }
 
-// incumbent returns the response to improve on: the best measured, or with
-// noise the best posterior mean of measured candidates, as the minimum of noisy
-// measurements is too optimistic. Believed results of running trials count, so
-// that two trials do not pursue the same gain. It is +Inf while nothing
-// measured meets the deadline, or all trials met a time limit.
+// incumbent returns the response to improve on: that of the favourite, as the minimum of
+// noisy measurements is too optimistic. Believed results of running trials count, so that
+// two trials do not pursue the same gain. It is +Inf while nothing measured meets the
+// deadline, or all trials met a time limit.
 func (p *Problem) incumbent(post *Posterior) float64 {
 	best := p.best
 	if p.Options.Noisy && p.bestIndex >= 0 {
 		best = p.expected(post, p.Favourite(post))
 	}
+	// if only configurations outside the table were measured, all candidates count
+	outside := math.IsInf(best, 1) && p.Successes > 0 && !slices.Contains(p.standing, inFlight)
 	for i, s := range p.standing {
-		if s == inFlight && p.Options.Deadline == 0 {
-			best = min(best, p.expected(post, i))
-		}
-	}
-	if math.IsInf(best, 1) && p.Options.Deadline == 0 && p.Successes > 0 {
-		// Only configurations outside the table were measured: use the best
-		// posterior mean in the table.
-		for i := range p.cands {
+		if p.Options.Deadline == 0 && (s == inFlight || outside) {
 			best = min(best, p.expected(post, i))
 		}
 	}
 	return best
 }
 
-// Favourite returns the candidate taken for the best: the best measurement, or
-// with noise the measured candidate with the best posterior mean, −1 if none.
-// With a deadline only candidates measured to meet it count.
+// Favourite returns the candidate taken for the best: the best measured to meet the
+// deadline, if there is one, with noise by posterior mean; −1 if none.
 func (p *Problem) Favourite(post *Posterior) int {
 	if !p.Options.Noisy || p.bestIndex < 0 || post == nil {
 		return p.bestIndex
@@ -141,9 +131,8 @@ const startTrials = 2
 // cheapest per hour: it gives a first answer and the scale at low cost. The others are in
 // the cheapest third; over the whole table they cost several times as much and inform no
 // better. All are candidates that probably fit. Of these the pick has the largest distance
-// to its nearest trial divided by the square root of the price. (Of the exponents 0, ½ and
-// 1, ½ gave the least Σ cost on two of three kinds of recorded tables and nearly so on the
-// third, with rows left out at random.)
+// to its nearest trial divided by the square root of the price (of the exponents 0, ½ and
+// 1, ½ gave the least Σ cost on two of three kinds of recorded tables).
 func (p *Problem) startPick() (index int, reason string) {
 	pool := p.Open()
 	top := slices.Max(list.Map(pool, func(i int) float64 { return p.fits[i] }))
@@ -161,12 +150,12 @@ func (p *Problem) startPick() (index int, reason string) {
 			placed = append(placed, p.Points[i])
 		}
 	}
-	away := make([]float64, len(pool))
-	for k, i := range pool {
-		away[k] = math.Inf(1)
+	away := list.Map(pool, func(i int) float64 {
+		nearest := math.Inf(1)
 		for _, x := range placed {
-			away[k] = min(away[k], distance(p.Points[i], x)/math.Sqrt(p.hourly[i]))
+			nearest = min(nearest, distance(p.Points[i], x))
 		}
-	}
+		return nearest / math.Sqrt(p.hourly[i])
+	})
 	return pool[p.Best(pool, away)], reason
 }

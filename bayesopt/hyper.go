@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
@@ -29,13 +30,12 @@ type Prior struct {
 	LengthSD float64
 }
 
-// Shape and scale of the inverse gamma prior of σ². Scale 0.1 gives a typical
-// standard deviation of a third of a nat, that of step times over a search
-// space; with shape 1 a few measurements outweigh it.
+// Shape and scale of the inverse gamma prior of σ²: typically a third of a nat squared, as
+// step times over a search space; with shape 1 a few measurements outweigh it.
 const sigmaShape, sigmaScale = 1.0, 0.1
 
-// A draw has at most maxJumps jumps, with ln ℓ ~ N(jumpLogLength, 1): the sides
-// of a jump typically correlate by a seventh to a half.
+// A draw has at most maxJumps jumps, with ln ℓ ~ N(jumpLogLength, 1): the sides of a jump
+// typically correlate by a seventh to a half.
 const (
 	maxJumps      = 3
 	jumpLogLength = -0.5
@@ -66,10 +66,9 @@ func (p Prior) draw(d int, rng *rand.Rand) Hyper {
 	return h
 }
 
-// FitGP conditions a Gaussian process on the observations with the
-// hyperparameters of largest posterior density, σ² integrated out: the best of
-// draws from the prior, improved by the Nelder-Mead simplex method. x has at
-// least one row; numbers that are not finite are an error.
+// FitGP conditions a Gaussian process on at least one observation with the hyperparameters
+// of largest posterior density, σ² integrated out: the best of draws from the prior,
+// improved by the Nelder-Mead simplex method. Numbers that are not finite are an error.
 func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	d, level := len(x[0]), stat.Mean(y, nil)
 	loss := func(theta []float64) float64 {
@@ -77,11 +76,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 		if err != nil {
 			return math.Inf(1)
 		}
-		value := -g.marginalised(nil, 0).logged
-		for _, z := range theta {
-			value += 0.5 * z * z
-		}
-		return value
+		return 0.5*floats.Dot(theta, theta) - g.marginalised(nil).logged
 	}
 	rng := NewRand(seed, len(y))
 	best := make([]float64, d+1)
@@ -98,7 +93,7 @@ func FitGP(x [][]float64, y []float64, p Prior, seed int64) (*GP, error) {
 	}
 	g, err := condition(x, y, nil, level, p.at(best))
 	if err == nil {
-		g.marginalised(nil, 0)
+		g.marginalised(nil)
 	}
 	return g, err
 }
@@ -127,8 +122,7 @@ func normals(n int, rng *rand.Rand) []float64 {
 	return out
 }
 
-// NewRand returns the random source of one decision. It depends on the seed and the number
-// of trials only, so that a resumed study continues as if uninterrupted.
+// NewRand returns the random source of one decision, the same after a restart.
 func NewRand(seed int64, trials int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15*uint64(trials+1)))
 }

@@ -27,8 +27,7 @@ func Objectives() []Objective {
 	return []Objective{Throughput, Goodput, StepTime, CostToTarget, Accuracy}
 }
 
-// ObjectiveOf returns the objective of a study, throughput if empty. Strategies
-// refuse an unknown one.
+// ObjectiveOf returns the objective of a study; strategies refuse an unknown one.
 func ObjectiveOf(o data.Objective) Objective {
 	if o.Cover {
 		return Accuracy
@@ -66,9 +65,8 @@ type Options struct {
 
 	Seed int64 // of ties and draws
 
-	// Noisy says that repeated measurements scatter by several per cent. The
-	// best so far is then by posterior mean, and trials are repeated if that
-	// helps the choice, unless Once is set.
+	// Noisy says that repeated measurements scatter by several per cent. The best so far is
+	// then by posterior mean, and trials are repeated if that helps, unless Once is set.
 	Noisy, Once bool
 
 	// Trials is the budget of trials, failed and running ones included; 0 means
@@ -137,15 +135,11 @@ func (o Options) Validate() (Options, error) {
 // "step" is the whole job, and S, e and W are 1.
 func (o Options) offsets(cands []data.Config) ([]float64, error) {
 	batchKnown := slices.ContainsFunc(cands, func(c data.Config) bool { return c.LocalBatch > 0 })
-	out := make([]float64, len(cands))
-	for i, c := range cands {
-		v, err := o.offset(c, batchKnown)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = v
+	out, err := make([]float64, len(cands)), error(nil)
+	for i := 0; i < len(cands) && err == nil; i++ {
+		out[i], err = o.offset(cands[i], batchKnown)
 	}
-	return out, nil
+	return out, err
 }
 
 func (o Options) offset(c data.Config, batchKnown bool) (float64, error) {
@@ -178,9 +172,8 @@ func (o Options) latest(cands []data.Config) ([]float64, error) {
 	if o.Deadline == 0 {
 		return slices.Repeat([]float64{math.Inf(1)}, len(cands)), nil
 	}
-	steps := o
-	steps.Objective = Goodput
-	out, err := steps.offsets(cands)
+	o.Objective = Goodput
+	out, err := o.offsets(cands)
 	for i := range out {
 		out[i] = math.Log(o.Deadline) - (out[i] + math.Log(o.Work))
 	}
@@ -199,15 +192,8 @@ func (o Objective) natural(response float64) float64 {
 
 // Unit returns the unit of the objective.
 func (o Objective) Unit() string {
-	switch o {
-	case Goodput:
-		return "samples/s, counted as at the initial batch"
-	case StepTime, Accuracy:
-		return "s"
-	case CostToTarget:
-		return "US$"
-	}
-	return "samples/s"
+	return map[Objective]string{Throughput: "samples/s", Goodput: "samples/s, counted as at the initial batch",
+		StepTime: "s", Accuracy: "s", CostToTarget: "US$"}[o]
 }
 
 // estimate returns the objective with its 90 % interval; Mean is e^(mean of the
@@ -237,25 +223,19 @@ func (o Options) Value(m data.Measurement) (float64, bool) {
 		return 0, false
 	}
 	offset, err := o.offset(m.Config, m.LocalBatch > 0)
-	if err != nil {
-		return 0, false
-	}
-	return o.Objective.natural(math.Log(m.StepTime) + offset), true
+	return o.Objective.natural(math.Log(m.StepTime) + offset), err == nil
 }
 
-// Constants are the numbers of the guided strategy without a theoretical value.
-// The programs that learn them score them on the kind of table left out;
-// docs/benchmarks-search.md has the scores.
+// Constants are the numbers of the guided strategy without a theoretical value. The
+// programs that learn them score them on the kind of table left out.
 type Constants struct {
-	// FailureCost is the cost of running out of memory, as a fraction of the
-	// objective: the value of the trial that it uses up, however short. It
+	// FailureCost is the cost of running out of memory, as a fraction of the objective. It
 	// counts once a trial has run out of memory or time.
 	FailureCost float64
 	// UsualFits is the expected share of a space that fits in memory, before any trial.
 	UsualFits float64
-	// LengthSD is the prior standard deviation of every ln ℓ. It is large, so
-	// that in some draws some columns hardly matter: columns of a table are
-	// redundant, and which of them determine the time differs between tables.
+	// LengthSD is the prior standard deviation of every ln ℓ. It is large, so that in some
+	// draws some columns hardly matter: columns of a table are redundant.
 	LengthSD float64
 	// RampShare is the share of draws in which knobs have a [Ramp], for times of
 	// steps: less than 1, as with a ramp no knob matters on one worker.
@@ -266,9 +246,8 @@ type Constants struct {
 	// TailFreedom is the degrees of freedom of Student's t distribution of
 	// prediction errors, more than 2.
 	TailFreedom float64
-	// StopChance is the probability of something better by the target below
-	// which a search ends: the largest at which nine of ten searches that end by
-	// it are right on every kind of table.
+	// StopChance is the probability of something better by the target below which a search
+	// ends: the largest with which nine of ten are right on every kind of table.
 	StopChance float64
 }
 

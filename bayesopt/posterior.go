@@ -43,12 +43,6 @@ func AverageGP(x [][]float64, y []float64, p Prior, keep int, seed int64) (*Post
 	return averageOver(x, []response{{y: y}}, nil, nil, p, keep, seed)
 }
 
-// repeated reports whether two inputs are equal.
-func repeated(x [][]float64) bool {
-	sorted := slices.SortedFunc(slices.Values(x), slices.Compare)
-	return len(slices.CompactFunc(sorted, slices.Equal)) < len(x)
-}
-
 // response is one set of responses to the same inputs: the residuals of one
 // prior mean. If that is fitted to the trials, surprise holds those of the mean
 // before each trial but the first from.
@@ -72,7 +66,8 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 		floats.Scale(1/sigma2, extra)
 	}
 	var draws []weighted
-	exact := p.Effects && !p.Noisy && !repeated(x)
+	inputs := slices.CompactFunc(slices.SortedFunc(slices.Values(x), slices.Compare), slices.Equal)
+	exact := p.Effects && !p.Noisy && len(inputs) == len(x)
 	level := stat.Mean(responses[0].y, nil)
 	for n := 0; n < averageDraws || n < drawRounds*averageDraws && normalise(draws) < enoughDraws; n += averageDraws {
 		drawn, round := make([]Hyper, averageDraws), make([][]weighted, averageDraws)
@@ -87,29 +82,23 @@ func averageOver(x [][]float64, responses []response, noise, excess []float64, p
 				round[k] = g.weighted(responses)
 			}
 		})
-		draws = append(draws, slices.Concat(round...)...)
-	}
-	if len(draws) == 0 {
-		return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
+		if draws = append(draws, slices.Concat(round...)...); len(draws) == 0 {
+			return nil, errors.New("gaussian process: no draw of the hyperparameters gives a usable kernel matrix")
+		}
 	}
 	normalise(draws)
 	slices.SortStableFunc(draws, func(a, b weighted) int { return cmp.Compare(b.logged, a.logged) })
 	return &Posterior{members: likeliest(draws, keep), fair: resampled(draws, keep), record: newRecord(draws, excess), width: 1}, nil
 }
 
-// weighted returns the process conditioned on each set of responses; it is
-// already conditioned on the first.
+// weighted returns the process, conditioned on the first responses, for each set.
 func (g *GP) weighted(responses []response) (out []weighted) {
 	for k, r := range responses {
-		member := g
+		member, given := g, []foretold(nil)
 		if k > 0 {
-			member = g.responding(r.y, stat.Mean(r.y, nil), r.surprise)
+			member, given = g.responding(r.y, stat.Mean(r.y, nil), r.surprise), out[0].trials[:r.from]
 		}
-		var earlier *weighted
-		if r.from > 0 {
-			earlier = &out[0]
-		}
-		w := member.marginalised(earlier, r.from)
+		w := member.marginalised(given)
 		w.form = k
 		out = append(out, w)
 	}
@@ -119,16 +108,9 @@ func (g *GP) weighted(responses []response) (out []weighted) {
 // normalise sets the shares of draws, and returns their effective number,
 // 1/Σ share² (Kong 1992).
 func normalise(draws []weighted) float64 {
-	top, sum, squares := math.Inf(-1), 0.0, 0.0
-	for _, d := range draws {
-		top = max(top, d.logged)
-	}
+	squares, total := 0.0, floats.LogSumExp(list.Map(draws, func(d weighted) float64 { return d.logged }))
 	for k := range draws {
-		draws[k].share = math.Exp(draws[k].logged - top)
-		sum += draws[k].share
-	}
-	for k := range draws {
-		draws[k].share /= sum
+		draws[k].share = math.Exp(draws[k].logged - total)
 		squares += draws[k].share * draws[k].share
 	}
 	return 1 / squares
@@ -155,13 +137,13 @@ type foretold struct {
 // log marginal likelihood with σ² integrated out. Repetitions tell the noise,
 // not σ²: that a configuration takes as long as before says nothing on the
 // others. A mean that is fitted to the trials is no evidence for those it needs
-// first: earlier, if not nil, predicts the first from of them instead.
-func (g *GP) marginalised(earlier *weighted, from int) weighted {
+// first: given are the predictions of these.
+func (g *GP) marginalised(given []foretold) weighted {
 	w, shape, scale := weighted{gp: g}, sigmaShape, sigmaScale
 	for i, v := range g.told {
 		var t foretold
-		if i < from {
-			t = earlier.trials[i]
+		if i < len(given) {
+			t = given[i]
 		} else {
 			log, more := g.factor.LogDiagonal(i), scale+0.5*v*v
 			t = foretold{shape: shape, scale: scale, sd: math.Exp(log), off: v * math.Exp(log)}
@@ -209,32 +191,28 @@ func (p *Posterior) Predict(x []float64) Predictive {
 	out := Predictive{Mean: make([]float64, n), SD: make([]float64, n), Weight: make([]float64, n), Freedom: first.freedom}
 	scratch := make([]float64, len(x)+maxJumps+len(first.y))
 	for i, m := range p.members {
-		mean, v := m.gp.predict(x, scratch)
+		mean, v, _ := m.gp.predict(x, scratch)
 		out.Mean[i], out.SD[i], out.Weight[i] = mean, p.width*math.Sqrt(v), m.share
 	}
 	return out
 }
 
-// NoiseSD returns the standard deviation of one observation about the response,
-// averaged over members.
+// NoiseSD returns the standard deviation of one observation about the response.
 func (p *Posterior) NoiseSD() float64 {
 	return math.Sqrt(list.Sum(p.members, func(m weighted) float64 { return m.share * m.gp.NoiseVariance() }))
 }
 
-// record holds the standard normal scores of every trial after the first
-// recordFrom, predicted from those before it. Scores of about one mean that
-// predicted standard deviations are correct.
+// record holds the standard normal scores of every trial after the first recordFrom,
+// predicted from those before it: about one if standard deviations are correct.
 type record []float64
 
 // negligible is the weight, relative to the largest, that cannot change a score.
 const negligible = 1e-9
 
-// recordFrom is the number of first trials left out: the first has no
-// prediction, the second hardly one.
+// recordFrom first trials are left out, as hardly predicted.
 const recordFrom = 2
 
-// width returns the factor on standard deviations that makes the past scores
-// standard normal.
+// width returns the factor on standard deviations that makes the scores standard normal.
 func (r record) width(trust float64) float64 {
 	return math.Sqrt((trust + floats.Dot(r, r)) / (trust + float64(len(r))))
 }

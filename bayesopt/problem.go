@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // standing says whether a candidate may be tried.
@@ -21,11 +22,9 @@ const (
 
 // Problem is one decision: the history in terms of features, objective and feasibility.
 type Problem struct {
-	Options Options
-	History History
-	// Trials counts measured and running trials, failed ones included, aborted
-	// ones excluded.
-	Trials    int
+	Options   Options
+	History   History
+	Trials    int         // measured and running, failed ones included, aborted ones excluded
 	Successes int         // measurements with a time
 	Points    [][]float64 // candidates as points of the unit cube
 
@@ -82,10 +81,9 @@ func NewProblem(o Options, h History) (*Problem, error) {
 		return nil, err
 	}
 	p := &Problem{Options: o, History: h, Points: points, enc: enc, cands: h.Candidates, limit: math.Inf(1), best: math.Inf(1), bestIndex: -1,
-		keys: make([]string, len(h.Candidates)), index: make(map[string]int, len(h.Candidates))}
-	for i, c := range p.cands {
-		p.keys[i] = c.Key()
-		p.index[p.keys[i]] = i
+		keys: list.Map(h.Candidates, data.Config.Key), index: make(map[string]int, len(h.Candidates))}
+	for i, key := range p.keys {
+		p.index[key] = i
 	}
 	if p.offset, err = o.offsets(h.Candidates); err != nil {
 		return nil, err
@@ -104,18 +102,14 @@ func NewProblem(o Options, h History) (*Problem, error) {
 	return p, nil
 }
 
-// setPrices fills hourly. Prices are used only if every candidate has one:
-// dollars and worker counts are not comparable.
+// setPrices fills hourly, with prices only if every candidate has one.
 func (p *Problem) setPrices() {
 	of := p.Options.Price
 	p.priced = of != nil && !slices.ContainsFunc(p.cands, func(c data.Config) bool { return !positive(of(c)) })
-	for _, c := range p.cands {
-		if p.priced {
-			p.hourly = append(p.hourly, of(c))
-		} else {
-			p.hourly = append(p.hourly, float64(c.Workers+c.PS))
-		}
+	if !p.priced {
+		of = func(c data.Config) float64 { return float64(c.Workers + c.PS) }
 	}
+	p.hourly = list.Map(p.cands, of)
 }
 
 // place sets the standing of every candidate. Trials aborted by the user count as untried.
@@ -151,11 +145,10 @@ func (p *Problem) place() {
 	}
 }
 
-// observe collects the times that the surrogate is fitted to. A trial that met
-// its time limit gives a lower bound; the common limit is the shortest of these
-// times, but not below any success. Other failures are left to the feasibility
-// model: the fastest fitting configuration is often next to an infeasible one,
-// and a penalty would keep the search away.
+// observe collects the times that the surrogate is fitted to. A trial that met its time
+// limit gives a lower bound; the common limit is the shortest of these times, but not below
+// any success. Other failures are left to the feasibility model: the fastest configuration
+// is often next to an infeasible one, and a penalty would keep the search away.
 func (p *Problem) observe() {
 	longest, successes := math.Inf(-1), 0
 	for _, m := range p.History.Measured {
@@ -192,8 +185,7 @@ func (p *Problem) observe() {
 	}
 }
 
-// observation returns the observation of a configuration without a time; false
-// outside the space of the features or of a prior mean.
+// observation has no time yet; false outside the space of the features or a prior mean.
 func (p *Problem) observation(c data.Config) (observation, bool) {
 	x, ok := p.enc.encode(c)
 	o := observation{index: -1, x: x}
@@ -233,10 +225,9 @@ func (p *Problem) Open() (out []int) {
 	return out
 }
 
-// Objectives returns the points and objectives of the trials of candidates;
-// maximised objectives are negated, so smaller is better. A trial without an
-// objective gets the worst of the others. Without any objective it returns one
-// point with value 0, so that a model can be fitted.
+// Objectives returns the points and objectives of the trials of candidates, negated if
+// maximised. A trial without an objective gets the worst of the others. Without any
+// objective it returns one point with value 0, so that a model can be fitted.
 func (p *Problem) Objectives() (x [][]float64, y []float64) {
 	worst := math.Inf(-1)
 	for _, m := range p.History.Measured {
@@ -263,8 +254,7 @@ func (p *Problem) Objectives() (x [][]float64, y []float64) {
 	return x, y
 }
 
-// Best returns the position of the candidate with the highest score; ties are
-// broken by seed.
+// Best returns the position of the highest score; ties are broken by seed.
 func (p *Problem) Best(candidates []int, scores []float64) int {
 	best := 0
 	for k, i := range candidates {

@@ -26,13 +26,13 @@ func TestRecordIsThePredictionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := newRecord([]weighted{all.marginalised(nil, 0)}, nil)
+	got := newRecord([]weighted{all.marginalised(nil)}, nil)
 	for i := recordFrom; i < len(y); i++ {
 		before, err := condition(x[:i], centred[:i], nil, 0, h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before.marginalised(nil, 0) // sets σ²
+		before.marginalised(nil) // sets σ²
 		mu, v := before.Predict(x[i])
 		freedom := 2*sigmaShape + float64(i)
 		z := (centred[i] - mu) / math.Sqrt(v+before.NoiseVariance())
@@ -80,7 +80,7 @@ func TestRecordOfBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draws := []weighted{g.marginalised(nil, 0)}
+	draws := []weighted{g.marginalised(nil)}
 	if r := newRecord(draws, []float64{0, 0, 1}); len(r) != 1 || r[0] < 1 || r[0] > newRecord(draws, nil)[0] {
 		t.Errorf("a bound of two gives %v, want a surprise, smaller than of a time of three", r)
 	}

@@ -186,7 +186,7 @@ func TestSample(t *testing.T) {
 	points := [][]float64{{0.2}, {0.25}}
 	level, at := make([]float64, 2), make([]whitened, 2)
 	for i, p := range points {
-		level[i], at[i] = g.whiten(p)
+		level[i], _, at[i] = g.predict(p, nil)
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	var cov [2][2]float64

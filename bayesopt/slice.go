@@ -25,11 +25,10 @@ type SlicePoint struct {
 	Improvement float64       // expected improvement over the best so far, as a fraction; 0 for tried candidates
 }
 
-// Slice returns the posterior of the candidates that differ from the best
-// configuration so far only in one knob: "workers" or "nodes" (each with
-// placement), "ps", "local_batch", "accum_steps" or a further knob. Points are
-// in ascending order of the knob. It fails if no candidate was measured, if the
-// knob is unknown or not a number, or if no other candidate differs in it.
+// Slice returns the posterior of the candidates that differ from the best configuration so
+// far only in one knob, in ascending order: "workers" or "nodes" (each with placement),
+// "ps", "local_batch", "accum_steps" or a further knob. It fails if no candidate was
+// measured, if the knob is not a number, or if no other candidate differs in it.
 func (g *Guided) Slice(h History, name string) (Slice, error) {
 	p, err := NewProblem(g.Options, h)
 	if err != nil {
@@ -47,7 +46,7 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	best := p.incumbent(post)
 	for i, c := range p.cands {
 		v := valueOf(c, name)
-		if v == 0 && name != "ps" && name != "accum_steps" {
+		if !(v > 0) && name != "ps" && name != "accum_steps" {
 			return Slice{}, fmt.Errorf("knob %q of %s is not a number; want workers, nodes, ps, local_batch, accum_steps or a further knob with numbers for values", name, c)
 		}
 		if without(c, name).Key() != without(s.Through, name).Key() {
@@ -69,20 +68,16 @@ func (g *Guided) Slice(h History, name string) (Slice, error) {
 	return s, nil
 }
 
-// valueOf returns a knob as a number, 0 if it is not one.
+// valueOf returns a knob as a number, NaN if it is not one.
 func valueOf(c data.Config, name string) float64 {
 	if v, ok := map[string]float64{"workers": float64(c.Workers), "nodes": float64(c.NodeCount()), "ps": float64(c.PS),
 		"local_batch": c.LocalBatch, "accum_steps": float64(c.AccumSteps)}[name]; ok {
 		return v
 	}
-	if v := knob(c, strings.TrimPrefix(name, "x_")); v > 0 {
-		return v
-	}
-	return 0
+	return knob(c, strings.TrimPrefix(name, "x_"))
 }
 
-// without returns the configuration with a knob, and for workers and nodes the
-// placement, set to a fixed value.
+// without sets a knob, and for workers and nodes the placement, to a fixed value.
 func without(c data.Config, name string) data.Config {
 	if name == "workers" || name == "nodes" {
 		c.Nodes, c.Placement = 1, nil

@@ -23,9 +23,8 @@ const (
 	jointDraws      = 1024
 )
 
-// shouldStop returns the reason to end the search, "" to go on: something
-// better by the target is improbable, by draws from the posterior with widths
-// calibrated on the run's record.
+// shouldStop returns the reason to end the search, "" to go on: something better by the
+// target is improbable.
 func (p *Problem) shouldStop(post *Posterior, c choice) string {
 	if len(post.record) < minRecord {
 		return ""
@@ -49,11 +48,10 @@ func (p *Problem) shouldStop(post *Posterior, c choice) string {
 	return fmt.Sprintf("stop after %d trials: %s", p.Trials, p.claim(c))
 }
 
-// better returns the probability that any of the scored candidates is better
-// than the best by the target, and the expected gain of the best of them, in
-// nats. Responses and what fits are drawn jointly, as similar candidates correlate. Errors have the
-// predicted standard deviations, but the tails of Student's t, each its own: any
-// candidate may be an exception.
+// better returns the probability that any of the scored candidates is better than the best
+// by the target, and the expected gain of the best of them, in nats. Responses and what
+// fits are drawn jointly, as similar candidates correlate. Errors have the predicted
+// standard deviations, but the tails of Student's t, as any candidate may be an exception.
 func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (chance, gain float64) {
 	likeliest := slices.Clone(verdicts)
 	slices.SortStableFunc(likeliest, func(a, b verdict) int { return cmp.Compare(b.chance, a.chance) })
@@ -86,13 +84,11 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 }
 
 // 1/repeatShare of the budget, or of the trials so far where it is not known, may go to
-// repetitions: three of a dozen trials leave nine configurations. Where no others are
-// left, all of a known budget may.
+// repetitions; all of a known budget where no other candidates are left.
 const repeatShare = 4
 
-// noticeable is the smallest expected improvement that counts, as a share of the
-// objective. Repetitions must bring more. If no new trial does, the next is chosen among
-// candidates that probably work.
+// noticeable is the smallest expected improvement that counts, as a share of the objective:
+// repetitions must bring more, and new trials unless they probably work.
 func (p *Problem) noticeable() float64 {
 	return p.Options.Constants.StopChance * p.Options.TargetRegret
 }
@@ -100,10 +96,7 @@ func (p *Problem) noticeable() float64 {
 // again suggests a repetition if its expected improvement of the choice of the best is
 // noticeable, and more than the value of the best new trial, whose logarithm is worth.
 func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
-	repeats := 1
-	for _, n := range p.looks {
-		repeats += max(0, n-1)
-	}
+	repeats := 1 + list.Sum(p.looks, func(n int) int { return max(0, n-1) })
 	useful := post != nil && p.Options.Noisy && p.bestIndex >= 0 && p.Options.Objective != Accuracy
 	nothingElse := p.Options.Trials > 0 && len(p.Open())+len(p.running) == 0
 	if !useful || p.Options.Once || !nothingElse && repeatShare*repeats > cmp.Or(p.Options.Trials, p.Trials) {
@@ -133,27 +126,33 @@ func (p *Problem) again(post *Posterior, worth float64) (Suggestion, bool) {
 func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	favourite, noise := p.Favourite(post), post.NoiseSD()
 	best, second := p.expected(post, favourite), math.Inf(1)
-	var looked []int
-	var behind, moves []float64
-	for i := range p.cands {
-		if p.standing[i] != tried || p.looks[i] == 0 {
-			continue
-		}
-		m, sd := p.belief(post, i).Moments()
-		looked, behind, moves = append(looked, i), append(behind, m-best), append(moves, sd*sd/math.Hypot(sd, noise))
+	looked, mean, sd := p.looked(post)
+	for k, i := range looked {
 		if i != favourite {
-			second = min(second, m)
+			second = min(second, mean[k])
 		}
 	}
 	gains := make([]float64, len(looked))
 	for k, i := range looked {
+		behind := mean[k] - best
 		if i == favourite {
-			behind[k] = second - best
+			behind = second - best
 		}
-		gains[k] = math.Exp(LogEI(behind[k], moves[k], 0))
+		gains[k] = math.Exp(LogEI(behind, sd[k]*sd[k]/math.Hypot(sd[k], noise), 0))
 	}
 	k := p.Best(looked, gains)
 	return looked[k], gains[k]
+}
+
+// looked returns the candidates with a time, and the moments of their responses.
+func (p *Problem) looked(post *Posterior) (of []int, mean, sd []float64) {
+	for i := range p.cands {
+		if p.standing[i] == tried && p.looks[i] > 0 {
+			m, s := p.belief(post, i).Moments()
+			of, mean, sd = append(of, i), append(mean, m), append(sd, s)
+		}
+	}
+	return of, mean, sd
 }
 
 // regret returns the expected regret of the favourite among the measured candidates, as
@@ -166,19 +165,12 @@ func (p *Problem) regret(post *Posterior) (regret float64) {
 	case post == nil || favourite < 0:
 		return math.NaN()
 	}
-	mean, sd := map[int]float64{}, map[int]float64{}
-	var measured []int
-	for i := range p.cands {
-		if p.standing[i] == tried && p.looks[i] > 0 {
-			mean[i], sd[i] = p.belief(post, i).Moments()
-			measured = append(measured, i)
-		}
-	}
+	looked, mean, sd := p.looked(post)
 	rng := p.Rand()
 	for range jointDraws {
 		least, own := math.Inf(1), 0.
-		for _, i := range measured {
-			v := mean[i] + sd[i]*rng.NormFloat64()
+		for k, i := range looked {
+			v := mean[k] + sd[k]*rng.NormFloat64()
 			if least = min(least, v); i == favourite {
 				own = v
 			}

@@ -31,8 +31,7 @@ type Suggestion struct {
 	// Remeasure says that the candidate was measured before.
 	Remeasure bool
 
-	// Best is the index of the best candidate so far, −1 if none. With noise it
-	// may differ from that of the best measurement.
+	// Best is the index of the best candidate so far, −1 if none, see [Problem.Favourite].
 	Best int
 
 	// Choice is the present best configuration, with a [Target] where Target.At
@@ -74,9 +73,8 @@ func (p *Problem) Suggest(i int, post *Posterior, why string) Suggestion {
 	return s
 }
 
-// Exhausted returns the decision to stop because no candidate is left; best is
-// the best candidate, −1 for none, and regret its expected regret as a share of the
-// objective, NaN if not known.
+// Exhausted is [Problem.Stopped] because no candidate is left; regret is the expected
+// regret of best as a share of the objective, NaN if not known.
 func (p *Problem) Exhausted(best int, regret float64) Suggestion {
 	n := list.Count(p.standing, func(s standing) bool { return s != barred })
 	reason := fmt.Sprintf("candidates exhausted, all %d measured or running", n)
@@ -100,9 +98,8 @@ func (p *Problem) Stopped(best int, reason string) Suggestion {
 	return s
 }
 
-// reason returns one sentence on a suggestion with its numbers, such as "expected
-// throughput +12 % against the best so far (−3 % to +30 %), costs $0.80". best is the
-// response of the best so far.
+// reason returns one sentence on a suggestion, such as "expected throughput +12 % against
+// the best so far (−3 % to +30 %), costs $0.80"; best is the response of the best so far.
 func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion, best float64) string {
 	var parts []string
 	if why != "" {
@@ -122,12 +119,11 @@ func (p *Problem) reason(i int, belief Predictive, why string, s Suggestion, bes
 		parts = append(parts, fmt.Sprintf("expected %s %s against the best so far (%s to %s)", strings.ReplaceAll(string(p.Options.Objective), "_", " "),
 			percent(s.Expected.Mean/base), percent(s.Expected.Lo/base), percent(s.Expected.Hi/base)))
 	}
+	cost := "uses " + english.Plural(p.cands[i].Workers, "worker", "")
 	if s.Cost > 0 {
-		parts = append(parts, "costs "+dollars(s.Cost))
-	} else {
-		parts = append(parts, "uses "+english.Plural(p.cands[i].Workers, "worker", ""))
+		cost = "costs " + dollars(s.Cost)
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, cost), ", ")
 }
 
 // percent formats a ratio as a signed change.

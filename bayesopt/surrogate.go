@@ -33,13 +33,11 @@ type priorMean struct {
 // "Present position and potential developments", 1984). A mean undefined for
 // some candidate is left out, as it would add a step.
 //
-// For times of whole jobs there are three means without parameters, from no
-// scaling to perfect scaling: time is constant, falls with the square root of
-// the total cores, or falls such that the cost is constant. The time of a step
-// is constant in the samples of a worker (latency), grows with their root, or is
-// proportional (throughput); likewise in the workers, from communication that
-// takes no time to workers that wait for each other in turn. These count only
-// until predictions are scored: of nine, one fits a few trials by chance.
+// The time of a whole job is constant, falls with the square root of the total cores, or
+// falls such that the cost is constant. The time of a step is constant in the samples of a
+// worker (latency), grows with their root, or is proportional (throughput); likewise in the
+// workers, from communication that takes no time to workers that wait in turn. These nine
+// count only until predictions are scored, as one of them fits a few trials by chance.
 func (p *Problem) setPriorMeans() {
 	p.addMean(func(data.Config) (float64, bool) { return 0, true }, nil)
 	if p.Options.JobTime {
@@ -68,9 +66,8 @@ func (p *Problem) setPriorMeans() {
 	}
 }
 
-// refitGrowth is the growth of the history after which a form is fitted anew: a fit to
-// five sixths of the trials foretells as the fit to all of them, and their number grows
-// only with the logarithm of the trials.
+// refitGrowth is the growth of the history after which a form is fitted anew: a fit to five
+// sixths of the trials foretells as the fit to all, and few are needed.
 const refitGrowth = 1.2
 
 // foresee predicts ln step time of each trial by a form fitted to trials before it.
@@ -186,15 +183,13 @@ func (p *Problem) learn() (*Posterior, error) {
 			return nil, err
 		}
 	}
-	// The record never narrows predictions. Trials are where the search expects
-	// much: that it predicts those well does not tell that it predicts the others
-	// well, which narrower widths predict worse (BenchmarkTails).
+	// The record never narrows predictions: trials are where the search expects much, and
+	// candidates elsewhere are predicted worse with narrower widths (BenchmarkTails).
 	post.record, post.width = record, max(1, record.width(p.Options.Constants.RecordTrust))
 	return post, nil
 }
 
-// censoredExcess is the assumed excess, in nats, of a trial over its time limit
-// before the first fit.
+// censoredExcess is the assumed excess, in nats, over a time limit before the first fit.
 const censoredExcess = 0.5
 
 // impute sets the times of trials that met their time limit to their expectation given that

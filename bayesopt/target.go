@@ -22,10 +22,9 @@ type Target struct {
 	Model   JointModel
 }
 
-// JointModel fits a joint posterior of the step times of all configurations, such as the
-// speed model of package fit, to measurements with status ok, at least one. It returns ln
-// step time (s) of each configuration in every draw, and the standard deviation about it of
-// one run, independent of those of other configurations.
+// JointModel fits a joint posterior of step times, such as the speed model of package fit,
+// to at least one measurement with status ok. It returns ln step time (s) of each
+// configuration in every draw, and the independent standard deviation about it of one run.
 type JointModel func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error)
 
 // outlook is the posterior of the configurations at the target.
@@ -41,13 +40,12 @@ type outlook struct {
 	contenders []int // indices in wanted of candidates that are the best in some draw, and of the best
 }
 
-// decideTarget suggests the trial with the largest expected improvement of the
-// answer: the knowledge gradient for correlated beliefs (Frazier, Powell and
-// Dayanik, "The knowledge-gradient policy for correlated normal beliefs", 2009,
-// section 2), with the moments of the model's posterior draws. The answer
-// minimises mean plus one standard deviation: among hundreds of candidates, the
-// best mean is probably too optimistic. So does the gradient, as a single trial
-// seldom changes which mean is best, but several together do.
+// decideTarget suggests the trial with the largest expected improvement of the answer: the
+// knowledge gradient for correlated beliefs (Frazier, Powell and Dayanik, "The
+// knowledge-gradient policy for correlated normal beliefs", 2009, section 2), with the
+// moments of the model's posterior draws. The answer minimises mean plus one standard
+// deviation, as the best mean of hundreds is probably too optimistic. So does the gradient:
+// a single trial seldom changes which mean is best, but several together do.
 func (p *Problem) decideTarget() (s Suggestion, err error) {
 	open := p.Open()
 	if p.Successes == 0 {
@@ -83,14 +81,15 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 		s = p.Suggest(pick, nil, fmt.Sprintf("a trial of it is expected to improve the choice by %.2g %%; %s", 100*max(most, 0), p.answer(o)))
 		s.Fired = stop
 	}
-	s.Expected, s.Better = p.drawn(at, ln[at], sd[at]), o.better
+	mean, spread := stat.MeanStdDev(ln[at], nil)
+	run := Predictive{Mean: []float64{mean + p.offset[at]}, SD: []float64{math.Hypot(spread, sd[at])}, Weight: []float64{1}}
+	s.Expected, s.Better = p.Options.Objective.estimate(run), o.better
 	s.Best, s.Choice, s.Answer = answer, p.cands[answer], p.answer(o)
 	return s, nil
 }
 
-// draws returns ln step time of every candidate in every draw of the model,
-// given the finished trials, and the standard deviation of one run. Running
-// trials count as finished at their prediction, as in [Problem.learn].
+// draws calls the model for all candidates. Running trials count as finished at their
+// prediction, as in [Problem.learn].
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 	measured := p.succeeded()
 	ln, sd, err = p.Options.Target.Model(measured, p.cands)
@@ -103,9 +102,8 @@ func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 	return p.Options.Target.Model(measured, p.cands)
 }
 
-// outlook computes the posterior at the target. The response includes −ln
-// P(fits): expected speed is multiplied by that probability. But another is better
-// where it fits and is faster.
+// outlook computes the posterior at the target. Expected speed is multiplied by P(fits),
+// but another is better where it fits and is faster.
 func (p *Problem) outlook(ln [][]float64, sd []float64) *outlook {
 	o, rng := &outlook{}, p.Rand()
 	var failed []int
@@ -177,13 +175,11 @@ func (p *Problem) checkTarget() error {
 	return bad
 }
 
-// gainPoints is the number of equally likely outcomes of a trial over which the
-// knowledge gradient is averaged.
+// gainPoints equally likely outcomes of a trial are averaged for the knowledge gradient.
 const gainPoints = 32
 
-// gain returns the expected decrease, in nats, of the least mean plus standard
-// deviation of the contenders by a trial of candidate i if that succeeds; ln is ln step
-// time of the trial in every draw, sd of one run about it.
+// gain returns the expected decrease, in nats, of the least mean plus standard deviation of
+// the contenders by a trial of candidate i if that succeeds, with its ln and sd of draws.
 func (o *outlook) gain(i int, ln []float64, sd float64) float64 {
 	scale, now := math.Hypot(stat.StdDev(ln, nil), sd), math.Inf(1)
 	level, slope := make([]float64, len(o.contenders)), make([]float64, len(o.contenders))
@@ -214,10 +210,4 @@ func (o *outlook) gain(i int, ln []float64, sd float64) float64 {
 func (p *Problem) answer(o *outlook) string {
 	return fmt.Sprintf("the choice is %s: another is better by %s with probability %s, expected regret %s",
 		p.cands[o.wanted[o.best]], shareText(p.Options.TargetRegret), shareText(o.better), shareText(math.Expm1(o.regret)))
-}
-
-// drawn returns the objective of one run of a candidate.
-func (p *Problem) drawn(i int, ln []float64, sd float64) data.Estimate {
-	mean, spread := stat.MeanStdDev(ln, nil)
-	return p.Options.Objective.estimate(Predictive{Mean: []float64{mean + p.offset[i]}, SD: []float64{math.Hypot(spread, sd)}, Weight: []float64{1}})
 }

@@ -1,8 +1,8 @@
 // Package baseline has the search methods that the guided strategy of package
 // bayesopt is compared with, and a registry by name.
 //
-// All use the candidates, features and responses of the guided strategy. Each picks one of
-// the open candidates, with ties broken by seed, until none is left.
+// All use its candidates, features and responses. Each picks one of the open candidates,
+// with ties broken by seed, until none is left.
 package baseline
 
 import (
@@ -49,8 +49,7 @@ func (m method) Next(h bayesopt.History) (bayesopt.Suggestion, error) {
 	return s, nil
 }
 
-// methods returns the registry; a new method needs a file and a line here. It
-// includes all pairs of surrogate and acquisition.
+// methods is the registry, with all pairs of surrogate and acquisition.
 func methods() map[string]pick {
 	m := map[string]pick{
 		Guided:       nil, // see NewStrategy

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"knee/internal/list"
 )
 
 // Sizes of the forest (Hutter, Hoos and Leyton-Brown 2011, section 4.1): leaves
@@ -19,7 +21,7 @@ const (
 // forest is a random forest of regression trees on bootstrap samples (Breiman 2001). The
 // variance of a prediction is that of the trees' means plus the mean of the variances
 // within their leaves (Hutter et al., "Algorithm runtime prediction", 2014, section 4.3.2).
-type forest struct{ trees []*node }
+type forest []*node
 
 // node is a split, or a leaf where left is nil.
 type node struct {
@@ -29,20 +31,18 @@ type node struct {
 	mean, variance float64
 }
 
-func newForest(x [][]float64, y []float64, rng *rand.Rand) *forest {
-	f := &forest{}
+func newForest(x [][]float64, y []float64, rng *rand.Rand) (f forest) {
 	for range forestTrees {
 		rows := make([]int, len(x))
 		for k := range rows {
 			rows[k] = rng.IntN(len(x))
 		}
-		f.trees = append(f.trees, grow(x, y, rows, rng))
+		f = append(f, grow(x, y, rows, rng))
 	}
 	return f
 }
 
-// grow splits a node where the squared error decreases most, at a random place
-// between the two values.
+// grow splits a node where the squared error decreases most, between values at random.
 func grow(x [][]float64, y []float64, rows []int, rng *rand.Rand) *node {
 	n := &node{}
 	for _, r := range rows {
@@ -90,26 +90,23 @@ func (n *node) leaf(x []float64) *node {
 }
 
 // Predict implements surrogate.
-func (f *forest) Predict(x []float64) (mean, variance float64) {
+func (f forest) Predict(x []float64) (mean, variance float64) {
 	var square float64
-	for _, t := range f.trees {
+	for _, t := range f {
 		l := t.leaf(x)
 		mean += l.mean
 		square += l.mean*l.mean + l.variance
 	}
-	n := float64(len(f.trees))
+	n := float64(len(f))
 	mean /= n
 	return mean, max(0, square/n-mean*mean)
 }
 
-// Sample implements surrogate: a random tree, and a normal draw from the leaf
-// at every point.
-func (f *forest) Sample(points [][]float64, rng *rand.Rand) []float64 {
-	t := f.trees[rng.IntN(len(f.trees))]
-	out := make([]float64, len(points))
-	for k, x := range points {
+// Sample implements surrogate: a normal draw from the leaf of a random tree.
+func (f forest) Sample(points [][]float64, rng *rand.Rand) []float64 {
+	t := f[rng.IntN(len(f))]
+	return list.Map(points, func(x []float64) float64 {
 		l := t.leaf(x)
-		out[k] = l.mean + math.Sqrt(l.variance)*rng.NormFloat64()
-	}
-	return out
+		return l.mean + math.Sqrt(l.variance)*rng.NormFloat64()
+	})
 }

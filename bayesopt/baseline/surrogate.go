@@ -34,16 +34,15 @@ func surrogates() map[string]fitter {
 	}
 }
 
-// start is the number of random trials before a model decides, as in CherryPick
-// (Alipourfard et al., NSDI'17, section 4.2).
+// start is the number of trials before a model decides (CherryPick, section 4.2).
 const start = 3
 
 // acquisition scores open candidates, given the best value so far.
 type acquisition func(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64
 
-// acquisitions returns expected improvement; probability of improvement
-// (Kushner 1964), as standard deviations; the lower confidence bound (Srinivas
-// et al. 2010, section 3) with factor two; and one draw from the posterior.
+// acquisitions returns expected improvement; probability of improvement (Kushner 1964), as
+// standard deviations; the lower confidence bound (Srinivas et al. 2010, section 3) with
+// factor two; and one draw from the posterior.
 func acquisitions() map[string]acquisition {
 	return map[string]acquisition{
 		"ei":       each(bayesopt.LogEI),
@@ -67,8 +66,7 @@ func each(score func(mean, sd, best float64) float64) acquisition {
 
 func lowerBound(mean, sd, _ float64) float64 { return 2*sd - mean }
 
-// thompsonPoints bounds the candidates of a joint draw, whose cost is cubic:
-// those of smallest lower confidence bound.
+// thompsonPoints of smallest lower confidence bound are drawn jointly: the cost is cubic.
 const thompsonPoints = 256
 
 func thompson(s surrogate, points [][]float64, best float64, rng *rand.Rand) []float64 {
@@ -104,8 +102,8 @@ func (c pair) pick(p *bayesopt.Problem) (int, string, string, error) {
 	return i, "best by the acquisition function", "", err
 }
 
-// best returns the open candidate of the highest score, and the score minus ln
-// of the best objective's magnitude, in standard deviations.
+// best returns the open candidate of the highest score, and the score minus ln of the best
+// objective's magnitude, in standard deviations.
 func (c pair) best(p *bayesopt.Problem) (pick int, score float64, err error) {
 	x, y := p.Objectives()
 	level, sd := stat.PopMeanStdDev(y, nil)

@@ -22,8 +22,8 @@ type Settings struct {
 }
 
 // Compare searches every table with every method once per seed, and returns one score per
-// table and method, in that order. It uses all processors. It fails with the error of ctx,
-// for an unknown method, and for a table without a successful row.
+// table and method. It fails with the error of ctx, for an unknown method, and for a table
+// without a successful row.
 func Compare(ctx context.Context, tables []*Table, methods []string, s Settings) ([]Score, error) {
 	for _, m := range methods {
 		if _, err := baseline.NewStrategy(m, (&Table{}).Options(s.Goal, 0)); err != nil {
@@ -117,12 +117,10 @@ func (s *Score) average(budget int) {
 	}
 }
 
-// worseThanRandom is the factor on random's evaluations above which a method
-// counts as worse.
+// worseThanRandom is the factor on random's evaluations above which a method is worse.
 const worseThanRandom = 1.1
 
-// ByKind averages scores over the tables of a kind, in order of appearance.
-// Table is the kind and its number of tables.
+// ByKind averages scores over the tables of a kind; Table is the kind and their number.
 func ByKind(scores []Score) []Score {
 	random := map[string]float64{}
 	for _, s := range scores {
@@ -153,8 +151,7 @@ func (s *Score) figures() []*float64 {
 	return []*float64{&s.Evals, &s.Cost, &s.Regret5, &s.Regret10, &s.Regret20, &s.StopEvals, &s.StopWithin5, &s.Failed, &s.Worse}
 }
 
-// regret returns the best value after n evaluations ÷ best of the table − 1; 9
-// before the first success, to keep averages finite.
+// regret is that after n evaluations; 9 before a success, to keep averages finite.
 func regret(tr Trace, n int) float64 {
 	n = min(n, len(tr.Best))
 	if n == 0 || math.IsInf(tr.Best[n-1], 1) {

@@ -15,13 +15,12 @@ const oomShare, deathCharge = 0.25, 0.1
 
 // NewLayout returns a synthetic search space: a transformer drawn from the seed on some
 // numbers of GPUs (default 64) of 8-GPU nodes, with layouts by tensor and pipeline
-// parallelism, micro-batch, recomputation and optimizer sharding (at most 384 candidates
-// per number) at one global batch. Memory per GPU follows Korthikanti et al. ("Reducing
-// activation recomputation in large transformer models", MLSys 2023, sections 4 and 5) and
-// Rajbhandari et al. ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient
-// large-scale language model training on GPU clusters using Megatron-LM", SC'21, section
-// 3). Both have noise of three per cent per candidate. The quarter that needs the most
-// memory runs out of it, and is charged a tenth of its step.
+// parallelism, micro-batch, recomputation and optimizer sharding (at most 384 per number)
+// at one global batch. Memory per GPU follows Korthikanti et al. ("Reducing activation
+// recomputation in large transformer models", MLSys 2023, sections 4 and 5) and Rajbhandari
+// et al. ("ZeRO", SC'20, section 3), step time Narayanan et al. ("Efficient large-scale
+// language model training on GPU clusters using Megatron-LM", SC'21, section 3), both with
+// noise of three per cent per candidate.
 func NewLayout(seed int64, sizes ...int) *Table {
 	if len(sizes) == 0 {
 		sizes = []int{64}
@@ -71,8 +70,7 @@ func newTransformer(rng *rand.Rand) transformer {
 
 func (m transformer) parameters() float64 { return 12*m.layers*m.hidden*m.hidden + 51200*m.hidden }
 
-// layouts returns the layouts on a number of GPUs with whole numbers of replicas
-// and micro-batches.
+// layouts are those with whole numbers of replicas and micro-batches.
 func (m transformer) layouts(gpus int) (all []data.Config) {
 	degrees := []int{1, 2, 4, 8}
 	for _, tp := range degrees {
@@ -94,8 +92,8 @@ func (m transformer) layouts(gpus int) (all []data.Config) {
 	return all
 }
 
-// memory returns bytes on the fullest GPU: mixed-precision Adam, and
-// activations of the first stage, which holds pp micro-batches (1F1B).
+// memory returns bytes on the fullest GPU: mixed-precision Adam, and activations of the
+// first stage, which holds pp micro-batches (1F1B).
 func (m transformer) memory(c data.Config) float64 {
 	tp, pp := float64(c.TP), float64(c.PP)
 	optimizer := 12.0

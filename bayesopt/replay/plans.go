@@ -15,10 +15,9 @@ import (
 // minPlans is the least number of plans of a search table.
 const minPlans = 10
 
-// LoadTables reads the search tables of a file: one as in [ReadTable]; or, from
-// measurements of training plans (columns job, workers, step_time_s, status), one per job
-// and number of GPUs with at least ten plans. There, times are step times, a trial costs
-// its time on all GPUs at US$ 1 per GPU-hour, and of repeated plans the first counts.
+// LoadTables reads the search tables of a file: one as in [ReadTable] or, from measurements
+// of training plans, one per job and number of GPUs with at least ten plans. There, a trial
+// costs its step time at US$ 1 per GPU-hour, and of repeated plans the first counts.
 func LoadTables(path string) ([]*Table, error) {
 	text, err := data.ReadFile(path)
 	if err != nil {
@@ -39,8 +38,7 @@ func LoadTables(path string) ([]*Table, error) {
 	return planTables(ms, path, func(m data.Measurement) string { return fmt.Sprintf("%s ×%d", m.Job, m.Workers) })
 }
 
-// LoadJobs reads measurements of training plans as [LoadTables] does, as one
-// table per job with all numbers of GPUs.
+// LoadJobs is [LoadTables] with one table per job, of all numbers of GPUs.
 func LoadJobs(path string) ([]*Table, error) {
 	ms, _, err := data.LoadMeasurements(path)
 	if err != nil {
@@ -78,8 +76,7 @@ func planTables(ms []data.Measurement, path string, by func(data.Measurement) st
 	return tables, nil
 }
 
-// Plans reports whether the table has training plans with a layout other than
-// data parallelism.
+// Plans reports whether the table has layouts other than data parallelism.
 func (t *Table) Plans() bool {
 	return slices.ContainsFunc(t.Candidates, func(c data.Config) bool { return !c.Plain() })
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -34,12 +35,10 @@ func (g Goal) value(o Outcome) float64 {
 	switch {
 	case o.Status != data.OK:
 		return math.Inf(1)
-	case o.perSample > 0 && g.Time:
-		return o.perSample
+	case g.Time:
+		return cmp.Or(o.perSample, o.Time)
 	case o.perSample > 0:
 		return o.perSample * o.Hourly / 3600
-	case g.Time:
-		return o.Time
 	}
 	return o.Cost
 }
@@ -78,9 +77,8 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 	return o
 }
 
-// Search searches the table with a strategy for budget evaluations, after which
-// it asks once more for the best. Noise depends on seed, row and number of
-// earlier evaluations of the row only, so it is the same for every method.
+// Search searches the table with a strategy for budget evaluations, after which it asks
+// once more for the best. Noise depends on seed, row and number of its earlier evaluations.
 func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Trace, error) {
 	h := bayesopt.History{Candidates: t.Candidates}
 	tr := Trace{Optimum: t.Optimum(g), Cheapest: t.least(func(o Outcome) float64 { return o.Cost }), Found: math.Inf(1)}
@@ -116,9 +114,8 @@ func (t *Table) Search(s bayesopt.Strategy, g Goal, budget int, seed int64) (Tra
 	}
 }
 
-// measurement returns the look-th measurement of row i. If the goal is cost and
-// prices are known, StepTime is chosen to give the row's cost, which may
-// include unlisted machines. The time of a timeout is a lower bound.
+// measurement returns the look-th measurement of row i. If the goal is cost and prices are
+// known, StepTime gives the row's cost, which may include unlisted machines.
 func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measurement {
 	o := t.Outcomes[i]
 	m := data.Measurement{Config: t.Candidates[i], Status: o.Status, Wall: o.Time, PricePerHour: o.Hourly, PeakMemory: o.peak, GPUMemory: o.device}
@@ -135,16 +132,11 @@ func (t *Table) measurement(i int, g Goal, seed int64, look int) data.Measuremen
 		m.StepTime = o.Cost
 	}
 	if g.Noise > 0 && m.Status == data.OK {
-		sd := math.Sqrt(math.Log1p(g.Noise * g.Noise)) // sd of the logarithm
-		m.StepTime *= math.Exp(sd*noiseOf(m.Config, seed, look) - sd*sd/2)
+		sd, key := math.Sqrt(math.Log1p(g.Noise*g.Noise)), fnv.New64a() // sd of the logarithm
+		key.Write([]byte(m.Key()))
+		rng := rand.New(rand.NewPCG(uint64(seed)+uint64(look-1)<<32, key.Sum64()))
+		m.StepTime *= math.Exp(sd*rng.NormFloat64() - sd*sd/2)
 		m.StepTimeSE = g.Noise * m.StepTime
 	}
 	return m
-}
-
-// noiseOf is a standard normal number determined by seed, row and look.
-func noiseOf(c data.Config, seed int64, look int) float64 {
-	h := fnv.New64a()
-	h.Write([]byte(c.Key()))
-	return rand.New(rand.NewPCG(uint64(seed)+uint64(look-1)<<32, h.Sum64())).NormFloat64()
 }

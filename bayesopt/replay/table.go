@@ -55,10 +55,8 @@ type Outcome struct {
 // is inferred from cost_usd. A text column determined by vcpus and ram_gib, such as the
 // name of a machine type, is not a knob.
 //
-// An infeasible row with a time was stopped by then: it counts as a timeout,
-// whose time is a lower bound.
-//
-// Errors name file, line and column. Two rows with equal parameters are an error.
+// An infeasible row with a time counts as a timeout, whose time is a lower bound. Errors
+// name file, line and column; two rows with equal parameters are one.
 func ReadTable(r io.Reader, name string) (*Table, error) {
 	rows, err := data.NewTable(r, name)
 	if err != nil {
@@ -114,8 +112,7 @@ func (t *Table) isName(column string) bool {
 	return text && len(names) > 1
 }
 
-// readRow reads one row; the row keeps its errors. Hourly is the price in the
-// file; see [Table.setHourly].
+// readRow reads one row, which keeps its errors; Hourly is the price in the file.
 func readRow(r *data.Row, parameters []string) (data.Config, Outcome) {
 	c := data.Config{Mode: data.AllReduce}
 	for _, column := range parameters {
@@ -175,8 +172,7 @@ func (t *Table) setHourly() {
 	t.chargeFailures()
 }
 
-// chargeFailures charges a row that failed after an unknown time the shortest
-// time of any row, for starting the machines.
+// chargeFailures charges a failure after an unknown time the shortest time of any row.
 func (t *Table) chargeFailures() {
 	shortest := math.Inf(1)
 	for _, o := range t.Outcomes {

@@ -10,8 +10,8 @@ import (
 	"knee/internal/list"
 )
 
-// Reach asks for the fastest configuration on At workers of a table with
-// several sizes; trials run on at most Measure workers, Budget times.
+// Reach asks for the fastest configuration on At workers; trials run on at most Measure
+// workers, Budget times.
 type Reach struct {
 	At, Measure, Budget int
 	Model               bayesopt.JointModel
@@ -29,9 +29,9 @@ func (t *Table) Reaches(r Reach) bool {
 	return wanted >= minPlans && near > r.Budget
 }
 
-// Reach returns the throughput of the choice after the trials of a method, as a
-// share (0..1) of the best at its size; 0 if it does not fit. The method scaled
-// searches the largest size for trials and adds replicas to its best layout.
+// Reach returns the throughput of the choice after the trials of a method, as a share of
+// the best at its size; 0 if it does not fit. The method scaled searches the largest size
+// for trials and adds replicas to its best layout.
 func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 	h, at, scaled := bayesopt.History{Candidates: t.Candidates}, r.At, method == "scaled"
 	small := func(c data.Config) bool { return c.Workers <= r.Measure }
@@ -77,7 +77,7 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 }
 
 // replicated returns the configuration at a size with the layout of another and the
-// nearest batch; none if the layout does not exist there.
+// nearest batch, if there is one.
 func (t *Table) replicated(of data.Config, at int) (pick data.Config) {
 	nearest := math.Inf(1)
 	for _, c := range t.Candidates {

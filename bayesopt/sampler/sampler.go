@@ -5,6 +5,7 @@ package sampler
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/c-bata/goptuna"
@@ -12,20 +13,20 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"knee/bayesopt"
+	"knee/internal/list"
 )
 
 // Sampler is a goptuna.RelativeSampler: a Gaussian process over all parameters, averaged
 // over its hyperparameters, and the logarithm of the expected improvement. It supports
-// every distribution of goptuna v0.9.0 and both directions. Make one with [NewSampler], and
-// define the search space with goptuna.StudyOptionDefineSearchSpace: otherwise goptuna
-// infers one, and panics on categorical parameters.
+// every distribution of goptuna v0.9.0 and both directions. Define the search space with
+// goptuna.StudyOptionDefineSearchSpace: otherwise goptuna infers one, and panics on
+// categorical parameters.
 //
 // Finite spaces of up to 4096 points are searched exhaustively, without repeats until all
 // were tried. Running trials of other goroutines are taken into account, those of other
 // processes are not. Sampling does not fail, as goptuna would leave the trial running: on
-// an error it proposes the next point of a quasi-random sequence.
-//
-// A Sampler is safe for concurrent use.
+// an error it proposes the next point of a quasi-random sequence. It is safe for concurrent
+// use.
 type Sampler struct {
 	seed int64
 
@@ -61,8 +62,7 @@ func (s *Sampler) SampleRelative(study *goptuna.Study, trial goptuna.FrozenTrial
 	return s.pending[trial.ID], nil
 }
 
-// trials are the points and values of a study's finished trials, smaller is
-// better, NaN without a value.
+// trials are points and values of finished trials, smaller is better, NaN without a value.
 type trials struct {
 	x, running [][]float64
 	y          []float64
@@ -100,17 +100,13 @@ func (s *Sampler) look(study *goptuna.Study, self int, axes []axis) (*trials, er
 		}
 		past.x, past.y, past.tried[key] = append(past.x, x), append(past.y, y), true
 		if y < least {
-			least, past.best = y, make([]float64, len(axes))
-			for j, a := range axes {
-				past.best[j] = a.unit(t.InternalParams[a.name])
-			}
+			least, past.best = y, list.Map(axes, func(a axis) float64 { return a.unit(t.InternalParams[a.name]) })
 		}
 	}
 	return past, nil
 }
 
-// value returns the value of a finished trial, of a pruned one the last
-// intermediate; NaN if there is no finite one.
+// value returns the value of a finished trial, NaN if there is no finite one.
 func value(t *goptuna.FrozenTrial) float64 {
 	pruned := t.State == goptuna.TrialStatePruned && len(t.IntermediateValues) > 0 // its value is the last of them
 	if t.State != goptuna.TrialStateComplete && !pruned || math.IsInf(t.Value, 0) {
@@ -119,8 +115,8 @@ func value(t *goptuna.FrozenTrial) float64 {
 	return t.Value
 }
 
-// propose returns the next point: the nearest to u in the beginning, then by
-// the model; none twice if the space is finite and has untried points.
+// propose returns the next point: the nearest to u in the beginning, then by the model; none
+// twice while a finite space has untried points.
 func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []float64 {
 	rng := bayesopt.NewRand(s.seed, number)
 	score := func(at, _ []float64) float64 { return -floats.Distance(at, u, 2) }
@@ -143,19 +139,13 @@ func (s *Sampler) propose(axes []axis, past *trials, number int, u []float64) []
 	return pick
 }
 
-// A trial without a value counts as failurePenalty standard deviations worse
-// than the worst. The mixture has few members, as a continuous space needs
-// about a thousand evaluations per trial.
+// A trial without a value counts as failurePenalty standard deviations worse than the
+// worst. The mixture has few members, as a continuous space needs a thousand evaluations.
 const failurePenalty, members = .5, 16
 
 // fit standardises y and fits the model, with running trials at their predictions.
 func (past *trials) fit(seed int64) (*bayesopt.Posterior, error) {
-	var known []float64
-	for _, v := range past.y {
-		if !math.IsNaN(v) {
-			known = append(known, v)
-		}
-	}
+	known := slices.DeleteFunc(slices.Clone(past.y), math.IsNaN)
 	level, sd := stat.PopMeanStdDev(known, nil)
 	if !(sd > 0) {
 		sd = 1

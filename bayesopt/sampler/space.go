@@ -20,8 +20,7 @@ type axis struct {
 	category  bool // unordered
 }
 
-// newAxes converts the distributions, sorted by name. For an unknown one it fails
-// as goptuna handles it.
+// newAxes converts the distributions, by name; an unknown one is an error.
 func newAxes(dists map[string]interface{}) ([]axis, error) {
 	var axes []axis
 	for _, name := range slices.Sorted(maps.Keys(dists)) {
@@ -59,10 +58,11 @@ func (a axis) value(u float64) float64 {
 	if a.levels > 0 {
 		u = min(math.Floor(u*float64(a.levels)), float64(a.levels-1)) / max(float64(a.levels-1), 1)
 	}
-	if v := a.low + u*(a.high-a.low); !a.log {
-		return v
+	v := a.low + u*(a.high-a.low)
+	if a.log {
+		return math.Exp(v)
 	}
-	return math.Exp(a.low + u*(a.high-a.low))
+	return v
 }
 
 // unit is the inverse of value.
@@ -85,9 +85,8 @@ func values(axes []axis, u []float64) map[string]float64 {
 	return v
 }
 
-// features returns the model's input for internal values: numbers on the unit
-// interval, a category as a corner of a simplex of side 1; and a key of the
-// point. ok is false if a value is missing or not finite.
+// features returns the model's input for internal values, a category as a corner of a
+// simplex of side 1, and a key. ok is false if a value is missing or not finite.
 func features(axes []axis, values map[string]float64) (x []float64, key string, ok bool) {
 	for _, a := range axes {
 		v, ok := values[a.name]

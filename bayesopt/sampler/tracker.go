@@ -12,6 +12,7 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Tracker represents a search as a goptuna study, with one parameter per knob
@@ -20,8 +21,7 @@ import (
 // Every knob is an ordinal, the index of its value in ascending order, with a discrete
 // uniform distribution of step 1. goptuna's samplers never draw the upper bound of its
 // integer distributions, and draw categorical ones from the process-wide random source.
-//
-// A Tracker is not safe for concurrent use; evaluations may run concurrently.
+// Not safe for concurrent use.
 type Tracker struct {
 	study      *goptuna.Study
 	opts       bayesopt.Options
@@ -36,9 +36,8 @@ type ordinal struct {
 	values []string
 }
 
-// NewTracker returns a tracker with an empty study called name over the
-// candidates. The value of a trial is the objective in its natural unit, and
-// the study has the objective's direction.
+// NewTracker returns a tracker with an empty study called name over the candidates. The
+// value of a trial is the objective in its natural unit, with its direction.
 func NewTracker(name string, cands []data.Config, o bayesopt.Options, storage goptuna.Storage) (*Tracker, error) {
 	o, err := o.Validate()
 	if err != nil {
@@ -82,12 +81,9 @@ func ordinals(cands []data.Config) []ordinal {
 	}
 	var all []ordinal
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		distinct := map[string]bool{}
-		for _, c := range cands {
-			distinct[texts[name](c)] = true
-		}
-		if len(distinct) > 1 {
-			all = append(all, ordinal{name, texts[name], slices.SortedFunc(maps.Keys(distinct), compareValues)})
+		values := slices.Compact(slices.SortedFunc(slices.Values(list.Map(cands, texts[name])), compareValues))
+		if len(values) > 1 {
+			all = append(all, ordinal{name, texts[name], values})
 		}
 	}
 	return all
@@ -111,8 +107,7 @@ func (k ordinal) distribution() goptuna.DiscreteUniformDistribution {
 	return goptuna.DiscreteUniformDistribution{Low: 0, High: float64(len(k.values) - 1), Q: 1}
 }
 
-// Start records the start of a trial and returns its id. It fails for a
-// configuration that is not a candidate.
+// Start records the start of a trial of a candidate and returns its id.
 func (t *Tracker) Start(c data.Config) (trialID int, err error) {
 	if !slices.ContainsFunc(t.candidates, func(known data.Config) bool { return known.Key() == c.Key() }) {
 		return 0, fmt.Errorf("%s is not a candidate of the study", c)
