@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image/color"
+	"slices"
 
 	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/plot"
@@ -17,8 +18,7 @@ import (
 const mostNodes = 400
 
 // NewAllocation draws the GPUs of each job: a bar per node, a cell per GPU, a colour per
-// job. It fails for a node that the cluster lacks, more workers than a node has GPUs, and
-// more than 400 nodes.
+// job. It fails for a placement that the cluster cannot have, and more than 400 nodes.
 func NewAllocation(title, subtitle string, cluster *data.Cluster, plan *data.Plan) (*Chart, error) {
 	if cluster == nil || len(cluster.Nodes) == 0 {
 		return nil, bad("cluster", "no nodes", "at least one node")
@@ -98,8 +98,7 @@ func share(workers, ps int) string {
 	return s
 }
 
-// mostShades is how many jobs have distinct colours, see [seriesColor]; more are not
-// listed.
+// mostShades is how many jobs have distinct colours, see [seriesColor], and are listed.
 const mostShades = 21
 
 // addFree adds the GPUs without a job, and lists the jobs with what they get.
@@ -109,27 +108,24 @@ func (c *Chart) addFree(cluster *data.Cluster, plan *data.Plan, used map[string]
 			break
 		}
 		label := fmt.Sprintf("%s, %d × %s", j.Name, j.Workers, cmp.Or(j.GPUType, "worker"))
-		if j.PS > 0 {
-			label += fmt.Sprintf(" + %d ps", j.PS)
-		}
-		if j.Action == data.Wait {
+		switch {
+		case j.Action == data.Wait:
 			label = j.Name + ", waits"
-		} else if j.Workers == 0 {
+		case j.Workers == 0:
 			label = j.Name + ", paused"
+		case j.PS > 0:
+			label += fmt.Sprintf(" + %d ps", j.PS)
 		}
 		c.explain(entry{label: label, fill: seriesColor(i)})
 	}
-	idle, drained := false, false
 	for i, node := range cluster.Nodes {
 		free := cells{row: len(cluster.Nodes) - 1 - i, from: used[node.Name], to: node.GPUs, fill: idleColor, crossed: node.Drained}
-		drained = drained || node.Drained
-		idle = idle || !node.Drained && free.from < free.to
 		c.add(free.draw)
 	}
-	if idle {
+	if slices.ContainsFunc(cluster.Nodes, func(n data.Node) bool { return !n.Drained && used[n.Name] < n.GPUs }) {
 		c.explain(entry{label: "idle", fill: idleColor})
 	}
-	if drained {
+	if slices.ContainsFunc(cluster.Nodes, func(n data.Node) bool { return n.Drained }) {
 		c.explain(entry{label: "drained", fill: idleColor, glyph: draw.GlyphStyle{Color: axisColor, Radius: 2.5, Shape: crossGlyph{}}})
 	}
 }

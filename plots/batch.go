@@ -27,9 +27,8 @@ type batch struct {
 // batchSteps is how many batches a curve is drawn through.
 const batchSteps = 24
 
-// NewBatch draws the choice of batch on the placement of base, over the range of local
-// batches measured. It marks a local batch with a note; if 0, the one of
-// [predict.Predictor.BestBatch]. It fails if only one local batch was measured.
+// NewBatch draws the choice of batch on the placement of base, over the local batches
+// measured, at least two. It marks one with a note; if 0, [predict.Predictor.BestBatch].
 func NewBatch(p *predict.Predictor, base data.Config, marked float64, note string) (*Panels, error) {
 	b, err := batchOf(p, base, marked)
 	b.Note = note

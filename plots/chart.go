@@ -97,18 +97,16 @@ func (c *Chart) explain(entries ...entry) { c.legend = append(c.legend, entries.
 // logarithmic axis far off the middle.
 func (c *Chart) axesCanvas(body draw.Canvas) draw.Canvas {
 	h := axisStyle().FontExtents().Height
-	left, bottom := h+7, h+2
-	if c.YLabel == "" {
-		left = 0
+	if c.YLabel != "" {
+		body.Min.X += h + 7
 	}
-	if c.XLabel == "" {
-		bottom = 0
+	if c.XLabel != "" {
+		body.Min.Y += h + 2
 	}
-	return draw.Crop(body, left, 0, bottom, 0)
+	return body
 }
 
-// drawAxisLabels writes the labels along the edges of the body, centred on the data as far
-// as they stay inside.
+// drawAxisLabels writes the labels along the edges of the body, centred on the data.
 func (c *Chart) drawAxisLabels(f *frame, body draw.Canvas) {
 	sty := axisStyle()
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YBottom
@@ -135,15 +133,14 @@ func (c *Chart) drawGrid(f *frame) {
 // drawHeader writes title and subtitle and returns the y below them.
 func drawHeader(c draw.Canvas, title, subtitle string) vg.Length {
 	y := c.Max.Y
-	for _, part := range []struct {
-		text  string
-		style text.Style
-	}{{title, titleStyle()}, {subtitle, subtitleStyle()}} {
-		for _, row := range wrap(part.text, part.style, c.Size().X) {
-			c.FillText(part.style, vg.Point{X: c.Min.X, Y: y}, row)
-			y -= part.style.FontExtents().Height + lineGap
+	write := func(words string, sty text.Style) {
+		for _, row := range wrap(words, sty, c.Size().X) {
+			c.FillText(sty, vg.Point{X: c.Min.X, Y: y}, row)
+			y -= sty.FontExtents().Height + lineGap
 		}
 	}
+	write(title, titleStyle())
+	write(subtitle, style(9, mutedColor))
 	return y - lineGap
 }
 
@@ -235,8 +232,7 @@ func (p *Panels) Draw(dc draw.Canvas) {
 	}
 }
 
-// places divides a canvas among the charts. Rows begin where the widest labels
-// leave room, so that their axes stand above one another.
+// places divides a canvas among the charts; axes of rows stand above one another.
 func (p *Panels) places(dc draw.Canvas) []draw.Canvas {
 	dc.Max.Y -= p.header(dc.Size().X)
 	var out []draw.Canvas

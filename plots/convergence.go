@@ -14,14 +14,14 @@ import (
 
 	"knee/data"
 	"knee/fit/convergence"
+	"knee/internal/list"
 )
 
 // curvePoints is how many points a fitted curve is drawn through.
 const curvePoints = 120
 
 // NewConvergence draws a fitted training curve, its points in steps at the batch initial
-// (0: as recorded), to 1.3 times the recorded steps or on to where the target is reached. A
-// target never reached is a warning.
+// (0: as recorded), to 1.3 times the recorded steps or the target; never reached is a warning.
 func NewConvergence(c *convergence.Curve, points []data.CurvePoint, initial float64, target *float64) (fig *Chart, warnings []string, err error) {
 	spec := course{Title: "Convergence", Subtitle: courseSubtitle(c, nil), Target: target, XLabel: "step"}
 	spec.Points, spec.YLabel = curveDots(convergence.AtInitialBatch(points, initial), c.Rising != nil)
@@ -87,8 +87,7 @@ func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 	return "curve: " + from
 }
 
-// curveDots returns the measured points of a curve, and what they are: losses,
-// or the metric where no loss is recorded.
+// curveDots returns the losses of a curve, or the metric where none is recorded.
 func curveDots(points []data.CurvePoint, rising bool) ([]Point, string) {
 	if dots := LossPoints(points); len(dots) > 0 && !rising {
 		return dots, "loss"
@@ -111,8 +110,7 @@ func LossPoints(curve []data.CurvePoint) []Point {
 	return pts
 }
 
-// course describes a figure of loss against step: what was measured,
-// the fitted curve with its interval, the target and when it is reached.
+// course describes a figure of loss against step.
 type course struct {
 	Title, Subtitle string
 	Points          []Point        // X in steps, Y the loss
@@ -171,16 +169,14 @@ func (s course) setAxes(p *plot.Plot) {
 		x.add(s.Crossing.Mean, math.Min(s.Crossing.Hi, 1.3*x.hi))
 	}
 	// The tail of the curve is what matters: no room for zero.
-	for _, axis := range []struct {
-		of   extent
-		room extent
-		at   *plot.Axis
-	}{{x, x.pad(0.02, 0.03), &p.X}, {y, y.pad(0.08, 0.05), &p.Y}} {
-		if axis.of.lo >= 0 {
-			axis.room.lo = math.Max(0, axis.room.lo)
+	set := func(a *plot.Axis, of, room extent) {
+		if of.lo >= 0 {
+			room.lo = math.Max(0, room.lo)
 		}
-		axis.room.set(axis.at, plot.LinearScale{}, linearTicks{want: 7})
+		room.set(a, plot.LinearScale{}, linearTicks{want: 7})
 	}
+	set(&p.X, x, x.pad(0.02, 0.03))
+	set(&p.Y, y, y.pad(0.08, 0.05))
 }
 
 // addLosses adds the measured losses, thinned to mostDots.
@@ -193,13 +189,7 @@ func (c *Chart) addLosses(pts []Point) {
 	if len(kept) > 40 {
 		glyph = draw.GlyphStyle{Color: fade(palette[0], 0.5), Radius: 1.7, Shape: draw.CircleGlyph{}}
 	}
-	above := 0
-	for _, p := range pts {
-		if p.Y > c.Plot.Y.Max {
-			above++
-		}
-	}
-	if above > 0 {
+	if above := list.Count(pts, func(p Point) bool { return p.Y > c.Plot.Y.Max }); above > 0 {
 		some += fmt.Sprintf(", %s above", english.Plural(above, "outlier", ""))
 	}
 	c.add(dots(glyph, kept))

@@ -3,6 +3,7 @@ package plots
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 )
@@ -21,10 +22,8 @@ func NewEfficiency(all []Condition) (*Panels, error) { return drawn(efficiencyOf
 
 func efficiencyOf(all []Condition) (efficiency, error) {
 	e := efficiency{Title: "What scaling costs: " + jobsOf(all), Unit: "US$"}
-	for _, c := range all {
-		if !(c.Predictor.Price[c.Base.GPUType] > 0) {
-			e.Unit = "worker-hours"
-		}
+	if slices.ContainsFunc(all, func(c Condition) bool { return !(c.Predictor.Price[c.Base.GPUType] > 0) }) {
+		e.Unit = "worker-hours"
 	}
 	rates, err := ScalabilityOf(all, Throughput)
 	if err != nil {

@@ -38,8 +38,7 @@ type Figure interface {
 // Formats lists the formats that Render and Save write.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
-// pngDPI is the resolution of PNG files: twice the 96 dots per inch of a
-// classic screen, so that figures are sharp on dense screens.
+// pngDPI is the resolution of PNG files, twice that of a classic screen.
 const pngDPI = 192
 
 // Render writes the figure in one of [Formats]. The bytes depend on the figure only.
@@ -74,8 +73,8 @@ func formatOf(path string) (string, error) {
 	return "", &data.InputError{Source: data.Source{File: path}, Found: found, Want: "a file name that ends in .svg, .png or .pdf"}
 }
 
-// render draws the figure into memory. gonum/plot panics on bad input; New functions
-// refuse it, and a panic that still occurs is returned as an error.
+// render draws the figure into memory. A panic of gonum/plot, for input that the New
+// functions should have refused, is returned as an error.
 func render(format string, fig Figure) (out []byte, err error) {
 	if fig == nil {
 		return nil, bad("figure", "nil", "a figure")
@@ -183,19 +182,15 @@ func portableSVG(svg []byte) []byte {
 // to its style, the style up to the weight, weight, size in px, and the text.
 var svgText = regexp.MustCompile(`<text ([^>]*?)style="([^"]*?)font-weight:(\w+);[^"]*?font-size:([0-9.]+)px[^"]*">([^<]*)</text>`)
 
-// pdfText is a PDF canvas that accepts any text, and draws translucent colours as
-// the other canvases do.
-//
-// The PDF canvas of gonum/plot hands UTF-8 on as if it were Windows-1252 and
-// orders its fonts at random once there are two. pdfText encodes the text
-// and draws bold text in the regular face, so that there is only one font.
+// pdfText is a PDF canvas that accepts any text, and draws translucent colours as the other
+// canvases do. The PDF canvas of gonum/plot hands UTF-8 on as if it were Windows-1252 and
+// orders its fonts at random once there are two: bold text is in the regular face.
 type pdfText struct {
 	vg.Canvas
 	lost *[]rune // letters that cannot be written are added; may be nil
 }
 
-// SetColor implements [vg.Canvas]. The PDF canvas takes colours that are multiplied
-// by their opacity for plain ones, which would be far too dark.
+// SetColor implements [vg.Canvas]. The PDF canvas takes multiplied colours for plain ones.
 func (c pdfText) SetColor(col color.Color) {
 	c.Canvas.SetColor(plain(color.NRGBAModel.Convert(col).(color.NRGBA)))
 }
@@ -221,8 +216,7 @@ func (c pdfText) FillString(f font.Face, pt vg.Point, s string) {
 	c.Canvas.FillString(f, pt, windows1252(s))
 }
 
-// windows1252 encodes text in the code page of the PDF canvas. Some signs that it
-// lacks get an ASCII spelling, others a question mark.
+// windows1252 encodes text for the PDF canvas, signs that it lacks in ASCII or as "?".
 func windows1252(s string) string {
 	ascii := map[rune]string{'−': "-", '≤': "<=", '≥': ">=", '→': "->", '≈': "~"}
 	var b strings.Builder

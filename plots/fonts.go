@@ -17,12 +17,11 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"knee/internal/list"
 )
 
-// The figures are set in Liberation Sans, which is linked in. Letters it lacks, such as
-// Chinese ones, are drawn in a font of the machine that has them.
-
-// machineFonts finds them, once.
+// machineFonts finds fonts for letters that Liberation Sans lacks, which is linked in.
 var machineFonts = fontFinder{dirs: fontDirs()}
 
 // fontDirs are the places where systems keep fonts.
@@ -51,10 +50,8 @@ type fontFinder struct {
 func (f *fontFinder) having(r rune) *opentype.Font {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, known := range f.used {
-		if has(known, r) {
-			return known
-		}
+	if i := slices.IndexFunc(f.used, func(known *opentype.Font) bool { return has(known, r) }); i >= 0 {
+		return f.used[i]
 	}
 	if slices.Contains(f.none, r) {
 		return nil
@@ -84,20 +81,14 @@ func (f *fontFinder) list() []string {
 		})
 	}
 	special := func(path string) int {
-		n := 0
-		for _, word := range []string{"bold", "black", "light", "thin", "italic", "oblique", "mono", "serif", "condensed"} {
-			if strings.Contains(strings.ToLower(filepath.Base(path)), word) {
-				n++
-			}
-		}
-		return n
+		words := []string{"bold", "black", "light", "thin", "italic", "oblique", "mono", "serif", "condensed"}
+		return list.Count(words, func(w string) bool { return strings.Contains(strings.ToLower(filepath.Base(path)), w) })
 	}
 	slices.SortStableFunc(paths, func(a, b string) int { return special(a) - special(b) })
 	return paths
 }
 
-// openHaving opens a font file if it has the letter. The file stays open: glyphs
-// are read as they are needed.
+// openHaving opens a font file if it has the letter; it stays open for its glyphs.
 func openHaving(path string, r rune) *opentype.Font {
 	file, err := os.Open(path)
 	if err != nil {
@@ -193,8 +184,7 @@ func lose(all *[]rune, letter rune, lost bool) {
 	}
 }
 
-// Unwritable returns the letters that a format cannot show: in PNG those that no font of
-// this machine has, in PDF those outside Windows-1252.
+// Unwritable returns the letters that a PNG (no font has them) or PDF file cannot show.
 func Unwritable(path string, fig Figure) string {
 	var lost []rune
 	format, _ := formatOf(path)

@@ -70,23 +70,22 @@ func Plain(v float64) string {
 // Money writes US dollars: with cents, without them from a thousand on, and with
 // four decimals below a cent. Less than $0.0001 is <$0.0001.
 func Money(v float64) string {
-	sign := ""
-	if v < 0 {
-		sign, v = "-", -v
-	}
+	decimals := 2
 	switch {
-	case v > 0 && v < 0.0001:
-		return sign + "<$0.0001"
-	case v > 0 && v < 0.01:
-		return sign + "$" + strconv.FormatFloat(v, 'f', 4, 64)
-	case v > 0 && v < 0.1:
-		return sign + "$" + strconv.FormatFloat(v, 'f', 3, 64)
-	case v < 999.995:
-		return sign + "$" + strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 0:
+		return "-" + Money(-v)
 	case v >= 1e9:
-		return sign + "$" + Number(v)
+		return "$" + Number(v)
+	case v >= 999.995:
+		return "$" + humanize.Comma(int64(math.RoundToEven(v)))
+	case v > 0 && v < 0.0001:
+		return "<$0.0001"
+	case v > 0 && v < 0.01:
+		decimals = 4
+	case v > 0 && v < 0.1:
+		decimals = 3
 	}
-	return sign + "$" + humanize.Comma(int64(math.RoundToEven(v)))
+	return "$" + strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
 // Interval writes an estimate with its 90 % interval, if it has one, a shared unit
@@ -119,13 +118,4 @@ func Nodes(shares []data.NodeShare) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, " ")
-}
-
-// joinWords joins words as in "a, b or c".
-func joinWords(words []string, with string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " " + with + " " + words[last]
 }

@@ -14,6 +14,7 @@ import (
 	"knee/allocate/plan"
 	"knee/allocate/policy"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // gains is the gain of further workers for each job, and where the plan stopped.
@@ -39,16 +40,12 @@ type tread struct {
 }
 
 // draw draws the steps of all jobs side by side, as wide as they have workers, in the order
-// of their gain: filled what the plan gave. The axis is logarithmic if the gains given span
-// a factor of more than 30. It fails without any step on the GPU type.
+// of their gain: filled what the plan gave, logarithmic over more than a factor of 30.
 func (g gains) draw() (*Chart, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	all, shown, least := treadsOf(g.Jobs), shownJobs(g.Jobs), 0
-	for _, j := range g.Jobs {
-		least += j.Least
-	}
+	all, shown, least := treadsOf(g.Jobs), shownJobs(g.Jobs), list.Sum(g.Jobs, func(j plan.Staircase) int { return j.Least })
 	y, log := gainScale(all)
 	c := newChart(g.Title, g.Subtitle, "workers given", gainLabel(g.Objective))
 	if log {
@@ -60,8 +57,7 @@ func (g gains) draw() (*Chart, error) {
 	for k, i := range shown {
 		c.explain(entry{label: g.Jobs[i].Job, fill: seriesColor(k)})
 	}
-	stepless := func(j plan.Staircase) bool { return len(j.Steps) == 0 }
-	if n := len(slices.DeleteFunc(slices.Clone(g.Jobs), stepless)) - len(shown); n > 0 {
+	if n := list.Count(g.Jobs, func(j plan.Staircase) bool { return len(j.Steps) > 0 }) - len(shown); n > 0 {
 		c.explain(entry{label: english.Plural(n, "other job", ""), fill: otherJobs})
 	}
 	return c, nil
@@ -106,27 +102,20 @@ func NewGains(stairs []plan.Staircase, plan *data.Plan, cluster *data.Cluster, g
 
 // gainLabel names the vertical axis, in the unit of the objective if it has one.
 func gainLabel(objective string) string {
-	switch objective {
-	case "saved-time":
-		return "time saved per worker (s)"
-	case "cost", "deadline":
-		return "cost saved per worker (US$)"
-	}
-	return "value gained per worker"
+	const dollars = "cost saved per worker (US$)"
+	return cmp.Or(map[string]string{"saved-time": "time saved per worker (s)", "cost": dollars, "deadline": dollars}[objective], "value gained per worker")
 }
 
 // check refuses jobs without a step.
 func (g gains) check() error {
-	steps := 0
 	for i, j := range g.Jobs {
 		at := fmt.Sprintf("jobs[%d]", i)
 		if err := cmp.Or(checkName(at+".job", j.Job), check(at, j, finite)); err != nil {
 			return err
 		}
-		steps += len(j.Steps)
 	}
 	switch {
-	case steps > 0:
+	case list.Sum(g.Jobs, func(j plan.Staircase) int { return len(j.Steps) }) > 0:
 		return nil
 	case g.GPUType == "":
 		return bad("jobs", "nothing beyond the smallest allocations: no job would gain from a further worker", "a job that does")
@@ -147,8 +136,7 @@ func treadsOf(jobs []plan.Staircase) []tread {
 	return all
 }
 
-// shownJobs returns the jobs with a colour of their own, in the order of the plan:
-// those with steps that got most. Job k of the result has colour k.
+// shownJobs returns the jobs with a colour of their own, in order: those that got most.
 func shownJobs(jobs []plan.Staircase) []int {
 	var index []int
 	for i, j := range jobs {
@@ -162,11 +150,10 @@ func shownJobs(jobs []plan.Staircase) []int {
 	return index
 }
 
-// gainScale is the range of the vertical axis. Small gains that were not given
-// stretch a logarithmic axis by at most a factor of ten.
+// gainScale is the range of the vertical axis; small gains that were not given stretch a
+// logarithmic one by at most a factor of ten.
 func gainScale(all []tread) (e extent, log bool) {
-	e = newExtent()
-	given := newExtent()
+	e, given := newExtent(), newExtent()
 	for _, t := range all {
 		e.add(t.Gain)
 		if t.Given {

@@ -44,9 +44,8 @@ const (
 // mostCells is how many rows or columns can still be read.
 const mostCells = 40
 
-// NewHeatMap draws the speed at the expected step time, by which layouts are chosen, over
-// tensor and pipeline parallelism of one number of workers, at the best micro-batch,
-// sharding and recomputation; pairs that do not fit in memory are crossed.
+// NewHeatMap draws the speed at the expected step time over tensor and pipeline parallelism,
+// at the best micro-batch, sharding and recomputation.
 func NewHeatMap(p *predict.Predictor, q predict.LayoutQuestion) (*Chart, error) {
 	q.Unfit = true
 	all, err := p.Layouts(q)

@@ -16,8 +16,7 @@ type frame struct {
 	plot *plot.Plot
 }
 
-// at returns a data point on the canvas. On a logarithmic axis values ≤ 0 lie below
-// the frame.
+// at returns a data point on the canvas.
 func (f *frame) at(x, y float64) vg.Point { return vg.Point{X: f.x(x), Y: f.y(y)} }
 
 func (f *frame) x(v float64) vg.Length { return f.Canvas.X(norm(&f.plot.X, v)) }
@@ -175,8 +174,7 @@ func fillRect(c *draw.Canvas, col color.Color, r vg.Rectangle) {
 	c.FillPolygon(col, []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}})
 }
 
-// sampled returns every k-th of more than most points, and says so in words for
-// the legend, empty if all are returned.
+// sampled returns every k-th of more than most points, and says so for the legend.
 func sampled(pts []Point, most int) (kept []Point, note string) {
 	every := (len(pts) + most - 1) / most
 	if every <= 1 {
@@ -188,8 +186,7 @@ func sampled(pts []Point, most int) (kept []Point, note string) {
 	return kept, fmt.Sprintf(", 1 of %d drawn", every)
 }
 
-// thinSlices is how many slices a line of more points than can be distinguished
-// is divided into: more than a figure has columns of pixels.
+// thinSlices is into how many slices a line is divided: more than columns of pixels.
 const thinSlices = 2000
 
 // thinned returns a line that looks the same in fewer points: of every slice the first,

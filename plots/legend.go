@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
+
+	"knee/internal/list"
 )
 
 // entry is one row of a legend: a sample and what it stands for. The sample
@@ -19,8 +21,7 @@ type entry struct {
 	glyph draw.GlyphStyle
 }
 
-// sampleWidth is the width of the sample: a lone glyph takes little, a lone text nothing,
-// not even the gap.
+// sampleWidth is the width of the sample: a lone text takes none, not even the gap.
 func (e entry) sampleWidth() vg.Length {
 	switch lone := e.line.Width == 0 && e.fill == nil; {
 	case lone && e.glyph.Shape == nil:
@@ -181,12 +182,10 @@ func within(v, lo, hi vg.Length) vg.Length { return max(lo, min(hi, v)) }
 func emptiest(candidates []vg.Rectangle, ink []vg.Point) (best vg.Rectangle, covered int) {
 	covered = math.MaxInt
 	for _, r := range candidates {
-		n := 0
-		for _, p := range ink {
-			if wide := grow(r, 2); p.X >= wide.Min.X && p.X <= wide.Max.X && p.Y >= wide.Min.Y && p.Y <= wide.Max.Y {
-				n++
-			}
-		}
+		wide := grow(r, 2)
+		n := list.Count(ink, func(p vg.Point) bool {
+			return p.X >= wide.Min.X && p.X <= wide.Max.X && p.Y >= wide.Min.Y && p.Y <= wide.Max.Y
+		})
 		if n < covered {
 			best, covered = r, n
 		}

@@ -27,13 +27,7 @@ const (
 
 // label returns the axis label with its unit; empty if unknown.
 func (q Quantity) label() string {
-	switch q {
-	case Throughput, Goodput:
-		return string(q) + " (samples/s)"
-	case Speed:
-		return "speed (steps/s)"
-	}
-	return ""
+	return map[Quantity]string{Throughput: "throughput (samples/s)", Goodput: "goodput (samples/s)", Speed: "speed (steps/s)"}[q]
 }
 
 // Point is one measurement. Lo and Hi are its 95 % interval, both zero if not known. A
@@ -47,8 +41,7 @@ type Point struct {
 // ok reports whether the point has a value.
 func (p Point) ok() bool { return p.Status == "" || p.Status == data.OK }
 
-// Band is one point of a fitted curve with its 90 % interval. Extrapolated
-// marks predictions outside the measured range, which are drawn dashed.
+// Band is one point of a fitted curve with its 90 % interval, dashed if Extrapolated.
 type Band struct {
 	X            float64
 	Mean, Lo, Hi float64
@@ -106,8 +99,7 @@ func quantityOf(m data.Measurement, q Quantity) (float64, error) {
 	return 0, refuse("quantity", string(q), "throughput or speed, which measurements have")
 }
 
-// relativeHalfWidth returns half the 95 % interval of the mean step time
-// relative to it, 0 if the spread was not recorded.
+// relativeHalfWidth is that of the 95 % interval of the mean step time, 0 if not known.
 func relativeHalfWidth(m data.Measurement) float64 {
 	if m.StepTimeSE > 0 {
 		return 2 * m.StepTimeSE / m.StepTime
@@ -127,8 +119,7 @@ func statusLabel(s data.Status) string {
 	return string(s)
 }
 
-// largest is the largest magnitude that is drawn. No quantity of a training job comes
-// near it, and the ticks of an axis cannot be computed beyond it.
+// largest is the largest magnitude that is drawn: ticks cannot be computed beyond it.
 const largest = 1e100
 
 // bad returns the error for a field of a spec: "figure:series[0].name: …".
@@ -220,14 +211,11 @@ func checkName(field, name string) error {
 
 // checkDrawable refuses a figure without a value to draw, and names the statuses found.
 func checkDrawable(field string, pts []Point, curves int) error {
-	if curves > 0 {
-		return nil
-	}
 	switch {
+	case curves > 0 || slices.ContainsFunc(pts, Point.ok):
+		return nil
 	case len(pts) == 0:
 		return bad(field, "nothing", "at least one measured point or curve")
-	case slices.ContainsFunc(pts, Point.ok):
-		return nil
 	}
 	return bad(field, CountFailed(pts, func(p Point) data.Status { return p.Status }), "at least one measurement that is ok, or a curve")
 }

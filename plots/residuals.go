@@ -76,18 +76,13 @@ func NewResiduals(title string, v *predict.Validation) (*Chart, error) {
 
 // addResiduals adds series i, those of a mode and family, hollow outside their interval.
 func (c *Chart) addResiduals(i int, v *predict.Validation, mode data.Mode, family string) {
-	var in, out []Point
+	covered := map[bool][]Point{}
 	for _, r := range v.Residuals {
-		p := Point{X: r.Predicted.Mean, Y: 100 * r.Error()}
-		switch {
-		case r.Measured.ModeOrDefault() != mode || r.Family != family:
-		case r.Covered():
-			in = append(in, p)
-		default:
-			out = append(out, p)
+		if r.Measured.ModeOrDefault() == mode && r.Family == family {
+			covered[r.Covered()] = append(covered[r.Covered()], Point{X: r.Predicted.Mean, Y: 100 * r.Error()})
 		}
 	}
-	if len(in)+len(out) == 0 {
+	if len(covered) == 0 {
 		return
 	}
 	key := mark(seriesColor(i), seriesShape(i))
@@ -98,7 +93,7 @@ func (c *Chart) addResiduals(i int, v *predict.Validation, mode data.Mode, famil
 	}
 	outside := inside
 	outside.Shape = draw.RingGlyph{}
-	c.add(dots(inside, in), dots(outside, out))
+	c.add(dots(inside, covered[true]), dots(outside, covered[false]))
 	label := string(mode)
 	if len(v.Families) > 1 {
 		label += ", " + family

@@ -10,6 +10,7 @@ import (
 
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/predict"
 )
 
@@ -26,8 +27,7 @@ type Scalability struct {
 	Y        Scale // automatic: as X, so that ideal scaling stays a straight line
 }
 
-// NewScalability returns the figure. It fails for the first field that cannot be drawn: X
-// counts workers and must be positive, as must the quantity.
+// NewScalability returns the figure. X, the workers, and the quantity must be positive.
 func NewScalability(s Scalability) (*Chart, error) {
 	if s.Quantity.label() == "" {
 		return nil, bad("quantity", fmt.Sprintf("%q", string(s.Quantity)), "throughput, goodput or speed")
@@ -56,8 +56,7 @@ func NewScalability(s Scalability) (*Chart, error) {
 	return c, nil
 }
 
-// idealLine is linear scaling from a point to an x. It is straight, so that two ends
-// are enough, where both axes have the same scale.
+// idealLine is linear scaling from a point to an x; two ends of a straight line are enough.
 func idealLine(x0, y0, to float64, straight bool) (xs, ys []float64) {
 	n := 64
 	if straight {
@@ -72,19 +71,10 @@ func idealLine(x0, y0, to float64, straight bool) (xs, ys []float64) {
 
 // reference returns the mean measured at the fewest workers, else the first prediction.
 func reference(s Series) (x, y float64, ok bool) {
-	x = math.Inf(1)
-	var n int
-	for _, p := range s.Points {
-		switch {
-		case !p.ok() || p.X > x:
-		case p.X < x:
-			x, y, n = p.X, p.Y, 1
-		default:
-			y, n = y+p.Y, n+1
-		}
-	}
-	if n > 0 {
-		return x, y / float64(n), true
+	measured := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return !p.ok() })
+	if sizes, at := grouped.By(measured, func(p Point) float64 { return p.X }); len(sizes) > 0 {
+		x = slices.Min(sizes)
+		return x, list.Sum(at[x], func(p Point) float64 { return p.Y }) / float64(len(at[x])), true
 	}
 	if len(s.Curve) > 0 {
 		return s.Curve[0].X, s.Curve[0].Mean, true
@@ -126,15 +116,14 @@ func ScalabilityOf(all []Condition, q Quantity) (Scalability, error) {
 // jobsOf names the jobs of the conditions.
 func jobsOf(all []Condition) string {
 	jobs, _ := grouped.By(all, func(c Condition) string { return cmp.Or(c.Predictor.Model.Job(), "the job") })
-	return joinWords(jobs, "and")
+	return english.WordSeries(jobs, "and")
 }
 
 // seriesOf is a curve with what was measured on it.
 func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error) {
-	var s Series
-	for _, a := range answers {
-		s.Curve = append(s.Curve, BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated))
-	}
+	s := Series{Curve: list.Map(answers, func(a predict.Answer) Band {
+		return BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated)
+	})}
 	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }
 	// A curve that still rises at its end has its knee further on, if anywhere.
 	if i := predict.KneeOf(answers, shown); q != Speed && i >= 0 && i < len(answers)-1 {
@@ -153,13 +142,7 @@ func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error)
 
 // estimateOf is the part of an answer that a figure shows.
 func estimateOf(a predict.Answer, q Quantity) data.Estimate {
-	switch q {
-	case Goodput:
-		return a.Goodput
-	case Speed:
-		return a.StepTime.Per(1)
-	}
-	return a.Throughput
+	return map[Quantity]data.Estimate{Throughput: a.Throughput, Goodput: a.Goodput, Speed: a.StepTime.Per(1)}[q]
 }
 
 // NewSpeed draws the speed of a parameter-server job at one local batch: over workers at

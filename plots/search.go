@@ -13,6 +13,8 @@ import (
 
 	"knee/bayesopt"
 	"knee/data"
+	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/profile"
 	"knee/profile/space"
 )
@@ -67,29 +69,21 @@ func bestSoFar(pts []Point) (xs, ys []float64, best int) {
 // mostTrials is how many trials are drawn: more would hide one another.
 const mostTrials = 2000
 
-// addTrials adds a dot for every trial with a value and, along the axis, a cross in
-// the colour of its status for every other, thinned to mostTrials.
+// addTrials adds a dot for every trial with a value and a cross on the axis for others.
 func (c *Chart) addTrials(pts []Point) {
-	var ok []Point
-	others := map[data.Status][]float64{}
 	kept, some := sampled(pts, mostTrials)
-	for _, p := range kept {
-		if p.ok() {
-			ok = append(ok, p)
-		} else {
-			others[p.Status] = append(others[p.Status], p.X)
-		}
-	}
+	ok := slices.DeleteFunc(slices.Clone(kept), func(p Point) bool { return !p.ok() })
 	glyph := mark(palette[0], draw.CircleGlyph{})
 	if some != "" {
 		glyph.Color, glyph.Radius = fade(palette[0], 0.5), 1.7
 	}
 	c.add(dots(glyph, ok))
 	c.explain(entry{label: "trial" + some, glyph: glyph})
+	_, by := grouped.By(kept, func(p Point) data.Status { return p.Status })
 	for i, status := range data.Statuses() {
-		if xs := others[status]; len(xs) > 0 {
+		if others := by[status]; len(others) > 0 && status != data.OK {
 			cross := mark(statusColor(i), crossGlyph{})
-			c.add(rug(cross, xs, 0))
+			c.add(rug(cross, list.Map(others, func(p Point) float64 { return p.X }), 0))
 			c.explain(entry{label: statusLabel(status) + some, glyph: cross})
 		}
 	}
@@ -160,8 +154,7 @@ func objectiveLabel(study *data.Study) string {
 	return fmt.Sprintf("%s (%s)", name, o.Unit())
 }
 
-// surrogate describes what a search predicts along one knob, everything else
-// as in the best configuration so far, and what it would gain there.
+// surrogate describes what a search predicts along one knob, and would gain there.
 type surrogate struct {
 	Title, Subtitle string
 	Knob            string // axis label
@@ -182,11 +175,7 @@ const gainShare = 0.36
 type valueTicks []Band
 
 func (t valueTicks) Ticks(_, _ float64) []plot.Tick {
-	var at []float64
-	for _, b := range t {
-		at = append(at, b.X)
-	}
-	return labelled(at, 0)
+	return labelled(list.Map(t, func(b Band) float64 { return b.X }), 0)
 }
 
 // apart reports whether the marks have room for their labels: each a twelfth of the axis.
@@ -238,9 +227,5 @@ func (s surrogate) draw() (*Panels, error) {
 
 // flat returns the curve without its interval.
 func flat(curve []Band) []Band {
-	out := make([]Band, len(curve))
-	for i, b := range curve {
-		out[i] = Band{X: b.X, Mean: b.Mean, Lo: b.Mean, Hi: b.Mean}
-	}
-	return out
+	return list.Map(curve, func(b Band) Band { return Band{X: b.X, Mean: b.Mean, Lo: b.Mean, Hi: b.Mean} })
 }

@@ -6,9 +6,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dustin/go-humanize/english"
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/data"
+	"knee/internal/grouped"
+	"knee/internal/list"
 )
 
 // Series is the measurements and the fitted curve of one variant, such as a GPU type.
@@ -40,8 +43,7 @@ func checkSeries(all []Series, want func(string, float64) error) error {
 	return checkDrawable("series", pts, curves)
 }
 
-// extents returns the range of both axes. The interval of an extrapolation can be
-// very wide: the axis ends at 1.5 times the largest value, where the ribbon is cut.
+// extents returns the range of both axes; ribbons are cut at 1.5 times the largest value.
 func extents(all []Series) (x, y extent) {
 	x, y = newExtent(), newExtent()
 	wide := newExtent()
@@ -128,19 +130,11 @@ func (c *Chart) addRibbons(all []Series) {
 func (c *Chart) addSeries(all []Series, i int) {
 	s, col := all[i], seriesColor(i)
 	c.addCurve(s.Curve, solid(col))
-	var ok []Point
-	var failed []float64
-	for _, p := range s.Points {
-		if p.ok() {
-			ok = append(ok, p)
-		} else {
-			failed = append(failed, p.X)
-		}
-	}
+	_, by := grouped.By(s.Points, Point.ok)
+	ok, failed := by[true], slices.Sorted(slices.Values(list.Map(by[false], func(p Point) float64 { return p.X })))
 	glyph := mark(col, seriesShape(i))
 	c.add(dots(glyph, ok))
 	if len(failed) > 0 {
-		slices.Sort(failed)
 		c.add(rug(mark(col, crossGlyph{}), slices.Compact(failed), failingSeries(all[i+1:])))
 	}
 	key := entry{label: s.Name}
@@ -154,20 +148,13 @@ func (c *Chart) addSeries(all []Series, i int) {
 	c.addTooltips(s)
 }
 
-// failingSeries counts the series that have failed points. For those drawn after a series
-// this is the row of its own failed points, so that rows stand in the order of the legend.
+// failingSeries counts the series with failed points: of those drawn after a series, the
+// row of its own, so that rows stand in the order of the legend.
 func failingSeries(all []Series) int {
-	var n int
-	for _, s := range all {
-		if slices.ContainsFunc(s.Points, func(p Point) bool { return !p.ok() }) {
-			n++
-		}
-	}
-	return n
+	return list.Count(all, func(s Series) bool { return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.ok() }) })
 }
 
-// addCurve adds the runs of a curve, dashed where it is extrapolated. A step
-// between a measured and an extrapolated x counts as extrapolated.
+// addCurve adds the runs of a curve, dashed where either end is extrapolated.
 func (c *Chart) addCurve(curve []Band, sty draw.LineStyle) {
 	if len(curve) == 1 {
 		c.add(marker(mark(sty.Color, draw.RingGlyph{}), curve[0].X, curve[0].Mean))
@@ -243,14 +230,9 @@ func (c *Chart) addCommonEntries(all []Series, extrapolated bool) {
 		dashed.Dashes = dashPattern
 		c.explain(entry{label: "extrapolated", fill: shadeColor, line: dashed})
 	}
-	var names []string
-	for _, s := range data.Statuses() {
-		if failed[s] {
-			names = append(names, statusLabel(s))
-		}
-	}
-	if len(names) > 0 {
-		c.explain(entry{label: joinWords(names, "or"), glyph: mark(mutedColor, crossGlyph{})})
+	statuses := slices.DeleteFunc(data.Statuses(), func(s data.Status) bool { return !failed[s] })
+	if len(statuses) > 0 {
+		c.explain(entry{label: english.WordSeries(list.Map(statuses, statusLabel), "or"), glyph: mark(mutedColor, crossGlyph{})})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"knee/allocate/simulate"
+	"knee/internal/list"
 	"knee/internal/quantile"
 )
 
@@ -45,11 +46,7 @@ func NewSimulation(title string, runs []simulate.Replayed) (*Chart, error) {
 	x.padLog(0.03, 0.03).set(&c.Plot.X, plot.LogScale{}, decadeTicks{})
 	extent{0, 103}.set(&c.Plot.Y, plot.LinearScale{}, linearTicks{want: 5})
 	for i, r := range runs {
-		times := make([]float64, len(r.Outcomes))
-		for k, o := range r.Outcomes {
-			times[k] = o.JCT()
-		}
-		slices.Sort(times)
+		times := slices.Sorted(slices.Values(list.Map(r.Outcomes, simulate.Outcome.JCT)))
 		xs, ys := []float64{c.Plot.X.Min}, []float64{0}
 		for k, t := range times {
 			xs, ys = append(xs, t/3600), append(ys, 100*float64(k+1)/float64(len(times)))
@@ -149,10 +146,7 @@ func shown(runs []simulate.Replayed) (begin, end float64, cut string) {
 	}
 	busy := 0.0
 	for _, r := range runs {
-		times := make([]float64, len(r.History))
-		for i, u := range r.History {
-			times[i] = u.At - begin
-		}
+		times := list.Map(r.History, func(u simulate.Usage) float64 { return u.At - begin })
 		busy = math.Max(busy, quantile.Sorted(times, 0.99))
 	}
 	const most = 2.5

@@ -33,8 +33,7 @@ const (
 	thinWidth   vg.Length = 0.8
 )
 
-// Shades of the frame around the data. Text is dark grey instead of black,
-// which keeps the contrast of printed text on a bright screen.
+// Shades of the frame around the data, with the contrast of printed text.
 var (
 	inkColor   = rgb(0x22262b)
 	mutedColor = rgb(0x5f666e)
@@ -167,11 +166,10 @@ func mark(c color.Color, shape draw.GlyphDrawer) draw.GlyphStyle {
 }
 
 // The text styles of a figure.
-func titleStyle() text.Style    { return bold(style(11.5, inkColor)) }
-func subtitleStyle() text.Style { return style(9, mutedColor) }
-func axisStyle() text.Style     { return style(9, inkColor) }
-func tickStyle() text.Style     { return style(8.5, mutedColor) }
-func keyStyle() text.Style      { return style(8.5, inkColor) }
+func titleStyle() text.Style { return bold(style(11.5, inkColor)) }
+func axisStyle() text.Style  { return style(9, inkColor) }
+func tickStyle() text.Style  { return style(8.5, mutedColor) }
+func keyStyle() text.Style   { return style(8.5, inkColor) }
 
 // bold returns the style in the bold face.
 func bold(s text.Style) text.Style {
@@ -190,15 +188,13 @@ func (barGlyph) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
 	c.StrokeLine2(line, pt.X-wide, pt.Y+half, pt.X+wide, pt.Y+half)
 }
 
-// statusColor returns the colour of status i in the order of data.Statuses: black
-// for out of memory, which a repetition does not change.
+// statusColor returns the colour of status i of data.Statuses: black for out of memory.
 func statusColor(i int) color.NRGBA {
 	colors := []color.NRGBA{palette[0], inkColor, mutedColor, palette[3], palette[4], palette[5]}
 	return colors[i%len(colors)]
 }
 
-// Dark returns the figure in light colours on near black, for slides and dark
-// pages. Figures are drawn in the light shades, which the canvas exchanges.
+// Dark returns the figure in light colours on near black, which the canvas exchanges.
 func Dark(fig Figure) Figure {
 	return darkened{fig}
 }

@@ -22,8 +22,7 @@ type tooltip struct {
 	text string
 }
 
-// Tooltips implements [Figure]: a tooltip for every measured point and every
-// point of a predicted curve that lies inside the frame.
+// Tooltips implements [Figure]: for every point of measurements and curves in the frame.
 func (c *Chart) Tooltips() []Tooltip {
 	w, h := c.Size()
 	return c.tooltipsIn(vg.Point{X: w, Y: h})
@@ -41,8 +40,7 @@ func (c *Chart) tooltipsIn(size vg.Point) []Tooltip {
 	return out
 }
 
-// addTooltips adds the tooltips of a series: predictions first, so that where a
-// measurement lies on its prediction the measurement is found last, on top.
+// addTooltips adds the tooltips of a series: measurements last, on top of predictions.
 func (c *Chart) addTooltips(s Series) {
 	for _, b := range s.Curve {
 		what := "predicted"
@@ -60,16 +58,15 @@ func (c *Chart) addTooltips(s Series) {
 
 // say puts one point into words, in the units of the axes.
 func (c *Chart) say(name string, x float64, what string, y, lo, hi float64, level int) string {
-	var b strings.Builder
-	if name != "" {
-		fmt.Fprintf(&b, "%s\n", name)
-	}
 	quantity, unit := splitUnit(c.YLabel)
-	fmt.Fprintf(&b, "%s\n%s %s: %s%s", amount(x, c.XLabel), what, quantity, Number(y), unit)
-	if hi > lo {
-		fmt.Fprintf(&b, "\n%d %%: %s–%s%s", level, Number(lo), Number(hi), unit)
+	s := fmt.Sprintf("%s\n%s %s: %s%s", amount(x, c.XLabel), what, quantity, Number(y), unit)
+	if name != "" {
+		s = name + "\n" + s
 	}
-	return b.String()
+	if hi > lo {
+		s += fmt.Sprintf("\n%d %%: %s–%s%s", level, Number(lo), Number(hi), unit)
+	}
+	return s
 }
 
 // amount writes a value of an axis with its name or unit: "8 workers".

@@ -18,9 +18,8 @@ type Changed struct {
 	Model *fit.Model
 }
 
-// NewWhatIf draws a condition as it is and under each change. The gain is the ratio
-// of the step times, draw by draw of the posterior: its interval is far narrower than
-// that of either speed. It is extrapolated where the speed as it is is extrapolated.
+// NewWhatIf draws a condition as it is and under each change. The gain is the ratio of the
+// step times, draw by draw: its interval is far narrower than that of either speed.
 func NewWhatIf(now Condition, changes []Changed) (*Panels, error) {
 	return drawn(whatIfOf(now, changes))
 }
@@ -61,8 +60,7 @@ func (w whatIf) draw() (*Panels, error) {
 	if err != nil {
 		return nil, err
 	}
-	faster := append([]Series{{}}, w.Faster...) // the colours of the left panel
-	faster[0].Name = "as it is"
+	faster := append([]Series{{Name: "as it is"}}, w.Faster...) // the colours of the left panel
 	if err := checkSeries(faster, finite); err != nil {
 		return nil, err
 	}

@@ -69,8 +69,7 @@ func kneeOf(c plots.Condition, curve []predict.Answer) choice {
 	return found
 }
 
-// batchless reports whether only steps per second are known: a step of more workers
-// may do more work, so that speeds cannot be compared.
+// batchless reports whether only steps per second are known, which cannot be compared.
 func (c choice) batchless() bool { return !(c.curve[0].Goodput.Mean > 0) }
 
 // workers names the knee, its efficiency, and the gain predicted for the next doubling.
@@ -265,12 +264,9 @@ func (c choice) layoutName() string {
 
 // conditionTable compares the knees of all conditions of a job.
 func conditionTable(all []choice) *Table {
-	unit, priced := "worker-hours", true
-	for _, c := range all {
-		priced = priced && c.price() > 0
-	}
-	if priced {
-		unit = "US$"
+	unit, priced := "US$", !slices.ContainsFunc(all, func(c choice) bool { return !(c.price() > 0) })
+	if !priced {
+		unit = "worker-hours"
 	}
 	rate := "goodput"
 	if all[0].Predictor.Model.NoiseScale() == nil {
@@ -278,8 +274,7 @@ func conditionTable(all []choice) *Table {
 	}
 	t := newTable("condition", "#workers", "#local batch", "#"+rate+" (samples/s)", "#"+unit+" per million samples", "#% of linear", "#measured up to", "twice the workers")
 	for _, c := range all {
-		at := c.at()
-		most := 0
+		at, most := c.at(), 0
 		for _, m := range c.Predictor.Model.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
 			most = max(most, m.Workers)
 		}

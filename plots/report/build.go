@@ -24,11 +24,7 @@ import (
 // if there is nothing to report on and with the error of ctx.
 func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	r := Report{Inputs: in.Files, Warnings: slices.Clone(in.Warnings)}
-	var about []string
 	jobs := in.jobs()
-	for _, job := range jobs {
-		about = append(about, job.name)
-	}
 	shown, others := shownJobs(jobs)
 	for _, job := range shown {
 		if err := job.complete(ctx, in.studyOf(job).Batch); err != nil {
@@ -49,7 +45,7 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 	if len(r.Sections) == 0 {
 		return r, &data.InputError{Found: "nothing to report on", Want: "measurements, a model, a training curve, a plan or results of a simulation"}
 	}
-	r.Title = title(about, r.Sections)
+	r.Title = title(jobs, r.Sections)
 	r.Warnings, _ = grouped.By(r.Warnings, func(w string) string { return w })
 	texts, of := grouped.By(r.doubts, func(d doubt) string { return d.text })
 	for _, text := range texts {
@@ -63,14 +59,14 @@ func (in *Inputs) Report(ctx context.Context) (Report, error) {
 }
 
 // title names what the page is about.
-func title(jobs []string, sections []Section) string {
+func title(jobs []*job, sections []Section) string {
 	switch {
 	case len(jobs) == 0:
 		return sections[0].Title
 	case len(jobs) > 3:
 		return fmt.Sprintf("%d jobs", len(jobs))
 	}
-	return strings.Join(jobs, ", ")
+	return strings.Join(list.Map(jobs, func(j *job) string { return j.name }), ", ")
 }
 
 // job is everything that is known of one job.
@@ -163,9 +159,8 @@ func shownJobs(all []*job) (shown, others []*job) {
 	if len(all) <= mostJobs {
 		return all, nil
 	}
-	bySize := slices.Clone(all)
-	slices.SortStableFunc(bySize, func(a, b *job) int { return len(b.measurements) - len(a.measurements) })
-	return bySize[:mostJobs], bySize[mostJobs:]
+	slices.SortStableFunc(all, func(a, b *job) int { return len(b.measurements) - len(a.measurements) })
+	return all[:mostJobs], all[mostJobs:]
 }
 
 // reportOthers adds a table of the jobs that get no section.

@@ -13,6 +13,7 @@ import (
 	"knee/allocate/simulate"
 	"knee/data"
 	"knee/fit"
+	"knee/internal/list"
 )
 
 // Inputs is what was read, by kind.
@@ -89,10 +90,7 @@ func (in *Inputs) Read(path string) error {
 
 // unknownKind is the error of a file that is no input.
 func unknownKind(path string, content []byte) *data.InputError {
-	var names []string
-	for _, k := range kinds() {
-		names = append(names, k.name)
-	}
+	names := list.Map(kinds(), func(k kind) string { return k.name })
 	found := "an empty file"
 	if first, _, _ := strings.Cut(strings.TrimSpace(string(content)), "\n"); first != "" {
 		found = fmt.Sprintf("%.60q", first)
@@ -140,7 +138,7 @@ func csvWith(names ...string) func([]byte) bool {
 	}
 }
 
-// isMeasured recognises measurements, but no predictions or pairs of jobs, which have the same columns and more.
+// isMeasured recognises measurements, but no predictions or pairs of jobs.
 func isMeasured(content []byte) bool {
 	return csvWith("workers|placement", strings.Join(data.SpeedColumns(), "|"))(content) && !csvWith("step_time_lo_s|throughput_lo|beside")(content)
 }

@@ -10,6 +10,7 @@ import (
 	"knee/fit"
 	"knee/fit/convergence"
 	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/plots"
 	"knee/predict"
 )
@@ -63,10 +64,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 // curves adds how far the job scales at the batches chosen, and what that costs. Of
 // the knees only the answer, which is the first, is marked.
 func (s *Section) curves(choices []choice) {
-	var conditions []plots.Condition
-	for _, c := range choices {
-		conditions = append(conditions, c.Condition)
-	}
+	conditions := list.Map(choices, func(c choice) plots.Condition { return c.Condition })
 	spec, err := plots.ScalabilityOf(conditions, plots.Throughput)
 	if err != nil {
 		s.figure(nil, err, "")
@@ -134,8 +132,8 @@ func (in *Inputs) studyOf(j *job) *data.Study {
 	return &data.Study{}
 }
 
-// validate predicts at most mostChecked measurements of the job, or of the model, from one
-// another; nil if there are fewer than four. Its only error is that of ctx.
+// validate predicts at most mostChecked measurements from one another; nil if there are
+// fewer than four. Its only error is that of ctx.
 func (j *job) validate(ctx context.Context) (*predict.Validation, error) {
 	rows := slices.DeleteFunc(slices.Clone(j.measurements), func(m data.Measurement) bool { return m.Status != data.OK })
 	if len(j.measurements) == 0 {
@@ -190,7 +188,8 @@ func (j *job) reportCurve(s *Section) {
 		return
 	}
 	points, initial, about := j.curve, 0., "The loss of all runs, and its expected course if training continues."
-	if batches := batchesOf(points); len(batches) > 1 {
+	batches, _ := grouped.By(points, func(p data.CurvePoint) float64 { return p.GlobalBatch })
+	if batches = slices.DeleteFunc(batches, func(b float64) bool { return !(b > 0) }); len(batches) > 1 {
 		initial = slices.Min(batches)
 		by := fmt.Sprintf("in steps of %s", plots.Number(initial))
 		if j.model != nil && j.model.NoiseScale() != nil {
@@ -207,12 +206,6 @@ func (j *job) reportCurve(s *Section) {
 	}
 	fig, _, err := plots.NewConvergence(c, points, initial, nil)
 	s.chart("How far is the training?", fig, err, about)
-}
-
-// batchesOf returns the global batches of a curve, each once.
-func batchesOf(curve []data.CurvePoint) []float64 {
-	all, _ := grouped.By(curve, func(p data.CurvePoint) float64 { return p.GlobalBatch })
-	return slices.DeleteFunc(all, func(b float64) bool { return !(b > 0) })
 }
 
 // reportTrials adds the progress and table of all that was measured, and says what failed.

@@ -129,22 +129,18 @@ func Write(w io.Writer, r Report) error {
 		"anchor": func(i int) string { return fmt.Sprintf("section-%d", i+1) },
 		"short":  func(sha string) string { return sha[:min(12, len(sha))] },
 	}).Parse(pageTemplate))
+	themes := strings.NewReplacer("/*light*/", plots.StyleSheet(false), "/*dark*/", plots.StyleSheet(true))
 	var page bytes.Buffer
 	err := t.Execute(&page, struct {
 		Report
 		Style  template.CSS
 		Script template.JS
-	}{r, template.CSS(themed(styleSheet)), template.JS(script)})
+	}{r, template.CSS(themes.Replace(styleSheet)), template.JS(script)})
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	_, err = w.Write(page.Bytes())
 	return err
-}
-
-// themed puts the colours of the figures into the style sheet.
-func themed(css string) string {
-	return strings.NewReplacer("/*light*/", plots.StyleSheet(false), "/*dark*/", plots.StyleSheet(true)).Replace(css)
 }
 
 // inline draws a figure into the page. The SVG canvas escapes its texts.
@@ -153,8 +149,7 @@ func inline(fig plots.Figure) (template.HTML, error) {
 	return template.HTML(svg), err
 }
 
-// tooltipsOf returns the tooltips of a figure as JSON for the script: x and y as
-// shares of its width and height, and the text. The template escapes it.
+// tooltipsOf returns the tooltips as JSON: x and y as shares of the size, and the text.
 func tooltipsOf(fig plots.Figure) (string, error) {
 	w, h := fig.Size()
 	tooltips := make([][3]any, 0)

@@ -11,6 +11,7 @@ import (
 	"knee/allocate/simulate"
 	"knee/data"
 	"knee/internal/grouped"
+	"knee/internal/list"
 	"knee/plots"
 )
 
@@ -116,14 +117,8 @@ func resultTable(t Results) *Table {
 // reportPlan adds what each job gets, why, and how close the plan is to the best.
 func (in *Inputs) reportPlan(r *Report, p *data.Plan) {
 	s := Section{Title: fmt.Sprintf("Plan (%s, %s)", cmp.Or(p.Policy, "marginal-gain"), p.Objective)}
-	waiting := 0
-	for _, j := range p.Jobs {
-		if j.Workers == 0 {
-			waiting++
-		}
-	}
-	u := p.Utilization
-	finding := fmt.Sprintf("The plan runs %d of %d jobs on %d of %d worker slots", len(p.Jobs)-waiting, len(p.Jobs), u.GPUsUsed, u.GPUsTotal)
+	run, u := list.Count(p.Jobs, func(j data.PlannedJob) bool { return j.Workers > 0 }), p.Utilization
+	finding := fmt.Sprintf("The plan runs %d of %d jobs on %d of %d worker slots", run, len(p.Jobs), u.GPUsUsed, u.GPUsTotal)
 	switch {
 	case p.Bound != 0 && 100*p.Gap < 0.005:
 		finding += "; no plan is better"
