@@ -126,10 +126,7 @@ func places(values []float64) plot.ConstantTicks {
 
 // subtitle explains the cells.
 func (h heatMap) subtitle() string {
-	parts := []string{h.Label}
-	if h.Subtitle != "" {
-		parts = []string{h.Subtitle, h.Label}
-	}
+	parts := slices.DeleteFunc([]string{h.Subtitle, h.Label}, func(s string) bool { return s == "" })
 	for _, k := range []struct {
 		has  func(cell) bool
 		text string

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"knee/internal/list"
 )
 
 // frame is the part of the canvas that shows data, with data coordinates.
@@ -72,14 +75,10 @@ func ribbon(curve []Band, fill color.Color) layer {
 		if len(curve) < 2 {
 			return
 		}
-		pts := make([]vg.Point, 0, 2*len(curve))
-		for _, b := range curve {
-			pts = append(pts, f.inside(b.X, b.Hi))
-		}
-		for i := len(curve) - 1; i >= 0; i-- {
-			pts = append(pts, f.inside(curve[i].X, curve[i].Lo))
-		}
-		f.FillPolygon(fill, f.ClipPolygonX(pts))
+		above := list.Map(curve, func(b Band) vg.Point { return f.inside(b.X, b.Hi) })
+		below := list.Map(curve, func(b Band) vg.Point { return f.inside(b.X, b.Lo) })
+		slices.Reverse(below)
+		f.FillPolygon(fill, f.ClipPolygonX(append(above, below...)))
 	}
 }
 

@@ -102,11 +102,9 @@ func NewOccupancy(title string, runs []simulate.Replayed) (*Panels, error) {
 	f := &Panels{Title: title, Subtitle: joinNamed([]string{runs[0].Workload, cut}), Rows: true}
 	most, x := 1.0, extent{0, (end - begin) / 3600}
 	for i, r := range runs {
-		var times, used, waiting []float64
-		for _, u := range r.History {
-			times = append(times, (u.At-begin)/3600)
-			used, waiting = append(used, float64(u.GPUs)), append(waiting, float64(u.Waiting))
-		}
+		times := list.Map(r.History, func(u simulate.Usage) float64 { return (u.At - begin) / 3600 })
+		used := list.Map(r.History, func(u simulate.Usage) float64 { return float64(u.GPUs) })
+		waiting := list.Map(r.History, func(u simulate.Usage) float64 { return float64(u.Waiting) })
 		f.Charts = append(f.Charts, usageRow(i, r, x, times, used))
 		longest := slices.Max(waiting)
 		most = math.Max(most, longest)
@@ -140,10 +138,8 @@ func usageRow(i int, r simulate.Replayed, x extent, times, used []float64) *Char
 // shown returns begin and end of the axis in seconds. The last hundredth of the changes is
 // cut off, and cut says so, if it would take most of the axis.
 func shown(runs []simulate.Replayed) (begin, end float64, cut string) {
-	begin, end = math.Inf(1), math.Inf(-1)
-	for _, r := range runs {
-		begin, end = math.Min(begin, r.History[0].At), math.Max(end, r.History[len(r.History)-1].At)
-	}
+	begin = slices.Min(list.Map(runs, func(r simulate.Replayed) float64 { return r.History[0].At }))
+	end = slices.Max(list.Map(runs, func(r simulate.Replayed) float64 { return r.History[len(r.History)-1].At }))
 	busy := 0.0
 	for _, r := range runs {
 		times := list.Map(r.History, func(u simulate.Usage) float64 { return u.At - begin })

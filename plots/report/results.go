@@ -48,14 +48,13 @@ func (t Results) texts(name string) []string {
 
 // column returns the values of a column, NaN where they are no numbers.
 func (t Results) column(name string) []float64 {
-	out := make([]float64, len(t.Rows))
-	for i, text := range t.texts(name) {
-		var err error
-		if out[i], err = strconv.ParseFloat(text, 64); err != nil {
-			out[i] = math.NaN()
+	return list.Map(t.texts(name), func(text string) float64 {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return math.NaN()
 		}
-	}
-	return out
+		return v
+	})
 }
 
 // bestPolicy says which policy has the smallest mean completion time on each workload.
