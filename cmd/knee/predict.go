@@ -119,7 +119,7 @@ func newPredict(a *app) *cobra.Command {
 	bounded(cmd, &f.budget, "budget", "US$ to reach the goal with", positive("US$"))
 	fl.BoolVar(&f.confident, "confident", false, "meet deadline and budget at the bad end of the interval")
 	fl.Func("knob", "`values` of a knob (default: measured most); may be repeated", f.knobs.set)
-	fl.StringSliceVar(&f.whatIf, "what-if", nil, "joint changes, may be repeated: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer; overlap=max; hierarchical")
+	fl.StringSliceVar(&f.whatIf, "what-if", nil, "joint changes, may be repeated: NAME=FACTORx of compute, fixed, per_batch, intra_node, inter_node, transfer, of layouts launch, tensor, gradient, bubble; overlap=max; hierarchical")
 	fl.BoolVar(&f.best, "best", false, "list the fastest layouts that fit")
 	f.top = 5
 	bounded(cmd, &f.top, "top", "layouts to list", atLeast(1))

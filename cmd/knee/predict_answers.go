@@ -438,7 +438,11 @@ func (a *app) whatIf(p *predict.Predictor, f predictFlags, configs []data.Config
 	factor := func(v float64) string { return fmt.Sprintf("%.2f×", v) }
 	for i, r := range rows {
 		t.add(r.Config, r.Before.Mean, r.After.Mean, r.Speedup.Mean, r.Speedup.Lo, r.Speedup.Hi, r.Extrapolated)
-		t.people.addUnder(kindWords(r.Config), r.Config.Workers, r.Config.LocalBatch, between(r.Before, seconds), between(r.After, seconds),
+		under := kindWords(r.Config)
+		if !r.Config.Plain() {
+			under += ", " + r.Config.Layout.String()
+		}
+		t.people.addUnder(under, r.Config.Workers, r.Config.LocalBatch, between(r.Before, seconds), between(r.After, seconds),
 			between(r.Speedup, factor), beyond(answers[i]))
 	}
 	t.addInterval("step_time", "_s", func(i int) data.Estimate { return rows[i].Before })
