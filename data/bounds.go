@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Bounds are the numbers that a column, key or flag takes. A number outside is damage or
@@ -201,14 +202,16 @@ func tells(number string) (decimal, group string) {
 // plainNumber rewrites a number with a decimal point and without thousands marks.
 func (r *Row) plainNumber(column, cell string) string {
 	t := r.table
-	cell = blankGroups.ReplaceAllStringFunc(cell, func(number string) string {
-		return strings.Map(func(c rune) rune {
-			if strings.ContainsRune(blankMarks, c) {
-				return -1
-			}
-			return c
-		}, number)
-	})
+	if strings.ContainsFunc(cell, func(c rune) bool { return c <= '\'' || c > unicode.MaxASCII }) { // hot: as few have
+		cell = blankGroups.ReplaceAllStringFunc(cell, func(number string) string {
+			return strings.Map(func(c rune) rune {
+				if strings.ContainsRune(blankMarks, c) {
+					return -1
+				}
+				return c
+			}, number)
+		})
+	}
 	mark := strings.LastIndexAny(cell, ".,")
 	if mark < 0 || !t.comma && t.marks.group == "" {
 		return cell

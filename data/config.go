@@ -40,18 +40,18 @@ func (m Mode) UsesPS() bool { return m == PSSync || m == PSAsync }
 // Config is one configuration of a job: a point of the search space. It is a value: two
 // of a model are the same configuration if and only if their Keys are equal.
 type Config struct {
-	Job          string            `json:"job,omitempty"`
-	GPUType      string            `json:"gpu_type,omitempty"`    // "a100", "t4", "cpu", …
-	Mode         Mode              `json:"mode,omitempty"`        // empty means AllReduce
-	Placement    Placement         `json:"placement,omitempty"`   // workers per node; nil if not known
-	Nodes        int               `json:"nodes,omitempty"`       // 0 if not known
-	Workers      int               `json:"workers"`               // ≥ 1
-	PS           int               `json:"ps,omitempty"`          // parameter servers
-	LocalBatch   float64           `json:"local_batch,omitempty"` // samples per replica (worker, without a layout) per micro-step; 0 if not known
-	AccumSteps   int               `json:"accum_steps,omitempty"` // extra accumulation micro-steps, 0 = none
+	Job          string            `json:"job,omitempty" csv:"job" keep:""`
+	GPUType      string            `json:"gpu_type,omitempty" csv:"gpu_type" keep:""`                    // "a100", "t4", "cpu", …
+	Mode         Mode              `json:"mode,omitempty" csv:"mode" by:"hand" keep:"allreduce"`         // empty means AllReduce
+	Placement    Placement         `json:"placement,omitempty" csv:"placement" by:"hand"`                // workers per node; nil if not known
+	Nodes        int               `json:"nodes,omitempty" csv:"nodes" min:"1"`                          // 0 if not known
+	Workers      int               `json:"workers" csv:"workers" min:"1" keep:"0"`                       // ≥ 1
+	PS           int               `json:"ps,omitempty" csv:"ps" keep:"0"`                               // parameter servers
+	LocalBatch   float64           `json:"local_batch,omitempty" csv:"local_batch" is:"samples" keep:""` // samples per replica (worker, without a layout) per micro-step; 0 if not known
+	AccumSteps   int               `json:"accum_steps,omitempty" csv:"accum_steps" keep:"0"`             // extra accumulation micro-steps, 0 = none
 	Layout                         // how the model is divided over the workers
 	Architecture                   // of the model, which Key leaves out
-	Extra        map[string]string `json:"extra,omitempty"` // further knobs, by name without the x_ prefix
+	Extra        map[string]string `json:"extra,omitempty" csv:"-"` // further knobs, by name without the x_ prefix
 }
 
 // GlobalBatch returns the samples of an optimizer step over all replicas, replicas × local

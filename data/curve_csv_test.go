@@ -32,7 +32,7 @@ func TestReadCurve(t *testing.T) {
 	if err := data.WriteCurve(&b, points); err != nil {
 		t.Fatal(err)
 	}
-	wantText := "step,progress,metric,grad_sqr\n0,0,86.7,1.9e+14\n940,14774.5,,-3\n"
+	wantText := "step,progress,metric,grad_sqr\n0,0,86.7,190000000000000\n940,14774.5,,-3\n"
 	if diff := cmp.Diff(wantText, b.String()); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}

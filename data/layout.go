@@ -14,17 +14,17 @@ import (
 
 // Layout is how a model is divided over workers; zero is plain data parallelism.
 type Layout struct {
-	TP        int    `json:"tp,omitempty" yaml:"tp" min:"1"`                   // tensor-parallel degree; 0 means 1, as for all degrees
-	PP        int    `json:"pp,omitempty" yaml:"pp" min:"1"`                   // pipeline stages
-	CP        int    `json:"cp,omitempty" yaml:"cp" min:"1"`                   // context-parallel (sequence) degree
-	EP        int    `json:"ep,omitempty" yaml:"ep" min:"1"`                   // expert-parallel degree, within the replicas
-	Sharding  string `json:"sharding,omitempty" yaml:"sharding" is:"layout"`   // state divided among replicas: one of [LayoutWords]
-	Recompute string `json:"recompute,omitempty" yaml:"recompute" is:"layout"` // activations recomputed in the backward pass
-	Offload   string `json:"offload,omitempty" yaml:"offload" is:"layout"`     // state kept in host memory
+	TP        int    `json:"tp,omitempty" csv:"tp" by:"hand" yaml:"tp" min:"1"`                          // tensor-parallel degree; 0 means 1, as for all degrees
+	PP        int    `json:"pp,omitempty" csv:"pp" by:"hand" yaml:"pp" min:"1"`                          // pipeline stages
+	CP        int    `json:"cp,omitempty" csv:"cp" by:"hand" yaml:"cp" min:"1"`                          // context-parallel (sequence) degree
+	EP        int    `json:"ep,omitempty" csv:"ep" by:"hand" yaml:"ep" min:"1"`                          // expert-parallel degree, within the replicas
+	Sharding  string `json:"sharding,omitempty" csv:"sharding" by:"hand" yaml:"sharding" is:"layout"`    // state divided among replicas: one of [LayoutWords]
+	Recompute string `json:"recompute,omitempty" csv:"recompute" by:"hand" yaml:"recompute" is:"layout"` // activations recomputed in the backward pass
+	Offload   string `json:"offload,omitempty" csv:"offload" by:"hand" yaml:"offload" is:"layout"`       // state kept in host memory
 	// Unknown says that other rows of the table have a layout, but not this one.
-	Unknown bool `json:"layout_unknown,omitempty"`
+	Unknown bool `json:"layout_unknown,omitempty" csv:"-"`
 	// MicroUnknown says that LocalBatch is the whole batch, of an unknown number of micro-batches.
-	MicroUnknown bool `json:"micro_batches_unknown,omitempty"`
+	MicroUnknown bool `json:"micro_batches_unknown,omitempty" csv:"-"`
 }
 
 // layoutColumn is a column, or key of a study, that is part of a [Layout].
@@ -139,34 +139,22 @@ func (c Config) Replicas() int { return max(c.Workers/c.ModelParallel(), 1) }
 
 // Architecture is the size of a transformer. Zero means not known.
 type Architecture struct {
-	Parameters float64 `json:"model_parameters,omitempty" yaml:"parameters" is:"positive" of:"parameters"`
-	Layers     int     `json:"layers,omitempty" yaml:"layers" min:"1"`
-	Hidden     int     `json:"hidden,omitempty" yaml:"hidden" min:"1"`
-	Heads      int     `json:"heads,omitempty" yaml:"heads" min:"1"`
-	SeqLen     int     `json:"seq_len,omitempty" yaml:"seq_len" min:"1"` // tokens per sample
-	Vocab      int     `json:"vocab,omitempty" yaml:"vocab" min:"1"`
-	Experts    int     `json:"experts,omitempty" yaml:"experts" min:"1"`
+	Parameters float64 `json:"model_parameters,omitempty" csv:"model_parameters" yaml:"parameters" is:"positive" of:"parameters"`
+	Layers     int     `json:"layers,omitempty" csv:"layers" yaml:"layers" min:"1"`
+	Hidden     int     `json:"hidden,omitempty" csv:"hidden" yaml:"hidden" min:"1"`
+	Heads      int     `json:"heads,omitempty" csv:"heads" yaml:"heads" min:"1"`
+	SeqLen     int     `json:"seq_len,omitempty" csv:"seq_len" yaml:"seq_len" min:"1"` // tokens per sample
+	Vocab      int     `json:"vocab,omitempty" csv:"vocab" yaml:"vocab" min:"1"`
+	Experts    int     `json:"experts,omitempty" csv:"experts" yaml:"experts" min:"1"`
 }
 
+var architectureNames = ColumnNames[Architecture]()
+
 // ArchitectureNames are the columns of an architecture: a number, then counts.
-func ArchitectureNames() []string {
-	return []string{"model_parameters", "layers", "hidden", "heads", "seq_len", "vocab", "experts"}
-}
+func ArchitectureNames() []string { return slices.Clone(architectureNames) }
 
 func (a *Architecture) count(name string) *int {
 	return map[string]*int{"layers": &a.Layers, "hidden": &a.Hidden, "heads": &a.Heads, "seq_len": &a.SeqLen, "vocab": &a.Vocab, "experts": &a.Experts}[name]
-}
-
-// architectureColumns are the columns of measurements.csv for the trained model.
-func architectureColumns() (all []columnOf[Measurement]) {
-	for _, name := range ArchitectureNames() {
-		c := counts(name, 1, func(m *Measurement) *int { return m.Architecture.count(name) })
-		if name == "model_parameters" {
-			c = numbers(name, Positive("parameters"), func(m *Measurement) *float64 { return &m.Parameters })
-		}
-		all = append(all, c)
-	}
-	return all
 }
 
 // VariedSizes returns the columns of the network's size that take several values.

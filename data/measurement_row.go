@@ -14,24 +14,25 @@ import (
 )
 
 type measurementReader struct {
-	known   []string                // columns
-	results []columnOf[Measurement] // columns of results and the architecture
-	speed   speed                   // the column that gives the step time; none if its name is empty
-	others  []speed                 // further columns that give it, for rows without the first
-	layouts bool                    // the table has a column tp or pp
-	extra   map[string]int          // position of the columns x_NAME, by NAME
+	known   []string       // columns
+	speed   speed          // the column that gives the step time; none if its name is empty
+	others  []speed        // further columns that give it, for rows without the first
+	layouts bool           // the table has a column tp or pp
+	extra   map[string]int // position of the columns x_NAME, by NAME
 
 	types         map[string]string // of gpu_type, by cell
 	contradiction string            // the first row where another column means another step time; empty: none
 }
 
-func (mr *measurementReader) measurement(r *Row) Measurement {
-	m := Measurement{Source: r.Source(), Config: mr.config(r)}
+// measurement reads what depends on several columns.
+func (mr *measurementReader) measurement(r *Row, m *Measurement) {
+	m.Source, m.Error = r.Source(), strings.Clone(oneLine(r.Cell("error")))
+	mr.config(r, &m.Config)
 	speed := mr.speedOf(r)
 	m.Status = mr.status(r, speed.column)
-	readInto(r, &m, mr.results)
+	readStartedAt(r, m)
 	if v := r.Number(speed.column, 0, speed.bounds); v > 0 {
-		m.StepTime = speed.stepTime(v, &m)
+		m.StepTime = speed.stepTime(v, m)
 		if want := PositiveSeconds(); m.StepTime == 0 {
 			r.Bad(speed.column, speed.needs)
 		} else if !want.Holds(m.StepTime) {
@@ -47,11 +48,10 @@ func (mr *measurementReader) measurement(r *Row) Measurement {
 			continue
 		}
 		// Rounding stays below; a rate per worker, or of tokens, is off by a factor of two or more.
-		if t := other.stepTime(v, &m); t > 0 && math.Abs(math.Log(t/m.StepTime)) > math.Log(1.5) {
+		if t := other.stepTime(v, m); t > 0 && math.Abs(math.Log(t/m.StepTime)) > math.Log(1.5) {
 			mr.contradiction = fmt.Sprintf("%s: %s means a step time of %.3g s, %s of %.3g s, which is used", m.Source, other.column, t, speed.column, m.StepTime)
 		}
 	}
-	return m
 }
 
 // speedOf returns the first column that gives the step time and is not empty in a row.
@@ -126,24 +126,24 @@ func endedElsewhere(state string) Status {
 	return ""
 }
 
-func (mr *measurementReader) config(r *Row) Config {
-	c := Config{Job: r.Text("job"), GPUType: mr.gpuType(r.Text("gpu_type"))}
+// config reads what depends on several columns.
+func (mr *measurementReader) config(r *Row, c *Config) {
+	c.GPUType = mr.gpuType(c.GPUType)
 	if c.Job == "" {
 		r.Fail("job", "nothing", "the name of what is trained")
 	}
-	readCounts(r, &c)
-	c.PS = r.Whole("ps", 0)
+	readCounts(r, c)
 	mode, column, found, want := checkMode(r.Cell("mode"), c.PS)
 	if want != "" {
 		r.Fail(column, found, want)
 	}
 	c.Mode = mode
-	readAccumulation(r, &c)
-	mr.readLayout(r, &c)
+	readAccumulation(r, c)
+	mr.readLayout(r, c)
 	if column, found, want := c.Layout.Check(c.Workers, c.ModeOrDefault(), Architecture{}); want != "" {
 		r.Fail(column, found, want)
 	}
-	readLocalBatch(r, &c)
+	readLocalBatch(r, c)
 	for knob, i := range mr.extra {
 		if r.cells[i] == "" {
 			continue
@@ -153,7 +153,6 @@ func (mr *measurementReader) config(r *Row) Config {
 		}
 		c.Extra[knob] = r.Text(extraPrefix + knob)
 	}
-	return c
 }
 
 // gpuType is [GPUTypeOf], once for each name in the table.
@@ -173,8 +172,6 @@ func readCounts(r *Row, c *Config) {
 		return
 	}
 	c.Placement = placement
-	c.Workers = r.Whole("workers", 1)
-	c.Nodes = r.Whole("nodes", 1)
 	if placement == nil {
 		if r.Cell("workers") == "" {
 			r.Fail("workers", "neither workers nor placement", "one of them")
@@ -211,7 +208,6 @@ func (mr *measurementReader) readLayout(r *Row, c *Config) {
 
 // readAccumulation reads accum_steps (extra micro-steps) or micro_steps (all).
 func readAccumulation(r *Row, c *Config) {
-	c.AccumSteps = r.Whole("accum_steps", 0)
 	n := r.Whole("micro_steps", 1)
 	if n > 0 && r.Cell("accum_steps") != "" && c.AccumSteps != n-1 {
 		r.Fail("micro_steps", r.Cell("micro_steps"), fmt.Sprintf("%d, one more than accum_steps", c.AccumSteps+1))
@@ -225,7 +221,6 @@ func accumulationGiven(r *Row) bool {
 
 // readLocalBatch reads either batch; of both without accumulation, that follows.
 func readLocalBatch(r *Row, c *Config) {
-	c.LocalBatch = r.Number("local_batch", 0, Samples())
 	global := r.Number("global_batch", 0, Samples())
 	if r.err != nil || global == 0 {
 		return
@@ -265,13 +260,6 @@ func readStartedAt(r *Row, m *Measurement) {
 	if m.StartedAt = at.UTC(); err != nil || m.StartedAt.Year() < 1 || m.StartedAt.Year() > 9999 {
 		r.Bad("started_at", "a time such as 2025-03-01T12:00:00Z (RFC 3339)")
 	}
-}
-
-func formatStartedAt(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339Nano)
 }
 
 // checkMode checks a mode and the number of servers; want is empty if they agree.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
@@ -85,8 +84,8 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 	}
 	slowSync, noBatch, noType, doubtful, above, doubt, rows := 0, 0, 0, 0, "", "", 0
 	kept := &sample{most: im.Repeats, seen: map[string]int{}, at: map[string][]int{}, draw: rand.New(rand.NewPCG(1, 1))} // the same file gives the same rows
-	err = t.Each(func(row *Row) error {
-		m := mr.measurement(row)
+	err = EachOf(t, func(row *Row, m *Measurement) error {
+		mr.measurement(row, m)
 		if m.Status == OK && m.SyncTime > m.StepTime {
 			slowSync++
 		}
@@ -101,10 +100,10 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 			doubt = cmp.Or(doubt, fmt.Sprintf("%s: %s", m.Source, m.Error))
 		}
 		if m.PeakMemory > 0 && above == "" {
-			above = mr.aboveMemory(&m)
+			above = mr.aboveMemory(m)
 		}
 		rows++
-		kept.add(m)
+		kept.add(*m)
 		return nil
 	})
 	if err != nil {
@@ -147,7 +146,7 @@ func (im Import) Read(r io.Reader, name string) (ms []Measurement, warnings []st
 
 // reader checks the header for required columns.
 func (im Import) reader(t *Table) (*measurementReader, error) {
-	mr := &measurementReader{types: map[string]string{}, known: measurementColumnNames(), results: append(measurementColumns(), architectureColumns()...)}
+	mr := &measurementReader{types: map[string]string{}, known: measurementColumnNames()}
 	if err := im.checkTargets(mr.known); err != nil {
 		return mr, err
 	}
@@ -257,78 +256,48 @@ func SpeedColumns() []string {
 }
 
 // WriteMeasurements writes measurements.csv: the columns of basic quantities, and others with
-// a value. A measurement that [ReadMeasurements] would refuse is an error.
+// a value; global_batch follows from them and is not written. A measurement that
+// [ReadMeasurements] would refuse is an error.
 func WriteMeasurements(w io.Writer, ms []Measurement) error {
-	columns := slices.Concat(measurementColumns(), layoutColumnsOf(ms), architectureColumns(), knobColumns(ms))
-	return writeTable(w, "measurements", ms, columns, ReadMeasurements)
-}
-
-// measurementColumns are the columns in order, without those of the layout, the model and
-// knobs. global_batch follows from them and is not written.
-func measurementColumns() []columnOf[Measurement] {
-	type M = Measurement
-	written := func(name string, keep bool, cell func(M) string) columnOf[M] {
-		return columnOf[M]{name, keep, cell, nil}
-	}
-	return []columnOf[M]{
-		written("job", true, func(m M) string { return m.Job }),
-		written("gpu_type", true, func(m M) string { return m.GPUType }),
-		written("mode", true, func(m M) string { return string(m.ModeOrDefault()) }),
-		written("placement", false, func(m M) string { return m.Placement.String() }),
-		written("nodes", false, func(m M) string { return formatCount(max(m.Nodes, len(m.Placement))) }),
-		written("workers", true, func(m M) string { return strconv.Itoa(m.Workers) }),
-		written("ps", true, func(m M) string { return strconv.Itoa(m.PS) }),
-		written("local_batch", true, func(m M) string { return formatFloat(m.LocalBatch) }),
-		written("accum_steps", true, func(m M) string { return strconv.Itoa(m.AccumSteps) }),
-		written("step_time_s", true, func(m M) string { return formatFloat(m.StepTime) }),
-		numbers("sync_time_s", Seconds(), func(m *M) *float64 { return &m.SyncTime }),
-		numbers("step_time_sd_s", Seconds(), func(m *M) *float64 { return &m.StepTimeSD }),
-		numbers("step_time_se_s", Seconds(), func(m *M) *float64 { return &m.StepTimeSE }),
-		counts("steps", 0, func(m *M) *int { return &m.Steps }),
-		written("status", true, func(m M) string { return string(m.Status) }),
-		{"error", false, func(m M) string { return oneLine(m.Error) }, func(r *Row, m *M) { m.Error = strings.Clone(oneLine(r.Cell("error"))) }},
-		numbers("price_per_hour", price("US$ per hour"), func(m *M) *float64 { return &m.PricePerHour }),
-		numbers("wall_s", Seconds(), func(m *M) *float64 { return &m.Wall }),
-		numbers("start_seconds", Seconds(), func(m *M) *float64 { return &m.StartSeconds }),
-		memoryColumn("peak_memory_bytes", func(m *M) *float64 { return &m.PeakMemory }),
-		memoryColumn("gpu_memory_bytes", func(m *M) *float64 { return &m.GPUMemory }),
-		{"started_at", false, func(m M) string { return formatStartedAt(m.StartedAt) }, readStartedAt},
-	}
-}
-
-// layoutColumnsOf are the columns of layouts. If any row has one, an empty tp is unknown.
-func layoutColumnsOf(ms []Measurement) []columnOf[Measurement] {
-	any := slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
-	return list.Map(LayoutNames(), func(name string) columnOf[Measurement] {
-		return columnOf[Measurement]{name: name, cell: func(m Measurement) string {
-			if v := m.Get(name); !m.Layout.Unknown && (v != "1" && v != "none" || name == "tp" && any) {
-				return v
-			}
-			return ""
-		}}
-	})
-}
-
-// knobColumns are the columns x_NAME of all measurements, sorted by name.
-func knobColumns(ms []Measurement) []columnOf[Measurement] {
-	knobs := map[string]string{}
-	for _, m := range ms {
+	ms = slices.Clone(ms)
+	knobs, layouts := map[string]string{}, slices.ContainsFunc(ms, func(m Measurement) bool { return !m.Plain() })
+	for i := range ms {
+		m := &ms[i]
 		maps.Copy(knobs, m.Extra)
+		m.Nodes, m.Error, m.StartedAt = max(m.Nodes, len(m.Placement)), oneLine(m.Error), m.StartedAt.UTC()
+		for _, degree := range []*int{&m.TP, &m.PP, &m.CP, &m.EP} {
+			if *degree == 1 {
+				*degree = 0
+			}
+		}
+		if m.Layout.Unknown {
+			m.Layout = Layout{}
+		} else if layouts {
+			m.TP = max(m.TP, 1) // an empty tp is unknown
+		}
 	}
-	return list.Map(slices.Sorted(maps.Keys(knobs)), func(knob string) columnOf[Measurement] {
-		return columnOf[Measurement]{name: extraPrefix + knob, keep: true, cell: func(m Measurement) string { return m.Extra[knob] }}
-	})
+	names := slices.Sorted(maps.Keys(knobs))
+	return writeTable(w, "measurements", ms, func(row int) []string {
+		return list.Map(names, func(knob string) string {
+			if row < 0 {
+				return extraPrefix + knob
+			}
+			return ms[row].Extra[knob]
+		})
+	}, ReadMeasurements)
 }
 
-func measurementColumnNames() []string { return append(configColumns(), resultColumns()...) }
+func measurementColumnNames() []string {
+	return append(configColumns(), resultColumns()...)
+}
 
 func configColumns() []string {
-	return []string{"job", "gpu_type", "mode", "placement", "nodes", "workers", "ps", "local_batch", "global_batch", "accum_steps", "micro_steps", "tp", "pp", "cp", "ep", "sharding", "recompute", "offload", "dp"}
+	names := slices.DeleteFunc(ColumnNames[Config](), func(name string) bool { return slices.Contains(ArchitectureNames(), name) })
+	return append(names, "global_batch", "micro_steps", "dp")
 }
 
 func resultColumns() []string {
-	names := columnNames(append(measurementColumns(), architectureColumns()...))
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(configColumns(), name) })
+	return slices.DeleteFunc(ColumnNames[Measurement](), func(name string) bool { return slices.Contains(configColumns(), name) })
 }
 
 func isExtraColumn(name string) bool {
@@ -366,14 +335,12 @@ func ReadConfigs(r io.Reader, name string) (rows []ConfigRow, warnings []string,
 	if anyJob {
 		t.given["job"] = "any" // the job is that of the model
 	}
-	err = t.Each(func(row *Row) error {
-		m := Measurement{Config: mr.config(row)}
-		readInto(row, &m, architectureColumns())
-		c := m.Config
+	err = EachOf(t, func(row *Row, c *Config) error {
+		mr.config(row, c)
 		if anyJob {
 			c.Job = ""
 		}
-		rows = append(rows, ConfigRow{c, row.Source()})
+		rows = append(rows, ConfigRow{*c, row.Source()})
 		return nil
 	})
 	if err != nil {

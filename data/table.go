@@ -14,12 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 	"unique"
-
-	"knee/internal/list"
 )
-
-// maxRows bounds the rows of a file: a little gzip data can expand to any number.
-const maxRows = 1_000_000
 
 // Table is a CSV file that is read row by row. Spreadsheet output is accepted: a byte order
 // mark, CRLF, blank rows, blanks around cells, semicolons or tabs with a decimal comma, and
@@ -33,8 +28,10 @@ type Table struct {
 	csv   *csv.Reader
 	above int // lines above the header
 	rows  int
-	comma bool  // a decimal comma is allowed
-	marks marks // decimal and thousands marks
+	most  int    // rows; a little gzip data can expand to any number
+	width string // what says how many cells a row has
+	comma bool   // a decimal comma is allowed
+	marks marks  // decimal and thousands marks
 }
 
 // NewTable reads the header. Errors are [*InputError]: an empty file, a column twice.
@@ -43,7 +40,7 @@ func NewTable(r io.Reader, name string) (*Table, error) {
 	if mark, err := b.Peek(3); err == nil && string(mark) == "\uFEFF" {
 		_, _ = b.Discard(3) // the bytes are buffered, so this cannot fail
 	}
-	t := &Table{name: name, csv: csv.NewReader(b), at: map[string]int{}, given: map[string]string{}}
+	t := &Table{name: name, csv: csv.NewReader(b), most: 1_000_000, width: "one for each column of the header", at: map[string]int{}, given: map[string]string{}}
 	t.skipComments(b)
 	t.csv.Comma = separator(b)
 	t.comma = t.csv.Comma != ','
@@ -141,15 +138,15 @@ func (t *Table) Missing(column, want string) error {
 // next returns the next row that is not blank, valid until the next call, or [io.EOF].
 func (t *Table) next() (*Row, error) {
 	cells, line, err := t.read()
-	if t.rows++; err == nil && t.rows > maxRows {
-		err = t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", maxRows))
+	if t.rows++; err == nil && t.rows > t.most {
+		err = t.fail(line, "", "more rows", fmt.Sprintf("at most %d in one file", t.most))
 	}
 	if err != nil {
 		return nil, err
 	}
 	row := &Row{table: t, cells: cells, Line: line}
 	if len(cells) != len(t.Header) {
-		row.Fail("", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, one for each column of the header", len(t.Header)))
+		row.Fail("", fmt.Sprintf("%d cells", len(cells)), fmt.Sprintf("%d, %s", len(t.Header), t.width))
 	}
 	return row, nil
 }
@@ -174,11 +171,13 @@ const maxNamed = 5
 
 // Each calls do for every remaining row. An error of do ends the reading; of rows with wrong
 // cells, the error joins an [*InputError] for each of the first maxNamed.
-func (t *Table) Each(do func(*Row) error) error {
+func (t *Table) Each(do func(*Row) error) error { return t.each(t.next, do) }
+
+func (t *Table) each(next func() (*Row, error), do func(*Row) error) error {
 	var wrong []error
 	more := 0
 	for {
-		row, err := t.next()
+		row, err := next()
 		if err == nil && row.err == nil {
 			err = do(row)
 		}
@@ -370,61 +369,6 @@ func shorten(s string) string {
 		}
 	}
 	return s
-}
-
-// writeTable writes columns with a value or keep; what read refuses is an error.
-func writeTable[T any](w io.Writer, what string, rows []T, columns []columnOf[T], read func(io.Reader, string) ([]T, []string, error)) error {
-	columns = slices.DeleteFunc(columns, func(c columnOf[T]) bool {
-		return !c.keep && !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
-	})
-	var b bytes.Buffer
-	out := csv.NewWriter(&b) // writing to memory cannot fail
-	_ = out.Write(columnNames(columns))
-	for _, row := range rows {
-		_ = out.Write(list.Map(columns, func(c columnOf[T]) string { return c.cell(row) }))
-	}
-	out.Flush()
-	if _, _, err := read(bytes.NewReader(b.Bytes()), what); err != nil {
-		return fmt.Errorf("write %s: %w", what, err)
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-type columnOf[T any] struct {
-	name string
-	keep bool // write it even if no row has a value
-	cell func(T) string
-	read func(*Row, *T) // nil if other code reads the column
-}
-
-func columnNames[T any](columns []columnOf[T]) []string {
-	return list.Map(columns, func(c columnOf[T]) string { return c.name })
-}
-
-// numbers is a column of numbers; 0 means not recorded.
-func numbers[T any](name string, b Bounds, of func(*T) *float64) columnOf[T] {
-	return columnOf[T]{name, false, func(v T) string { return formatFloat(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Number(name, 0, b) }}
-}
-
-// memoryColumn is a column of amounts of memory.
-func memoryColumn[T any](name string, of func(*T) *float64) columnOf[T] {
-	c := numbers(name, Bytes(), of)
-	c.cell = func(v T) string { return formatCount(int(*of(&v))) }
-	return c
-}
-
-// counts is a column of whole numbers ≥ min; 0 means not recorded.
-func counts[T any](name string, min int, of func(*T) *int) columnOf[T] {
-	return columnOf[T]{name, false, func(v T) string { return formatCount(*of(&v)) }, func(r *Row, v *T) { *of(v) = r.Whole(name, min) }}
-}
-
-func readInto[T any](r *Row, to *T, columns []columnOf[T]) {
-	for _, c := range columns {
-		if c.read != nil {
-			c.read(r, to)
-		}
-	}
 }
 
 // formatFloat writes the shortest number that reads back as v; 0, not recorded, is empty.

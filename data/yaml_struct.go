@@ -233,12 +233,17 @@ var numberKinds = map[string]func(of string) Bounds{
 	"samples":          func(string) Bounds { return Samples() },
 	"seconds":          func(string) Bounds { return Seconds() },
 	"positive seconds": func(string) Bounds { return PositiveSeconds() },
+	"bytes":            func(string) Bounds { return Bytes() },
 	"price":            price,
 	"positive":         Positive,
 	"not negative":     NonNegative,
 	"any":              Any,
 	"fraction":         func(of string) Bounds { return Bounds{Want: of, Min: 1e-9, Max: 1 - 1e-9} },
 	"share":            func(of string) Bounds { return Bounds{Want: of, Max: 1} },
+	"up to": func(of string) Bounds {
+		most, _ := strconv.ParseFloat(of, 64)
+		return Bounds{Want: "a number from 0 to " + of + ", or nothing", Max: most}
+	},
 }
 
 func (f yamlField) bounds() Bounds { return numberKinds[f.tag.Get("is")](f.tag.Get("of")) }
