@@ -3,17 +3,16 @@ package profile
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
+	"github.com/gocarina/gocsv"
 
 	"knee/data"
 	"knee/profile/launch"
@@ -316,12 +315,8 @@ func writeRanks(t launch.Trial, ranks []meter.RankTime) error {
 	if len(ranks) < 2 || t.Log == "" {
 		return nil
 	}
-	rows := [][]string{{"worker", "step_time_s"}}
-	for _, r := range ranks {
-		rows = append(rows, []string{strconv.Itoa(r.Rank), fmt.Sprint(r.Mean)})
-	}
 	path := strings.TrimSuffix(t.Log, filepath.Ext(t.Log)) + ".ranks.csv"
-	return data.WriteFile(path, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
+	return data.WriteFile(path, func(w io.Writer) error { return gocsv.Marshal(ranks, w) })
 }
 
 // queueing separates the time that a trial waits for nodes from the time it runs. The

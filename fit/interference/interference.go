@@ -31,11 +31,11 @@ import (
 
 // Row is one job of a measured pair.
 type Row struct {
-	Job     string  `json:"application"`
-	Beside  string  `json:"beside"`
-	GPUType string  `json:"gpu_type"`
-	Workers int     `json:"workers"` // of each job; 0 for any number
-	Share   float64 `json:"share"`   // speed beside the other over speed alone; 0 if the two do not fit on the GPU
+	Job     string  `json:"application" csv:"application" required:"true" keep:""`
+	Beside  string  `json:"beside" csv:"beside" required:"true" keep:""`
+	GPUType string  `json:"gpu_type" csv:"gpu_type" required:"true" keep:""`
+	Workers int     `json:"workers" csv:"workers" min:"1" keep:""`                                // of each job; 0 for any number
+	Share   float64 `json:"share" csv:"share" is:"not negative" of:"a number" by:"hand" keep:"0"` // speed beside the other over speed alone; 0 if the two do not fit on the GPU
 }
 
 // Model is fitted to measured pairs.

@@ -1,16 +1,11 @@
 package interference
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
-	"strconv"
 
 	"knee/data"
 )
-
-// columns of a table of pairs.
-var columns = []string{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s", "steps_per_s", "alone_steps_per_s"}
 
 // Load is [Read] of the file at path; see [data.Open].
 func Load(path string) (rows []Row, warnings []string, err error) {
@@ -27,26 +22,20 @@ func Read(r io.Reader, name string) (rows []Row, warnings []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, c := range columns[:3] {
-		if !t.Has(c) {
-			return nil, nil, t.Missing(c, "application, beside and gpu_type")
-		}
-	}
 	seen, faster := map[Row]bool{}, ""
-	err = t.Each(func(row *data.Row) error {
-		r := Row{Job: row.Text("application"), Beside: row.Text("beside"), GPUType: row.Text("gpu_type"), Workers: row.Whole("workers", 1)}
-		if seen[r] {
+	err = data.EachOf(t, func(row *data.Row, r *Row) error {
+		if seen[*r] {
 			row.Bad("beside", "each pair once on a GPU type")
 		}
-		seen[r] = true
+		seen[*r] = true
 		const scatter = 1.1 // of two measurements
 		if r.Share = share(row); r.Share > scatter && faster == "" {
 			faster = fmt.Sprintf("%s: %s runs at %.3g times its speed alone beside %s: are the times beside and alone exchanged?", row.Source(), r.Job, r.Share, r.Beside)
 		}
-		rows = append(rows, r)
+		rows = append(rows, *r)
 		return nil
 	})
-	if warnings = t.Unknown(columns); faster != "" {
+	if warnings = t.Unknown(append(data.ColumnNames[Measured](), "steps_per_s", "alone_steps_per_s")); faster != "" {
 		warnings = append(warnings, faster)
 	}
 	return rows, warnings, err
@@ -70,21 +59,9 @@ func share(row *data.Row) float64 {
 // Measured is a row with its step times.
 type Measured struct {
 	Row
-	StepTime float64 `json:"step_time_s"` // s; 0 if the two do not fit
-	Alone    float64 `json:"alone_step_time_s"`
+	StepTime float64 `json:"step_time_s" csv:"step_time_s" is:"positive" keep:""` // s; 0 if the two do not fit
+	Alone    float64 `json:"alone_step_time_s" csv:"alone_step_time_s" is:"positive" keep:""`
 }
 
 // Write writes a table for [Read].
-func Write(w io.Writer, rows []Measured) error {
-	number := func(x float64) string {
-		if x == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	lines := [][]string{{"application", "beside", "gpu_type", "workers", "share", "step_time_s", "alone_step_time_s"}}
-	for _, r := range rows {
-		lines = append(lines, []string{r.Job, r.Beside, r.GPUType, strconv.Itoa(r.Workers), strconv.FormatFloat(r.Share, 'g', -1, 64), number(r.StepTime), number(r.Alone)})
-	}
-	return csv.NewWriter(w).WriteAll(lines)
-}
+func Write(w io.Writer, rows []Measured) error { return data.WriteTable(w, "pairs", rows, Read) }

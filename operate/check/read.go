@@ -11,18 +11,15 @@ import (
 
 // Step is one step of one worker.
 type Step struct {
-	Worker  string
-	Step    int     // −1 if not recorded
-	Time    float64 // s the step took; 0 if not recorded
-	Sync    float64 // s of it spent synchronising, waiting for others included; 0 if not recorded
-	Line    int     // line of the log, counted over all workers; 0 if not from a log
-	Arrived float64 // when its gradient arrived, s on a clock common to all workers
+	Worker  string  `csv:"worker"`
+	Step    int     `csv:"step,default=-1"`                                                  // −1 if not recorded
+	Time    float64 `csv:"step_time_s" is:"positive seconds"`                                // s the step took; 0 if not recorded
+	Sync    float64 `csv:"sync_time_s" is:"seconds"`                                         // s of it spent synchronising, waiting for others included; 0 if not recorded
+	Line    int     `csv:"-"`                                                                // line of the log, counted over all workers; 0 if not from a log
+	Arrived float64 `csv:"arrived_s" is:"any" of:"seconds on a clock common to all workers"` // when its gradient arrived
 	// HasArrived: Arrived was recorded.
-	HasArrived bool
+	HasArrived bool `csv:"-"`
 }
-
-// columns of a file of step times. Required: worker, and step_time_s or step with arrived_s.
-var columns = []string{"worker", "step", "step_time_s", "sync_time_s", "arrived_s"}
 
 // Read reads the step times of the workers of one job: a CSV file with a
 // header row and a row for each step of each worker. Columns:
@@ -44,8 +41,15 @@ func Read(r io.Reader, file string) ([]Step, []string, error) {
 		return nil, nil, t.Missing("", "worker, and step_time_s or both of step and arrived_s")
 	}
 	var out []Step
-	err = t.Each(func(row *data.Row) error {
-		out = append(out, stepOf(row))
+	err = data.EachOf(t, func(row *data.Row, s *Step) error {
+		s.HasArrived = row.Cell("arrived_s") != ""
+		switch {
+		case s.Worker == "":
+			row.Fail("worker", "nothing", "the name or rank of the worker")
+		case s.Time == 0 && !(s.HasArrived && s.Step >= 0):
+			row.Fail("step_time_s", "nothing", "seconds > 0, or step and arrived_s in its place")
+		}
+		out = append(out, *s)
 		return nil
 	})
 	if err == nil && len(out) == 0 {
@@ -54,20 +58,7 @@ func Read(r io.Reader, file string) ([]Step, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return out, t.Unknown(columns), nil
-}
-
-func stepOf(row *data.Row) Step {
-	s := Step{Worker: row.Text("worker"), Step: int(row.Number("step", -1, data.Count(0))), Time: row.Number("step_time_s", 0, data.PositiveSeconds()),
-		Sync:    row.Number("sync_time_s", 0, data.Seconds()),
-		Arrived: row.Number("arrived_s", 0, data.Any("seconds on a clock common to all workers")), HasArrived: row.Cell("arrived_s") != ""}
-	switch {
-	case s.Worker == "":
-		row.Fail("worker", "nothing", "the name or rank of the worker")
-	case s.Time == 0 && !(s.HasArrived && s.Step >= 0):
-		row.Fail("step_time_s", "nothing", "seconds > 0, or step and arrived_s in its place")
-	}
-	return s
+	return out, t.Unknown(data.ColumnNames[Step]()), nil
 }
 
 // recorded is how many steps of each worker are kept: enough for a steady

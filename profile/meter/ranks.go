@@ -27,9 +27,9 @@ type ranks struct {
 
 // RankTime is the mean step time of one rank.
 type RankTime struct {
-	Rank  int
-	Steps int
-	Mean  float64 // seconds
+	Rank  int     `csv:"worker"`
+	Steps int     `csv:"-"`
+	Mean  float64 `csv:"step_time_s"` // seconds
 }
 
 // newRanks returns the ranks of a trial. Without worker want the last is metered.
