@@ -6,10 +6,10 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
+	"knee/data"
 	"knee/internal/list"
 )
 
@@ -137,31 +137,22 @@ func draw(r *rand.Rand, weights []Weight) string {
 	return weights[len(weights)-1].Value
 }
 
+// workloadRow is a made-up job.
+type workloadRow struct {
+	Name        string  `csv:"job" keep:""`
+	Submit      float64 `csv:"submit_s" is:"seconds" keep:"0"`
+	Application string  `csv:"application" keep:""`
+	Workers     int     `csv:"workers" keep:"0"`
+	Work        float64 `csv:"duration_s" is:"seconds" keep:"0"`
+	Tenant      string  `csv:"tenant"`
+	Fate        Fate    `csv:"status"`
+	EndsAt      float64 `csv:"ends_at" is:"share"`
+}
+
 // WriteWorkload writes jobs as [ReadWorkload] reads them, work as a duration in seconds.
 func WriteWorkload(w io.Writer, jobs []Job) error {
-	header := []string{"job", "submit_s", "application", "workers", "duration_s"}
-	tenants := slices.ContainsFunc(jobs, func(j Job) bool { return j.Tenant != "" })
-	fates := slices.ContainsFunc(jobs, func(j Job) bool { return j.Fate != "" })
-	if tenants {
-		header = append(header, "tenant")
-	}
-	if fates {
-		header = append(header, "status", "ends_at")
-	}
-	var rows [][]string
-	for _, j := range jobs {
-		row := []string{j.Name, Exact(j.Submit), j.Application, strconv.Itoa(j.Workers), Exact(j.Work)}
-		if tenants {
-			row = append(row, j.Tenant)
-		}
-		if fates {
-			ends := ""
-			if j.EndsAt > 0 {
-				ends = Exact(j.EndsAt)
-			}
-			row = append(row, string(j.Fate), ends)
-		}
-		rows = append(rows, row)
-	}
-	return WriteRows(w, "workload", header, rows)
+	rows := list.Map(jobs, func(j Job) workloadRow {
+		return workloadRow{j.Name, j.Submit, j.Application, j.Workers, j.Work, j.Tenant, j.Fate, j.EndsAt}
+	})
+	return data.WriteTable(w, "workload", rows, ReadWorkload)
 }

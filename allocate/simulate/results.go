@@ -2,50 +2,60 @@ package simulate
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/gocarina/gocsv"
+
 	"knee/data"
 	"knee/internal/quantile"
 )
 
-var outcomeColumns = []string{"policy", "workload", "job", "submit_s", "start_s", "end_s", "jct_s", "restarts"}
-
 // Replayed is the replay of one workload under one policy.
 type Replayed struct {
-	Policy   string    `json:"policy"`
-	Workload string    `json:"workload"`
-	Outcomes []Outcome `json:"-"`
-	GPUs     int       `json:"-"` // of the cluster
-	History  []Usage   `json:"-"` // nil unless recorded
+	Policy   string    `json:"policy" csv:"policy" required:"true"`
+	Workload string    `json:"workload" csv:"workload" required:"true"`
+	Outcomes []Outcome `json:"-" csv:"-"`
+	GPUs     int       `json:"-" csv:"-"` // of the cluster
+	History  []Usage   `json:"-" csv:"-"` // nil unless recorded
+}
+
+func (r Replayed) run() [2]string { return [2]string{r.Policy, r.Workload} }
+
+// outcomeRow is an [Outcome]. Earlier versions wrote neither fates nor GPU-seconds.
+type outcomeRow struct {
+	Replayed
+	Job        string  `csv:"job" required:"true"`
+	Submit     float64 `csv:"submit_s" is:"seconds" required:"true"`
+	Start      float64 `csv:"start_s" is:"seconds" required:"true"`
+	End        float64 `csv:"end_s" is:"seconds" required:"true"`
+	JCT        float64 `csv:"jct_s" is:"seconds" required:"true"`
+	Restarts   int     `csv:"restarts" required:"true"`
+	Fate       Fate    `csv:"fate"`
+	GPUSeconds float64 `csv:"gpu_seconds" is:"seconds"`
 }
 
 // WriteJobs writes a CSV row for each job of every run.
 func WriteJobs(w io.Writer, runs []Replayed) error {
-	var rows [][]string
+	var rows []outcomeRow
 	for _, r := range runs {
 		for _, o := range r.Outcomes {
-			rows = append(rows, []string{r.Policy, r.Workload, o.Job, Exact(o.Submit), Exact(o.Start), Exact(o.End), Exact(o.JCT()), strconv.Itoa(o.Restarts),
-				string(cmp.Or(o.Fate, Completes)), Exact(o.GPUSeconds)})
+			rows = append(rows, outcomeRow{r, o.Job, o.Submit, o.Start, o.End, o.JCT(), o.Restarts, cmp.Or(o.Fate, Completes), o.GPUSeconds})
 		}
 	}
-	return WriteRows(w, "simulated jobs", append(slices.Clone(outcomeColumns), "fate", "gpu_seconds"), rows)
+	return WriteRows(w, "simulated jobs", rows)
 }
 
-// ReadOutcomes reads what [WriteJobs] wrote, from the file name; earlier versions wrote
-// neither fates nor GPU-seconds.
+// ReadOutcomes reads what [WriteJobs] wrote, from the file name.
 func ReadOutcomes(r io.Reader, name string) ([]Replayed, error) {
-	return readRuns(r, name, outcomeColumns, func(run *Replayed, row *data.Row) {
-		o := Outcome{Job: row.Text("job"), Submit: row.Required("submit_s", data.Seconds()), Start: row.Required("start_s", data.Seconds()),
-			End: row.Required("end_s", data.Seconds()), Restarts: int(row.Required("restarts", data.Count(0))), Fate: Fate(row.Text("fate")), GPUSeconds: row.Number("gpu_seconds", 0, data.Seconds())}
+	return readRuns(r, name, func(run *Replayed, row *data.Row, o *outcomeRow) {
 		if o.End < o.Submit {
 			row.Bad("end_s", "a time after submit_s, "+Exact(o.Submit))
 		}
-		run.Outcomes = append(run.Outcomes, o)
+		run.Outcomes = append(run.Outcomes, Outcome{Job: o.Job, Submit: o.Submit, Start: o.Start, End: o.End, Restarts: o.Restarts, Fate: o.Fate, GPUSeconds: o.GPUSeconds})
 	})
 }
 
@@ -55,6 +65,16 @@ type Usage struct {
 	GPUs    int     // held by jobs, restarts included
 	Running int     // jobs that hold some
 	Waiting int     // jobs that are submitted, not done, and hold none
+}
+
+// usageRow is a [Usage].
+type usageRow struct {
+	Replayed
+	At      float64 `csv:"time_s" is:"seconds" required:"true"`
+	GPUs    int     `csv:"gpus_used" required:"true"`
+	Total   int     `csv:"gpus_total" required:"true"`
+	Running int     `csv:"running" required:"true"`
+	Waiting int     `csv:"waiting" required:"true"`
 }
 
 // Record appends a Usage to a history, unless nothing has changed. Of one time the last
@@ -89,56 +109,58 @@ func (r *replay) used() {
 	r.Used(u)
 }
 
-var usageColumns = []string{"policy", "workload", "time_s", "gpus_used", "gpus_total", "running", "waiting"}
-
 // WriteUsage writes a CSV row for every change in every run.
 func WriteUsage(w io.Writer, runs []Replayed) error {
-	var rows [][]string
+	var rows []usageRow
 	for _, u := range runs {
 		for _, x := range u.History {
-			rows = append(rows, []string{u.Policy, u.Workload, Exact(x.At), strconv.Itoa(x.GPUs), strconv.Itoa(u.GPUs), strconv.Itoa(x.Running), strconv.Itoa(x.Waiting)})
+			rows = append(rows, usageRow{u, x.At, x.GPUs, u.GPUs, x.Running, x.Waiting})
 		}
 	}
-	return WriteRows(w, "what is in use", usageColumns, rows)
+	return WriteRows(w, "what is in use", rows)
 }
 
 // ReadUsage reads what [WriteUsage] wrote, from the file name, runs in order of appearance.
 func ReadUsage(r io.Reader, name string) ([]Replayed, error) {
-	return readRuns(r, name, usageColumns, func(u *Replayed, row *data.Row) {
-		count := func(column string) int { return int(row.Required(column, data.Count(0))) }
-		x := Usage{At: row.Required("time_s", data.Seconds()), GPUs: count("gpus_used"), Running: count("running"), Waiting: count("waiting")}
-		gpus := count("gpus_total")
-		switch n := len(u.History); {
-		case n > 0 && x.At <= u.History[n-1].At:
-			row.Bad("time_s", "more than in the row of this run before, "+Exact(u.History[n-1].At))
-		case n > 0 && gpus != u.GPUs:
-			row.Bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
-		case x.GPUs > gpus:
-			row.Bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(gpus))
-		}
-		u.GPUs, u.History = gpus, append(u.History, x)
-	})
+	return readRuns(r, name, (*Replayed).addUsage)
 }
 
-// WriteRows writes CSV; what is written is named in errors.
-func WriteRows(w io.Writer, what string, header []string, rows [][]string) error {
-	if err := csv.NewWriter(w).WriteAll(append([][]string{header}, rows...)); err != nil {
+func (u *Replayed) addUsage(row *data.Row, x *usageRow) {
+	switch n := len(u.History); {
+	case n > 0 && x.At <= u.History[n-1].At:
+		row.Bad("time_s", "more than in the row of this run before, "+Exact(u.History[n-1].At))
+	case n > 0 && x.Total != u.GPUs:
+		row.Bad("gpus_total", strconv.Itoa(u.GPUs)+", as in the row of this run before")
+	case x.GPUs > x.Total:
+		row.Bad("gpus_used", "no more than gpus_total, "+strconv.Itoa(x.Total))
+	}
+	u.GPUs = x.Total
+	u.History = append(u.History, Usage{x.At, x.GPUs, x.Running, x.Waiting})
+}
+
+// WriteRows writes structs as CSV; what is written is named in errors.
+func WriteRows[T any](w io.Writer, what string, rows []T) error {
+	if err := gocsv.Marshal(rows, w); err != nil {
 		return fmt.Errorf("write %s: %w", what, err)
 	}
 	return nil
 }
 
-// readRuns reads rows that begin with policy and workload; add reads the rest.
-func readRuns(r io.Reader, name string, columns []string, add func(*Replayed, *data.Row)) ([]Replayed, error) {
+// readRuns reads the rows of runs; add adds one to its run.
+func readRuns[T interface{ run() [2]string }](r io.Reader, name string, add func(*Replayed, *data.Row, *T)) ([]Replayed, error) {
+	t, err := data.NewTable(r, name)
+	if err != nil {
+		return nil, err
+	}
 	var out []Replayed
 	at := map[[2]string]int{}
-	err := data.EachRow(r, name, columns, func(row *data.Row) error {
-		run := [2]string{row.Text("policy"), row.Text("workload")}
+	err = data.EachOf(t, func(row *data.Row, x *T) error {
+		run := (*x).run()
 		if _, known := at[run]; !known {
 			at[run] = len(out)
 			out = append(out, Replayed{Policy: run[0], Workload: run[1]})
 		}
-		add(&out[at[run]], row)
+		add(&out[at[run]], row, x)
 		return nil
 	})
 	return out, err

@@ -244,7 +244,7 @@ func TestReadGavel(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{strings.Replace(line, "\t100\t", "\tmany\t", 1), `g.trace:1:total_steps: found "many", want steps > 0`},
 		{strings.Replace(line, "\t2\t", "\t0\t", 1), `g.trace:1:scale_factor: found "0"`},
-		{line + "\tmore", "g.trace:1: found 11 fields, want the 10"},
+		{line + "\tmore", "g.trace:1: found 11 cells, want 10, the columns of a Gavel trace"},
 	} {
 		if _, _, err := ReadWorkload(strings.NewReader(tt.in), "g.trace"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: error %v, want %s", tt.in, err, tt.want)

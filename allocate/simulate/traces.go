@@ -2,9 +2,7 @@ package simulate
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -90,53 +88,19 @@ func readPhilly(r io.Reader, name string) ([]Job, []string, error) {
 	return fromFirst(jobs), leftOut(name, len(all)-len(jobs), "they never ran on a GPU"), nil
 }
 
-// cells are a line of a table without a header. The first error is kept.
-type cells struct {
-	of      []string // the columns
-	text    []string
-	src     data.Source
-	problem error
+// gavelRow is a line of a trace of Gavel (Narayanan et al., OSDI 2020).
+type gavelRow struct {
+	Type      string  `csv:"job_type"`
+	Command   string  `csv:"command" by:"hand"`
+	Directory string  `csv:"working_directory" by:"hand"`
+	Argument  string  `csv:"steps_argument" by:"hand"`
+	NeedsData string  `csv:"needs_data" by:"hand"`
+	Steps     float64 `csv:"total_steps" is:"positive" of:"steps" required:"true"`
+	GPUs      int     `csv:"scale_factor" min:"1" max:"1e6" required:"true"`
+	Weight    float64 `csv:"priority_weight" is:"not negative" of:"a number" required:"true"`
+	SLO       string  `csv:"slo" by:"hand"`
+	Arrival   float64 `csv:"arrival_time" is:"seconds" required:"true"`
 }
-
-func (c *cells) cell(column string) string { return c.text[slices.Index(c.of, column)] }
-
-func (c *cells) number(column string, b data.Bounds) float64 {
-	text := c.cell(column)
-	x, ok := b.Parse(text)
-	if !ok && c.problem == nil {
-		at := c.src
-		at.Column = column
-		c.problem = &data.InputError{Source: at, Found: strconv.Quote(text), Want: b.Instead(text)}
-	}
-	return x
-}
-
-// eachLine calls do with the lines of a table without a header; what names the table.
-func eachLine(r io.Reader, name, what string, separator rune, columns []string, do func(*cells)) error {
-	in := csv.NewReader(r)
-	in.Comma, in.FieldsPerRecord, in.LazyQuotes = separator, -1, true
-	for {
-		text, err := in.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		line, _ := in.FieldPos(0)
-		c := &cells{of: columns, text: text, src: data.Source{File: name, Line: line}}
-		if len(text) != len(columns) {
-			return &data.InputError{Source: c.src, Found: fmt.Sprintf("%d fields", len(text)), Want: fmt.Sprintf("the %d of %s", len(columns), what)}
-		}
-		if do(c); c.problem != nil {
-			return c.problem
-		}
-	}
-}
-
-// gavelColumns are those of a trace of Gavel (Narayanan et al., OSDI 2020).
-var gavelColumns = []string{"job_type", "command", "working_directory", "steps_argument", "needs_data", "total_steps", "scale_factor",
-	"priority_weight", "slo", "arrival_time"}
 
 // gavelBatch finds the batch in a job type such as "ResNet-18 (batch size 64)".
 var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
@@ -148,69 +112,68 @@ func isGavel(line string) bool {
 	header := slices.ContainsFunc(cells, func(c string) bool {
 		return slices.Contains(submission, strings.Trim(c, "\ufeff\" ")) // without a byte order mark and quotes
 	})
-	return len(cells) > len(gavelColumns)/2 && !header
+	return len(cells) > len(data.ColumnNames[gavelRow]())/2 && !header
 }
 
 // readGavel reads a Gavel trace. Work is steps, at one per second unless their speed is
 // measured.
 func readGavel(r io.Reader, name string) (jobs []Job, err error) {
-	err = eachLine(r, name, "a Gavel trace, separated by tabs", '\t', gavelColumns, func(c *cells) {
-		j := Job{Name: strconv.Itoa(len(jobs)), Application: strings.TrimSpace(c.cell("job_type")), Steps: true, Source: c.src,
-			Work: c.number("total_steps", data.Positive("steps")), Workers: int(c.number("scale_factor", workerCount())),
-			Weight: c.number("priority_weight", data.NonNegative("a number")), Submit: c.number("arrival_time", data.Seconds())}
+	err = data.EachLine(r, name, "a Gavel trace, separated by tabs", '\t', func(row *data.Row, g *gavelRow) error {
+		j := Job{Name: strconv.Itoa(len(jobs)), Application: g.Type, Steps: true, Source: row.Source(), Work: g.Steps, Workers: g.GPUs, Weight: g.Weight, Submit: g.Arrival}
 		if m := gavelBatch.FindStringSubmatch(j.Application); m != nil {
 			j.Batch, _ = data.Samples().Parse(m[1])
 		}
 		jobs = append(jobs, j)
+		return nil
 	})
 	return jobs, err
 }
 
-// alibabaColumns are those of pai_task_table of the Alibaba PAI traces (Weng et al.,
-// NSDI 2022).
-var alibabaColumns = []string{"job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu", "gpu_type"}
+// alibabaRow is a line of pai_task_table of the Alibaba PAI traces (Weng et al., NSDI 2022).
+type alibabaRow struct {
+	Job       string  `csv:"job_name"`
+	Task      string  `csv:"task_name"`
+	Instances float64 `csv:"inst_num" is:"up to" of:"1e6"`
+	Status    string  `csv:"status"`
+	From      float64 `csv:"start_time" is:"up to" of:"1e12"`
+	To        float64 `csv:"end_time" is:"up to" of:"1e12"`
+	CPU       string  `csv:"plan_cpu" by:"hand"`
+	Memory    string  `csv:"plan_mem" by:"hand"`
+	GPU       float64 `csv:"plan_gpu" is:"up to" of:"1e5"` // 100 is one
+	GPUType   string  `csv:"gpu_type"`
+}
 
 // isAlibaba reports whether a line is one of pai_task_table, or the header that copies have.
 func isAlibaba(line string) bool {
 	cells := strings.Split(strings.TrimSpace(line), ",")
-	return len(cells) == len(alibabaColumns) && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", "status"}, cells[3])
+	return len(cells) == len(data.ColumnNames[alibabaRow]()) && slices.Contains([]string{"Terminated", "Failed", "Running", "Waiting", "status"}, cells[3])
 }
 
 // readAlibaba reads pai_task_table. A job is its tasks together: on as many GPUs as their
-// instances hold (100 of plan_gpu is one; parts are rounded up), from the first start to
+// instances hold (parts are rounded up), from the first start to
 // the last end. Jobs without GPUs, and those that had not ended, are left out, with a
 // warning.
 func readAlibaba(r io.Reader, name string) (jobs []Job, warnings []string, err error) {
 	at, names, types, ends := map[string]int{}, map[string]bool{}, map[string]bool{}, []float64{}
-	err = eachLine(r, name, "pai_task_table", ',', alibabaColumns, func(c *cells) {
-		job, status := c.cell("job_name"), c.cell("status")
-		if c.src.Line == 1 && status == "status" { // a header
-			return
+	err = data.EachLine(r, name, "pai_task_table", ',', func(row *data.Row, a *alibabaRow) error {
+		names[a.Job], types[a.GPUType] = true, true
+		fate, ended := fates[strings.ToLower(a.Status)]
+		if !ended || a.GPU == 0 || a.From == 0 || a.To <= a.From {
+			return nil
 		}
-		names[job], types[c.cell("gpu_type")] = true, true
-		num := func(column string, most float64) float64 {
-			if c.cell(column) == "" {
-				return 0
-			}
-			return c.number(column, data.Bounds{Max: most, Want: fmt.Sprintf("a number from 0 to %g, or nothing", most)})
-		}
-		instances, from, to, gpus := num("inst_num", 1e6), num("start_time", 1e12), num("end_time", 1e12), num("plan_gpu", 1e5)
-		fate, ended := fates[strings.ToLower(status)]
-		if !ended || gpus == 0 || from == 0 || to <= from {
-			return
-		}
-		n, known := at[job]
+		n, known := at[a.Job]
 		if !known {
 			n = len(jobs)
-			at[job], ends = n, append(ends, to)
-			jobs = append(jobs, Job{Name: cmp.Or(job, strconv.Itoa(n)), Application: c.cell("task_name"), Submit: from, Seconds: true, Source: c.src, Fate: Completes})
+			at[a.Job], ends = n, append(ends, a.To)
+			jobs = append(jobs, Job{Name: cmp.Or(a.Job, strconv.Itoa(n)), Application: a.Task, Submit: a.From, Seconds: true, Source: row.Source(), Fate: Completes})
 		}
 		j := &jobs[n]
-		j.Workers += int(math.Ceil(instances * gpus / 100))
-		j.Submit, ends[n] = min(j.Submit, from), max(ends[n], to)
+		j.Workers += int(math.Ceil(a.Instances * a.GPU / 100))
+		j.Submit, ends[n] = min(j.Submit, a.From), max(ends[n], a.To)
 		if fate != Completes {
 			j.Fate = fate
 		}
+		return nil
 	})
 	for i := range jobs {
 		jobs[i].Work = ends[i] - jobs[i].Submit

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -156,14 +155,24 @@ func (in *simulateFlags) writeDetails(rows []compare.Row) error {
 }
 
 func writeTenants(w io.Writer, rows []compare.Row) error {
-	var lines [][]string
+	type tenantRow struct {
+		Policy       string  `csv:"policy"`
+		Workload     string  `csv:"workload"`
+		Name         string  `csv:"tenant"`
+		Jobs         int     `csv:"jobs"`
+		GPUHours     float64 `csv:"gpu_hours"`
+		JCTMean      float64 `csv:"jct_mean_s"`
+		FTFMean      float64 `csv:"ftf_mean"`
+		SlowdownMean float64 `csv:"slowdown_mean"`
+		Worse        float64 `csv:"worse_than_share"`
+	}
+	var lines []tenantRow
 	for _, r := range rows {
 		for _, t := range r.Tenants {
-			lines = append(lines, []string{r.Policy, r.Workload, t.Name, strconv.Itoa(t.Jobs), simulate.Exact(t.GPUHours), simulate.Exact(t.JCTMean),
-				simulate.Exact(t.FTFMean), simulate.Exact(t.SlowdownMean), simulate.Exact(t.Worse)})
+			lines = append(lines, tenantRow{r.Policy, r.Workload, t.Name, t.Jobs, t.GPUHours, t.JCTMean, t.FTFMean, t.SlowdownMean, t.Worse})
 		}
 	}
-	return simulate.WriteRows(w, "tenants", []string{"policy", "workload", "tenant", "jobs", "gpu_hours", "jct_mean_s", "ftf_mean", "slowdown_mean", "worse_than_share"}, lines)
+	return simulate.WriteRows(w, "tenants", lines)
 }
 
 // simulationTable has a row for every replay; for people, one for each policy on a
