@@ -114,10 +114,16 @@ func EachOf[T any](t *Table, do func(*Row, *T) error) error {
 	b := &batch[T]{Table: t, texts: make([][]string, 1+batchSize), rows: make([]Row, batchSize), values: make([]T, batchSize), at: -1}
 	for _, c := range columnsOf[T]() {
 		at := slices.IndexFunc(c.names, func(name string) bool { return t.Has(name) })
-		switch {
-		case at < 0 && c.required:
+		if at < 0 && c.required {
 			return t.Missing(c.names[0], "a column "+strings.Join(c.names, " or "))
-		case !c.byHand && (at >= 0 || c.absent):
+		}
+		if at >= 0 {
+			t.unused = append(t.unused, c.names[at+1:]...)
+		}
+		if at > 0 { // the first name is that in code
+			t.at[c.names[0]] = t.at[c.names[at]]
+		}
+		if !c.byHand && (at >= 0 || c.absent) {
 			b.texts[0] = append(b.texts[0], c.names[0])
 			c.names = c.names[max(at, 0):]
 			b.columns = append(b.columns, c)
@@ -127,19 +133,13 @@ func EachOf[T any](t *Table, do func(*Row, *T) error) error {
 }
 
 func (b *batch[T]) next() (*Row, error) {
-	if b.at++; b.at == b.n && b.end == nil {
-		if err := b.fill(); err != nil {
-			return nil, ReadError(b.name, err)
-		}
-	}
-	if b.at < b.n {
+	if b.at++; b.at < b.n {
 		return &b.rows[b.at], nil
 	}
-	return nil, b.end
-}
-
-func (b *batch[T]) fill() error {
-	for b.n, b.at = 0, 0; b.n < batchSize; b.n++ {
+	if b.end != nil {
+		return nil, b.end
+	}
+	for b.n, b.at = 0, -1; b.n < batchSize; b.n++ {
 		row, err := b.Table.next()
 		if b.end = err; err != nil {
 			break
@@ -155,7 +155,10 @@ func (b *batch[T]) fill() error {
 		b.texts[1+b.n], b.rows[b.n] = texts, *row
 	}
 	out := b.values[:b.n]
-	return gocsv.UnmarshalDecoder(b, &out)
+	if err := gocsv.UnmarshalDecoder(b, &out); err != nil {
+		return nil, ReadError(b.name, err)
+	}
+	return b.next()
 }
 
 // EachLine is [EachOf] for a file with all columns of T in order, without a header or with
@@ -191,8 +194,8 @@ type sparse struct {
 	columns []column
 	written []bool // which of the columns
 	rows    reflect.Value
-	at      int // the row; −1 is the header
-	knobs   func(row int) []string
+	at      int                    // the row; −1 is the header
+	more    []func(row int) string // further columns
 }
 
 func (s *sparse) Write(cells []string) error {
@@ -205,21 +208,18 @@ func (s *sparse) Write(cells []string) error {
 			out = append(out, cells[i])
 		}
 	}
-	out = append(out, s.knobs(s.at)...)
+	for _, cell := range s.more {
+		out = append(out, cell(s.at))
+	}
 	s.at++
 	return s.Writer.Write(out)
 }
 
 // WriteTable writes rows in the columns with a value or the tag keep, all of them if there
-// are no rows. What read refuses is an error.
-func WriteTable[T, R any](w io.Writer, what string, rows []T, read func(io.Reader, string) ([]R, []string, error)) error {
-	return writeTable(w, what, rows, func(int) []string { return nil }, read)
-}
-
-// writeTable writes columns of knobs too.
-func writeTable[T, R any](w io.Writer, what string, rows []T, knobs func(row int) []string, read func(io.Reader, string) ([]R, []string, error)) error {
+// are no rows, and in more, whose row −1 is the header. What read refuses is an error.
+func WriteTable[T, R any](w io.Writer, what string, rows []T, read func(io.Reader, string) ([]R, []string, error), more ...func(row int) string) error {
 	var b bytes.Buffer
-	out := &sparse{Writer: csv.NewWriter(&b), columns: columnsOf[T](), rows: reflect.ValueOf(rows), at: -1, knobs: knobs}
+	out := &sparse{Writer: csv.NewWriter(&b), columns: columnsOf[T](), rows: reflect.ValueOf(rows), at: -1, more: more}
 	for _, c := range out.columns {
 		written := c.keep || len(rows) == 0
 		for row := 0; row < len(rows) && !written; row++ {

@@ -276,15 +276,14 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 			m.TP = max(m.TP, 1) // an empty tp is unknown
 		}
 	}
-	names := slices.Sorted(maps.Keys(knobs))
-	return writeTable(w, "measurements", ms, func(row int) []string {
-		return list.Map(names, func(knob string) string {
+	return WriteTable(w, "measurements", ms, ReadMeasurements, list.Map(slices.Sorted(maps.Keys(knobs)), func(knob string) func(int) string {
+		return func(row int) string {
 			if row < 0 {
 				return extraPrefix + knob
 			}
 			return ms[row].Extra[knob]
-		})
-	}, ReadMeasurements)
+		}
+	})...)
 }
 
 func measurementColumnNames() []string {

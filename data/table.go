@@ -22,16 +22,17 @@ import (
 type Table struct {
 	Header []string
 
-	name  string
-	at    map[string]int    // column of a name
-	given map[string]string // cell of all rows in a column that the file lacks
-	csv   *csv.Reader
-	above int // lines above the header
-	rows  int
-	most  int    // rows; a little gzip data can expand to any number
-	width string // what says how many cells a row has
-	comma bool   // a decimal comma is allowed
-	marks marks  // decimal and thousands marks
+	name   string
+	at     map[string]int    // column of a name
+	given  map[string]string // cell of all rows in a column that the file lacks
+	csv    *csv.Reader
+	above  int // lines above the header
+	rows   int
+	most   int      // rows; a little gzip data can expand to any number
+	width  string   // what says how many cells a row has
+	unused []string // other names of columns that are there
+	comma  bool     // a decimal comma is allowed
+	marks  marks    // decimal and thousands marks
 }
 
 // NewTable reads the header. Errors are [*InputError]: an empty file, a column twice.
@@ -241,6 +242,7 @@ func (t *Table) fail(line int, column, found, want string) error {
 
 // Unknown returns one warning of columns neither known nor accepted, nil if there are none.
 func (t *Table) Unknown(known []string, accept ...func(string) bool) []string {
+	known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { return slices.Contains(t.unused, name) })
 	var unknown []string
 	for i, h := range t.Header {
 		if slices.Contains(known, h) || slices.ContainsFunc(accept, func(ok func(string) bool) bool { return ok(h) }) {

@@ -240,6 +240,7 @@ var numberKinds = map[string]func(of string) Bounds{
 	"any":              Any,
 	"fraction":         func(of string) Bounds { return Bounds{Want: of, Min: 1e-9, Max: 1 - 1e-9} },
 	"share":            func(of string) Bounds { return Bounds{Want: of, Max: 1} },
+	"part":             func(of string) Bounds { return Bounds{Want: of, Min: 1e-9, Max: 1} },
 	"up to": func(of string) Bounds {
 		most, _ := strconv.ParseFloat(of, 64)
 		return Bounds{Want: "a number from 0 to " + of + ", or nothing", Max: most}

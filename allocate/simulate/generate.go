@@ -137,22 +137,10 @@ func draw(r *rand.Rand, weights []Weight) string {
 	return weights[len(weights)-1].Value
 }
 
-// workloadRow is a made-up job.
-type workloadRow struct {
-	Name        string  `csv:"job" keep:""`
-	Submit      float64 `csv:"submit_s" is:"seconds" keep:"0"`
-	Application string  `csv:"application" keep:""`
-	Workers     int     `csv:"workers" keep:"0"`
-	Work        float64 `csv:"duration_s" is:"seconds" keep:"0"`
-	Tenant      string  `csv:"tenant"`
-	Fate        Fate    `csv:"status"`
-	EndsAt      float64 `csv:"ends_at" is:"share"`
-}
-
 // WriteWorkload writes jobs as [ReadWorkload] reads them, work as a duration in seconds.
 func WriteWorkload(w io.Writer, jobs []Job) error {
 	rows := list.Map(jobs, func(j Job) workloadRow {
-		return workloadRow{j.Name, j.Submit, j.Application, j.Workers, j.Work, j.Tenant, j.Fate, j.EndsAt}
+		return workloadRow{Name: j.Name, Submit: j.Submit, Application: j.Application, Workers: j.Workers, Duration: j.Work, Tenant: j.Tenant, Fate: j.Fate, EndsAt: j.EndsAt}
 	})
 	return data.WriteTable(w, "workload", rows, ReadWorkload)
 }

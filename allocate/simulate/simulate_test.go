@@ -202,7 +202,7 @@ func TestReadWorkload(t *testing.T) {
 	}
 	for _, tt := range []struct{ in, want string }{
 		{"", "w.csv: found an empty file"},
-		{"a,b\n", "w.csv:1: found columns a, b, want a column submit_s"},
+		{"a,b\n", "w.csv:1:submit_s: found columns a, b, want a column submit_s or time"},
 		{"name,time\nx,soon\n", `w.csv:2:submit_s: found "soon", want seconds ≥ 0`},
 		{"name,time,workers\nx,,1\n", `w.csv:2:submit_s: found nothing, want seconds ≥ 0`},
 		{"name,time,weight\nx,1,0\n", `w.csv:2:weight: found "0", want a number > 0`},

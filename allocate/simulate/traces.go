@@ -110,7 +110,7 @@ var gavelBatch = regexp.MustCompile(`\(batch size ([0-9]+)\)`)
 func isGavel(line string) bool {
 	cells := strings.Split(strings.ToLower(strings.TrimSpace(line)), "\t")
 	header := slices.ContainsFunc(cells, func(c string) bool {
-		return slices.Contains(submission, strings.Trim(c, "\ufeff\" ")) // without a byte order mark and quotes
+		return slices.Contains(data.ColumnNames[workloadRow](), strings.Trim(c, "\ufeff\" ")) // without a byte order mark and quotes
 	})
 	return len(cells) > len(data.ColumnNames[gavelRow]())/2 && !header
 }

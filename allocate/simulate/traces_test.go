@@ -196,3 +196,11 @@ func TestFateWithoutShare(t *testing.T) {
 		t.Errorf("%q: %+v, %v", text.String(), jobs, err)
 	}
 }
+
+// TestColumnTwice: of two names of a column the first is read, the other warned of.
+func TestColumnTwice(t *testing.T) {
+	jobs, warnings, err := ReadWorkload(strings.NewReader("time,name,num_gpus,num_gpu\n3,a,8,2\n"), "w.csv")
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "ignored unknown columns: num_gpus") || jobs[0].Workers != 2 {
+		t.Errorf("%+v, %q, %v; want 2 workers and a warning of num_gpus", jobs, warnings, err)
+	}
+}

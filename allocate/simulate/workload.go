@@ -11,23 +11,32 @@ import (
 	"time"
 
 	"knee/data"
-	"knee/internal/list"
 )
 
-// submission is the column that every workload has, and its names in published ones.
-var submission = []string{"submit_s", "time", "submit_time", "submit_time_s", "submission_time"}
-
-// columns are the fields of a [Job], first, and their names in published workloads.
-var columns = [][]string{
-	{"job", "name", "job_id"}, submission,
-	{"application", "model_name"},
-	{"workers", "num_replicas", "num_gpu", "num_gpus", "gpu_num", "gpus"},
-	{"global_batch", "batch_size"}, {"gpu_type"},
-	{"samples", "work"}, {"duration_s", "duration"}, {"total_steps", "steps"},
-	{"exec_plan"}, {"fixed_layout"}, {"weight"}, {"elastic"}, {"opportunistic"},
-	{"workers_min", "min_workers"}, {"workers_max", "max_workers"}, {"logical_workers"},
-	{"tenant", "vc", "user"},
-	{"declared", "declared_s"}, {"status", "state"}, {"ends_at"}, {"cancel_after_s"},
+// workloadRow is a row of a workload: its columns, and their names in published ones.
+type workloadRow struct {
+	Name          string  `csv:"job,name,job_id" keep:""`
+	Submit        float64 `csv:"submit_s,time,submit_time,submit_time_s,submission_time" is:"seconds" by:"hand" required:"true" keep:"0"`
+	Application   string  `csv:"application,model_name" keep:""`
+	Workers       int     `csv:"workers,num_replicas,num_gpu,num_gpus,gpu_num,gpus" max:"1e6" keep:"0"`
+	Duration      float64 `csv:"duration_s,duration" is:"not negative" of:"a number" keep:"0"`
+	Samples       float64 `csv:"samples,work" is:"not negative" of:"a number"`
+	Batch         float64 `csv:"global_batch,batch_size" is:"not negative" of:"a number"`
+	GPUType       string  `csv:"gpu_type"`
+	TotalSteps    float64 `csv:"total_steps,steps" is:"not negative" of:"a number"`
+	Plan          string  `csv:"exec_plan"`
+	FixedLayout   string  `csv:"fixed_layout"`
+	Weight        float64 `csv:"weight" is:"positive" of:"a number"`
+	Elastic       string  `csv:"elastic"`
+	Opportunistic string  `csv:"opportunistic"`
+	WorkersMin    int     `csv:"workers_min,min_workers" min:"1" max:"1e6"`
+	WorkersMax    int     `csv:"workers_max,max_workers" min:"1" max:"1e6"`
+	Logical       int     `csv:"logical_workers" min:"1" max:"1e6"`
+	Tenant        string  `csv:"tenant,vc,user"`
+	Declared      float64 `csv:"declared,declared_s" is:"not negative" of:"the unit of the work"`
+	Fate          Fate    `csv:"status,state"`
+	EndsAt        float64 `csv:"ends_at" is:"part" of:"a share of the declared work, above 0 and up to 1"`
+	CancelAfter   float64 `csv:"cancel_after_s" is:"positive seconds"`
 }
 
 // ReadWorkload reads a workload in one of these formats, recognised by its beginning:
@@ -35,7 +44,7 @@ var columns = [][]string{
 //   - a trace of Gavel: tabs, no header;
 //   - cluster_job_log of Philly: JSON;
 //   - pai_task_table of Alibaba: CSV without a header;
-//   - CSV with one job per row and a header, columns in any order, under the names of [columns]
+//   - CSV with one job per row and a header, columns in any order, under the names of [workloadRow]
 //     (docs/formats.md). The warnings name unknown columns, and say so if every duration is
 //     taken to be that on one GPU, as there is no column of workers.
 //
@@ -60,17 +69,13 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := rename(t); err != nil {
-		return nil, nil, err
-	}
-	known := list.Map(columns, func(names []string) string { return names[0] })
 	seen, clock, without := map[string]int{}, 0, 0
-	err = t.Each(func(row *data.Row) error {
-		if row.Cell("workers") == "0" {
+	err = data.EachOf(t, func(row *data.Row, x *workloadRow) error {
+		if x.Workers == 0 && row.Cell("workers") != "" {
 			without++
 			return nil
 		}
-		j := parseJob(row, len(jobs))
+		j := parseJob(row, x, len(jobs))
 		at, isClock := clockTime(row.Cell("submit_s"))
 		if j.Submit = at; isClock {
 			clock++
@@ -93,7 +98,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if clock > 0 {
 		jobs = fromFirst(jobs)
 	}
-	warnings = append(t.Unknown(known), leftOut(name, without, "they have no GPU")...)
+	warnings = append(t.Unknown(data.ColumnNames[workloadRow]()), leftOut(name, without, "they have no GPU")...)
 	if !t.Has("workers") && slices.ContainsFunc(jobs, func(j Job) bool { return j.Seconds && j.Work > 0 }) {
 		warnings = append(warnings, name+": no column workers: every job is timed on one GPU")
 	}
@@ -110,34 +115,22 @@ func clockTime(cell string) (seconds float64, ok bool) {
 	return 0, false
 }
 
-// rename calls the columns of a published workload as this package does.
-func rename(t *data.Table) error {
-	names := map[string]string{}
-	for _, c := range columns {
-		i := slices.IndexFunc(t.Header, func(h string) bool { return slices.Contains(c, strings.ToLower(h)) })
-		switch {
-		case i >= 0 && t.Header[i] != c[0] && !t.Has(c[0]):
-			names[t.Header[i]] = c[0]
-		case i < 0 && c[0] == "submit_s":
-			return t.Missing("", "a column "+strings.Join(c, " or "))
-		}
+func parseJob(row *data.Row, x *workloadRow, n int) Job {
+	j := Job{Source: row.Source(), Name: cmp.Or(x.Name, strconv.Itoa(n)), Application: x.Application, Tenant: x.Tenant, Batch: x.Batch, Weight: x.Weight,
+		Workers: x.Workers, Work: cmp.Or(x.Samples, x.Duration), Seconds: x.Samples == 0, TotalSteps: x.TotalSteps, GPUType: data.GPUTypeOf(x.GPUType),
+		Rigid: !yes(row, "elastic", true), Opportunistic: yes(row, "opportunistic", false), WorkersMin: x.WorkersMin, WorkersMax: x.WorkersMax, Logical: x.Logical,
+		Declared: x.Declared, EndsAt: x.EndsAt, CancelAfter: x.CancelAfter}
+	parsePlan(&j, row, x.Plan)
+	checkBounds(&j, row)
+	var known bool
+	status, _, _ := strings.Cut(strings.ToLower(string(x.Fate)), " by ") // Slurm: CANCELLED by 1000
+	if j.Fate, known = fates[status]; !known {
+		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
 	}
-	return t.Rename(names)
-}
-
-func parseJob(row *data.Row, n int) Job {
-	work := data.NonNegative("a number")
-	j := Job{Source: row.Source(), Name: cmp.Or(row.Text("job"), strconv.Itoa(n)),
-		Application: row.Text("application"), Tenant: row.Text("tenant"),
-		Batch: row.Number("global_batch", 0, work), Weight: row.Number("weight", 0, data.Positive("a number")),
-		Workers: int(row.Number("workers", 0, workerCount()))}
-	if j.Work = row.Number("samples", 0, work); j.Work == 0 {
-		j.Work, j.Seconds = row.Number("duration_s", 0, work), true
+	if j.EndsAt > 0 {
+		j.Declared = j.Work
+		j.Work *= j.EndsAt
 	}
-	j.TotalSteps = row.Number("total_steps", 0, work)
-	parsePlan(&j, row)
-	parseBounds(&j, row)
-	parseFate(&j, row)
 	return j
 }
 
@@ -153,8 +146,7 @@ func LoadServiceTimes(path string) (out []int64, err error) {
 // parsePlan reads the layout a job asks for, in the words of the workloads of Rubick
 // (Zhang et al., MLSys 2025): ga (data parallelism), gc (with recomputation), zero-dp,
 // zero-offload, or three digits, of pipeline stages, tensor- and data-parallel degree.
-func parsePlan(j *Job, row *data.Row) {
-	plan := row.Cell("exec_plan")
+func parsePlan(j *Job, row *data.Row, plan string) {
 	var l data.Layout
 	switch plan {
 	case "":
@@ -189,16 +181,7 @@ func parsePlan(j *Job, row *data.Row) {
 	}
 }
 
-// workerCount are the numbers of workers that a workload may ask for.
-func workerCount() data.Bounds {
-	return data.Bounds{What: "a whole number of workers", Min: 1, Max: 1e6, Whole: true}
-}
-
-func parseBounds(j *Job, row *data.Row) {
-	j.Rigid, j.Opportunistic = !yes(row, "elastic", true), yes(row, "opportunistic", false)
-	j.WorkersMin = int(row.Number("workers_min", 0, workerCount()))
-	j.WorkersMax = int(row.Number("workers_max", 0, workerCount()))
-	j.Logical, j.GPUType = int(row.Number("logical_workers", 0, workerCount())), data.GPUTypeOf(row.Cell("gpu_type"))
+func checkBounds(j *Job, row *data.Row) {
 	switch {
 	case j.WorkersMax > 0 && j.WorkersMin > j.WorkersMax:
 		row.Bad("workers_max", fmt.Sprintf("at least workers_min, %d", j.WorkersMin))
@@ -238,22 +221,6 @@ var fates = map[string]Fate{
 	"": Completes, "completed": Completes, "done": Completes, "pass": Completes, "passed": Completes, "terminated": Completes,
 	"failed": Fails, "timeout": Fails, "node_fail": Fails, "out_of_memory": Fails, "boot_fail": Fails, "deadline": Fails,
 	"killed": Cancelled, "cancelled": Cancelled, "canceled": Cancelled, "preempted": Cancelled, "unconverged": Unconverged,
-}
-
-// parseFate reads how a job ends: status, declared, ends_at, cancel_after_s.
-func parseFate(j *Job, row *data.Row) {
-	var known bool
-	status, _, _ := strings.Cut(strings.ToLower(row.Cell("status")), " by ") // Slurm: CANCELLED by 1000
-	if j.Fate, known = fates[status]; !known {
-		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
-	}
-	j.Declared = row.Number("declared", 0, data.NonNegative("the unit of the work"))
-	j.CancelAfter = row.Number("cancel_after_s", 0, data.PositiveSeconds())
-	share := data.Bounds{What: "a share", Min: 1e-9, Max: 1, Want: "a share of the declared work, above 0 and up to 1"}
-	if j.EndsAt = row.Number("ends_at", 0, share); j.EndsAt > 0 {
-		j.Declared = j.Work
-		j.Work *= j.EndsAt
-	}
 }
 
 // Unfinished reports whether a job may end without completing, or at other work than
