@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/gocarina/gocsv"
 )
@@ -35,8 +36,15 @@ type column struct {
 	empty    string
 }
 
+// columnsByType caches columnsOf: a journal checks every measurement as a table of one row.
+var columnsByType sync.Map
+
 func columnsOf[T any]() (all []column) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+	of := reflect.TypeFor[T]()
+	if known, ok := columnsByType.Load(of); ok {
+		return known.([]column)
+	}
+	for _, f := range reflect.VisibleFields(of) {
 		tag := f.Tag.Get("csv")
 		if tag == "" || tag == "-" {
 			continue
@@ -58,6 +66,7 @@ func columnsOf[T any]() (all []column) {
 		}
 		all = append(all, c)
 	}
+	columnsByType.Store(of, all)
 	return all
 }
 
@@ -103,15 +112,16 @@ type batch[T any] struct {
 	end     error // of the rows of the table
 }
 
-// batchSize outweighs what gocsv does once for a header.
-const batchSize = 512
+// batchSize outweighs what gocsv does once for a header. The first batch is smaller, as many
+// files are.
+const batchSize = 256
 
 // GetCSVRows implements [gocsv.Decoder].
 func (b *batch[T]) GetCSVRows() ([][]string, error) { return b.texts[:1+b.n], nil }
 
 // EachOf is [Table.Each] with every row as a struct, whose tags name its columns.
 func EachOf[T any](t *Table, do func(*Row, *T) error) error {
-	b := &batch[T]{Table: t, texts: make([][]string, 1+batchSize), rows: make([]Row, batchSize), values: make([]T, batchSize), at: -1}
+	b := &batch[T]{Table: t, texts: [][]string{nil}, at: -1}
 	for _, c := range columnsOf[T]() {
 		at := slices.IndexFunc(c.names, func(name string) bool { return t.Has(name) })
 		if at < 0 && c.required {
@@ -139,7 +149,11 @@ func (b *batch[T]) next() (*Row, error) {
 	if b.end != nil {
 		return nil, b.end
 	}
-	for b.n, b.at = 0, -1; b.n < batchSize; b.n++ {
+	size := min(max(4, 8*len(b.rows)), batchSize)
+	if more := size - len(b.rows); more > 0 {
+		b.rows, b.values, b.texts = append(b.rows, make([]Row, more)...), make([]T, size), append(b.texts, make([][]string, more)...)
+	}
+	for b.n, b.at = 0, -1; b.n < size; b.n++ {
 		row, err := b.Table.next()
 		if b.end = err; err != nil {
 			break

@@ -286,18 +286,13 @@ func WriteMeasurements(w io.Writer, ms []Measurement) error {
 	})...)
 }
 
-func measurementColumnNames() []string {
-	return append(configColumns(), resultColumns()...)
-}
+func measurementColumnNames() []string { return slices.Concat(configColumns, resultColumns) }
 
-func configColumns() []string {
-	names := slices.DeleteFunc(ColumnNames[Config](), func(name string) bool { return slices.Contains(ArchitectureNames(), name) })
-	return append(names, "global_batch", "micro_steps", "dp")
-}
-
-func resultColumns() []string {
-	return slices.DeleteFunc(ColumnNames[Measurement](), func(name string) bool { return slices.Contains(configColumns(), name) })
-}
+var (
+	configColumns = append(slices.DeleteFunc(ColumnNames[Config](), func(name string) bool { return slices.Contains(architectureNames, name) }),
+		"global_batch", "micro_steps", "dp")
+	resultColumns = slices.DeleteFunc(ColumnNames[Measurement](), func(name string) bool { return slices.Contains(configColumns, name) })
+)
 
 func isExtraColumn(name string) bool {
 	return strings.HasPrefix(name, extraPrefix) && len(name) > len(extraPrefix)

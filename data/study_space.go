@@ -23,7 +23,7 @@ func readSpace(root *object, key string) any {
 	for _, name := range o.keys {
 		s = append(s, readKnob(o, name))
 		bare := strings.TrimPrefix(name, extraPrefix)
-		if bare != name && (o.has(bare) || slices.Contains(configColumns(), bare)) {
+		if bare != name && (o.has(bare) || slices.Contains(configColumns, bare)) {
 			o.fail(name, "the name of another knob after x_", "another name: x_ marks a further knob")
 		}
 	}
@@ -57,7 +57,7 @@ func checkKnobName(o *object, name string) {
 		o.fail(name, "the number of replicas", "workers, tp, pp and cp: replicas are workers / (tp × pp × cp)")
 	case name == "job":
 		o.fail(name, "the job", "job beside space: a study is about one job")
-	case slices.Contains(resultColumns(), name):
+	case slices.Contains(resultColumns, name):
 		o.fail(name, "a result of a trial", "a knob that can be set")
 	case !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name) || name == extraPrefix:
 		o.fail(name, quote(name), "a name of letters, digits and _, not beginning with a digit")
