@@ -48,7 +48,11 @@ func newInit(a *app) *cobra.Command {
 			case "study.yaml":
 				files[i].Data = []byte(d.Text)
 			case "jobs.yaml":
-				files[i].Data = []byte(strings.NewReplacer("name: small", "name: "+d.Job, "[python, train.py]", d.Command).Replace(string(f.Data)))
+				replace := []string{"name: small", "name: " + d.Job, "[python, train.py]", d.Command}
+				if d.GlobalBatch != "" {
+					replace = append(replace, "{initial: 32, max: 1024, adapt: true}", "{initial: "+d.GlobalBatch+"}")
+				}
+				files[i].Data = []byte(strings.NewReplacer(replace...).Replace(string(f.Data)))
 			}
 		}
 		if err := a.writeNew(dir, files, force); err != nil {

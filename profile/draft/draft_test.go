@@ -233,6 +233,8 @@ func TestDraftOfLayouts(t *testing.T) {
 			want: []string{"metrics: {pattern: megatron}", "model: {layers: 32, hidden: 4096, heads: 32, seq_len: 2048}", "workers: [1, 2, 4, 8]", "tp: [1, 2, 4, 8]", "pp: [1, 2, 4, 8]", "cp: [1]",
 				"sharding: [none, zero1]", "recompute: [none, selective, full]", "min: 1, max: 4", "global_batch: [256]", "--num-layers, '32'"},
 			config: data.Config{Workers: 8, LocalBatch: 2, AccumSteps: 127, Layout: data.Layout{TP: 4, PP: 2, Sharding: "zero1", Recompute: "full"}}, notes: 1},
+		{command: "torchrun --nproc_per_node=8 pretrain_gpt.py --pipeline-model-parallel-size=2 --num-layers 20 --num-layers-per-virtual-pipeline-stage 5 --micro-batch-size 2",
+			want: []string{"pp: [1, 2, 4]"}, config: data.Config{Workers: 8, LocalBatch: 2, Layout: data.Layout{PP: 2}}, notes: 3},
 		{command: "torchrun --nproc-per-node=8 pretrain_gpt.py --tensor-model-parallel-size=2 --micro-batch-size 2 --recompute-granularity=selective",
 			want: []string{"recompute: [none, selective]", "tp: [1, 2, 4, 8]"}, config: data.Config{Workers: 8, LocalBatch: 2, Layout: data.Layout{TP: 2, Recompute: "selective"}}, notes: 2},
 		{command: "deepspeed --num_gpus=4 train.py --deepspeed_config ds.json",

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -22,6 +23,7 @@ import (
 type Study struct {
 	Text         string   // study.yaml
 	Job, Command string   // as in it
+	GlobalBatch  string   // samples of a step that the command fixes; empty if it does not
 	Notes        []string // what is left to do before it can be run; empty if nothing
 }
 
@@ -67,6 +69,7 @@ type drafting struct {
 	reports           bool
 	alone             bool   // nothing in the script joins it to other processes
 	format            string // the pattern that reads what the script prints; empty if not known
+	globalBatch       string // see [Study]
 	notes             []string
 }
 
@@ -118,13 +121,13 @@ func (d *drafting) write() Study {
 	err := studyTemplate.Execute(&b, map[string]any{
 		"Job": s.Job, "StartsRanks": d.startsRanks, "Replaced": replaced, "Command": s.Command,
 		"Reports": d.reports, "Format": d.format, "Patterns": strings.Join(data.MetricPatterns(), ", "), "Model": d.model(),
-		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": doublings(max(slots, d.modelParallel(), d.perNode(slots))),
+		"Slots": slots, "What": what, "GPUType": quoted(d.machine.GPUType), "Workers": join(doublings(max(slots, d.modelParallel(), d.perNode(slots)))),
 		"Knobs": append(d.layout(slots), d.batches()...), "Price": price,
 	})
 	if err != nil {
 		panic(err) // the template takes any text
 	}
-	s.Text, s.Notes = b.String(), d.notes
+	s.Text, s.Notes, s.GlobalBatch = b.String(), d.notes, d.globalBatch
 	return s
 }
 
@@ -148,7 +151,8 @@ func (d *drafting) batches() (knobs []string) {
 			plain(lo), plain(math.Max(lo, 2*batch))))
 	}
 	if whole >= 0 && micro {
-		knobs = append(knobs, "global_batch: ["+plain(d.parts[whole].value)+"]   # of all together: accumulation follows")
+		d.globalBatch = plain(d.parts[whole].value)
+		knobs = append(knobs, "global_batch: ["+d.globalBatch+"]   # of all together: accumulation follows")
 	} else if p, ok := d.named("accum_steps"); ok && p.value == math.Trunc(p.value) {
 		knobs = append(knobs, "accum_steps: ["+plain(p.value-1)+"]   # micro-steps beyond the first")
 	}
@@ -171,13 +175,15 @@ func (d *drafting) batch() float64 {
 	return whole / math.Max(1, workers/float64(d.modelParallel()))
 }
 
-// doublings is a list of powers of two up to n, which is the last: "1, 2, 4, 6".
-func doublings(n int) (list string) {
+// doublings are the powers of two up to n, which is the last.
+func doublings(n int) (all []int) {
 	for k := 1; k < n; k *= 2 {
-		list += fmt.Sprintf("%d, ", k)
+		all = append(all, k)
 	}
-	return list + fmt.Sprint(max(n, 1))
+	return append(all, max(n, 1))
 }
+
+func join(all []int) string { return strings.Join(list.Map(all, strconv.Itoa), ", ") }
 
 func plain(v float64) string { return data.Number(math.Round(1e6*v) / 1e6).String() }
 
@@ -263,7 +269,11 @@ func (d *drafting) layout(slots int) (knobs []string) {
 			if name == "tp" || name == "pp" {
 				most = max(most, d.perNode(slots))
 			}
-			knobs = append(knobs, name+": ["+doublings(most)+"]   # "+about[name])
+			degrees := doublings(most)
+			if layers, known := d.named("layers"); known && name == "pp" {
+				degrees = slices.DeleteFunc(degrees, func(pp int) bool { return int(layers.value)%pp != 0 })
+			}
+			knobs = append(knobs, name+": ["+join(degrees)+"]   # "+about[name])
 		}
 	}
 	return knobs
@@ -280,6 +290,9 @@ func (d *drafting) perNode(slots int) int {
 // readMegatron passes --recompute-method and --recompute-num-layers only with full
 // recomputation, which Megatron-LM allows only with a method: else full is left out.
 func (d *drafting) readMegatron() {
+	if name := "--num-layers-per-virtual-pipeline-stage"; slices.Contains(d.command, name) {
+		d.note("%s is fixed: leave those pp out of which it does not divide the layers of a stage, and 1", name)
+	}
 	i := slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == "recompute-granularity" })
 	if i < 0 {
 		return
