@@ -150,9 +150,12 @@ func (s course) draw() (*Chart, error) {
 
 // setAxes makes room for points, curve, target and crossing.
 func (s course) setAxes(p *plot.Plot) {
-	x, y := newExtent(), newExtent()
+	x, y, recorded := newExtent(), newExtent(), newExtent()
 	for _, pt := range s.Points {
 		x.add(pt.X)
+		if pt.X > 0 {
+			recorded.add(pt.X)
+		}
 		if s.Top > 0 { // an outlier would flatten the course: as far as ribbons
 			pt.Y = math.Min(pt.Y, 1.5*s.Top)
 		}
@@ -175,7 +178,12 @@ func (s course) setAxes(p *plot.Plot) {
 		}
 		room.set(a, plot.LinearScale{}, linearTicks{want: 7})
 	}
-	set(&p.X, x, x.pad(0.02, 0.03))
+	if recorded.lo > 0 && x.hi > 30*recorded.hi { // the record would be a line at the left
+		x.lo = recorded.lo
+		x.padLog(0.02, 0.03).set(&p.X, plot.LogScale{}, decadeTicks{})
+	} else {
+		set(&p.X, x, x.pad(0.02, 0.03))
+	}
 	set(&p.Y, y, y.pad(0.08, 0.05))
 }
 

@@ -199,8 +199,8 @@ func (c *Chart) addTreads(all []tread, shown []int, least, slots int) {
 		c.background = append(c.background, zone(shadeColor, 0, float64(least), math.Inf(1)))
 		c.explain(entry{label: "smallest allocations", fill: shadeColor})
 	}
-	c.explain(entry{label: "given", fill: mutedColor})
 	if at > used {
+		c.explain(entry{label: "given", fill: mutedColor})
 		c.explain(entry{label: "not given", fill: fade(mutedColor, 0.25)})
 	}
 	c.add(drop(draw.LineStyle{Color: inkColor, Width: thinWidth, Dashes: dashPattern}, used, math.Inf(1)))

@@ -69,8 +69,12 @@ func idealLine(x0, y0, to float64, straight bool) (xs, ys []float64) {
 	return xs, ys
 }
 
-// reference returns the mean measured at the fewest workers, else the first prediction.
+// reference returns the mean measured at the fewest workers, else, or where the curve is of
+// other layouts than those measured, the first prediction.
 func reference(s Series) (x, y float64, ok bool) {
+	if s.Layouts && len(s.Curve) > 0 {
+		return s.Curve[0].X, s.Curve[0].Mean, true
+	}
 	measured := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return !p.ok() })
 	if sizes, at := grouped.By(measured, func(p Point) float64 { return p.X }); len(sizes) > 0 {
 		x = slices.Min(sizes)
@@ -121,7 +125,7 @@ func jobsOf(all []Condition) string {
 
 // seriesOf is a curve with what was measured on it.
 func seriesOf(c Condition, answers []predict.Answer, q Quantity) (Series, error) {
-	s := Series{Curve: list.Map(answers, func(a predict.Answer) Band {
+	s := Series{Layouts: c.Layout, Curve: list.Map(answers, func(a predict.Answer) Band {
 		return BandOf(float64(a.Config.Workers), estimateOf(a, q), a.Extrapolated)
 	})}
 	shown := func(a predict.Answer) float64 { return estimateOf(a, q).Mean }

@@ -20,6 +20,8 @@ type Series struct {
 	Points []Point // measurements, in any order
 	Curve  []Band  // prediction, X ascending; nil for none
 	Knee   *Knee   // nil for none
+	// Layouts says that the curve is of the fastest layout at each X.
+	Layouts bool
 }
 
 // Knee is where adding workers stops paying.
