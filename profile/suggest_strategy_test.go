@@ -72,7 +72,7 @@ func search(t *testing.T, s *data.Study, strategy bayesopt.Strategy) (stopped, f
 func TestSpeedFormsHelp(t *testing.T) {
 	s := speedStudy()
 	with, without := 0, 0
-	for seed := range int64(2) {
+	for seed := range int64(4) {
 		s.Seed = seed
 		informed, err := profile.NewStrategy(s, profile.Search{}, nil)
 		if err != nil {

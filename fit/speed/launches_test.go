@@ -15,7 +15,7 @@ import (
 // twice the batch whichever it is, for steps of 1 to 100 ms, in every mode and with
 // layouts.
 func TestOneBatchLeavesLaunchesOpen(t *testing.T) {
-	const jobs = 40
+	const jobs = 80
 	for name, bare := range map[string]data.Config{
 		"allreduce": {},
 		"ps-async":  {Mode: data.PSAsync, PS: 2},

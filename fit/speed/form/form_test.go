@@ -85,7 +85,7 @@ func TestExperts(t *testing.T) {
 	s := Scale{Batch: 4, Global: 32, Time: 1, Step: 1, Unit: 1}
 	f := Families()[LayoutFamily].New(data.AllReduce, nil, s, false)
 	c := f.Bind(make([]float64, len(f.Names()))).(*layoutCurve)
-	c.x[layOverlap] = -100 // none
+	c.x[layOverlap], c.x[layIntraPower] = -100, -100 // none
 	at := func(ep int) LayoutParts {
 		p := NewPoint(data.Config{Workers: 8, Nodes: 1, LocalBatch: 4, Layout: data.Layout{EP: ep}}, s)
 		p.Offsets.InExperts = .75
@@ -107,7 +107,7 @@ func TestContextParallelism(t *testing.T) {
 	s := Scale{Batch: 4, Global: 8, Time: 1, Step: 1, Unit: 1}
 	f := Families()[LayoutFamily].New(data.AllReduce, nil, s, false)
 	c := f.Bind(make([]float64, len(f.Names()))).(*layoutCurve)
-	c.x[layOverlap] = -100 // none
+	c.x[layOverlap], c.x[layIntraPower] = -100, -100 // none
 	at := func(batch float64, l data.Layout) LayoutParts {
 		p := NewPoint(data.Config{Workers: 8, Nodes: 1, LocalBatch: batch, Layout: l}, s)
 		parts, _ := c.parts(&p)
@@ -128,7 +128,7 @@ func TestHybridSharding(t *testing.T) {
 	s := Scale{Batch: 1, Global: 64, Time: 1, Step: 1, Unit: 1}
 	f := Families()[LayoutFamily].New(data.AllReduce, nil, s, false)
 	c := f.Bind(make([]float64, len(f.Names()))).(*layoutCurve)
-	c.x[layOverlap], c.x[layInter], c.x[layPower] = -100, math.Log(50), 0 // no overlap; far slower links between nodes
+	c.x[layOverlap], c.x[layIntraPower], c.x[layInter], c.x[layPower] = -100, -100, math.Log(50), 0 // no overlap; far slower links between nodes
 	at := func(nodes int, sharding string) LayoutParts {
 		p := NewPoint(data.Config{Workers: 8 * nodes, Nodes: nodes, LocalBatch: 1, AccumSteps: 3, Layout: data.Layout{Sharding: sharding}}, s)
 		parts, _ := c.parts(&p)

@@ -15,7 +15,8 @@ import (
 // the whole model on one worker, a micro-batch takes on a stage
 //
 //	C = (1+r)·(b/(t·c)·S ⊕ launch)·w,   w = D + head·(1 − D),   S = (1 + scores·a)/(1 + scores·a₀)
-//	A = b·(1+r/2)·tensor·(R(t)/c + ¾·R(c)/t)·D    × tensor_inter if the ranks are on several nodes
+//	A = b·(1+r/2)·tensor·(R(t)/c + ¾·R(c)/t)·D    × tensor_inter if the ranks are on several nodes,
+//	                                              else × (n/2)^intra_power of the n ranks
 //
 // with D the share of the layers on the fullest stage, r the relative time of
 // recomputation, a [Offsets.Scores] and a₀ those of the model measured first, and R(n) =
@@ -30,8 +31,8 @@ import (
 //
 // with E = inter·n^power between n nodes, whose link is shared by the l
 // replicas of a stage on the node. Replicas sum gradients over a ring of d·c: G =
-// gradient·R(d·c)/(t·p) inside a node, × E·t^share between nodes. This overlaps
-// with the last micro-batch. Fully sharded parameters are gathered for each
+// gradient·R(d·c)/(t·p), inside a node × (d·c·t/2)^intra_power, between nodes ×
+// E·t^share. This overlaps with the last micro-batch. Fully sharded parameters are gathered for each
 // micro-batch (ZeRO, SC'20, section 7: half as much again):
 //
 //	step = pipe ⊕ G + optimizer/(t·p·(d·c if sharded)) + constant
@@ -187,7 +188,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	share := depth + (1-depth)*math.Min(math.Exp(x[layHead]+o.Head), 1)
 	micro = (1 + again) * powerSum(work, launch, overlapAt(x[layAhead])) * share
 	intraPower := math.Exp(x[layIntraPower])
-	onNode := func(ranks float64) float64 { return math.Pow(math.Max(math.Min(ranks, p.Widest)/2, 1), intraPower) }
+	onNode := func(ranks float64) float64 { return math.Pow(math.Max(ranks/2, 1), intraPower) }
 	var comm float64
 	for _, among := range []struct{ ranks, of, span, volume float64 }{
 		{p.TP, p.CP, p.TP, 1}, {p.CP, p.TP, n, .75}, {p.EP, n, n * p.EP, 1}, // tensors; keys and values; tokens of experts
@@ -195,8 +196,9 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 		part := among.volume * batch / among.of * (1 + again/2) * math.Exp(x[layTensor]+o.Tensor) * ring(among.ranks) * depth
 		if among.span > p.Widest {
 			part *= math.Exp(x[layTensorInter])
+		} else {
+			part *= onNode(among.span)
 		}
-		part *= onNode(among.span)
 		comm += part
 	}
 	between := math.Exp(x[layInter] + x[layPower]*math.Log(p.Nodes) + p.LnLinks)
@@ -213,7 +215,7 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	}
 	pipe := (m + bubble) * (micro + comm)
 	summed := func(among float64) float64 { // gradients of a stage, among so many copies inside a node
-		return math.Exp(x[layGradient]+o.Gradient) * onNode(among*p.TP) * ((1-o.InExperts)*ring(among) + o.InExperts*ring(math.Max(among/p.EP, 1))/p.EP) / (p.TP * stages)
+		return math.Exp(x[layGradient]+o.Gradient) * ((1-o.InExperts)*ring(among) + o.InExperts*ring(math.Max(among/p.EP, 1))/p.EP) / (p.TP * stages)
 	}
 	toOthers := between * math.Exp(x[layShare]*math.Log(p.TP))
 	overlap := overlapAt(x[layOverlap])
@@ -221,13 +223,15 @@ func (c *layoutCurve) parts(p *Point) (l LayoutParts, micro float64) {
 	shards, grad, exposed := copies, summed(copies), 0.
 	if copies*p.TP > p.Widest {
 		grad *= toOthers
+	} else {
+		grad *= onNode(copies * p.TP)
 	}
 	switch p.Sharding {
 	case "zero3":
 		exposed = exposedBy(pipe, grad*1.5*m)
 	case "hybrid":
 		shards = math.Max(math.Min(copies, math.Floor(p.Widest/p.TP)), 1)
-		exposed = exposedBy(pipe, summed(shards)*1.5*m) + exposedBy(micro+comm, summed(copies/shards)/shards*toOthers)
+		exposed = exposedBy(pipe, summed(shards)*onNode(shards*p.TP)*1.5*m) + exposedBy(micro+comm, summed(copies/shards)/shards*toOthers)
 	default:
 		exposed = exposedBy(micro+comm, grad)
 	}
