@@ -304,6 +304,10 @@ func formatCount(n int) string {
 	return strconv.Itoa(n)
 }
 
+// UnitGap is the least factor between step times in different units, √1000: a worker's share
+// of the work, or fewer workers, cost less.
+const UnitGap = 31.6
+
 // otherUnit is a warning of two rows in different units, empty if there are none: their step
 // times differ by a factor nearer to 1000 than to 1, beyond the work of a worker, though only
 // workers, placement and batch differ.
@@ -313,14 +317,13 @@ func otherUnit(ms []Measurement) string {
 		kind string  // what the rows compared have in common
 		work float64 // samples of a worker and step; without a batch, its share of a fixed one
 	}
-	const gap = 31.6 // √1000
 	least, most := math.Inf(1), 0.0
 	for _, m := range ms {
 		if m.Status == OK {
 			least, most = min(least, m.StepTime), max(most, m.StepTime)
 		}
 	}
-	if most/least < gap { // as of nearly every table
+	if most/least < UnitGap { // as of nearly every table
 		return ""
 	}
 	var rows []row
@@ -337,7 +340,7 @@ func otherUnit(ms []Measurement) string {
 	for i := 1; i < len(rows); i++ {
 		a, b := rows[i-1], rows[i]
 		times := b.StepTime / a.StepTime
-		if a.kind == b.kind && times/max(1, b.work/a.work) > gap {
+		if a.kind == b.kind && times/max(1, b.work/a.work) > UnitGap {
 			return fmt.Sprintf("%s: a step of %s takes %.3g s, %.3g times that of line %d, %s: are both in one unit", b.Source, b.Config, b.StepTime, times, a.Source.Line, a.Config)
 		}
 	}

@@ -10,20 +10,15 @@ import (
 	"knee/internal/grouped"
 )
 
-const (
-	// otherUnit is the least factor between step times in different units, √1000: a
-	// worker's share of the work, or fewer workers, cost less.
-	otherUnit = 31.6
-	// maxCompared bounds the rows with which each is compared.
-	maxCompared = 500
-)
+// maxCompared bounds the rows with which each is compared.
+const maxCompared = 500
 
-// leaveOutUnits leaves out measurements in another unit: slower by [otherUnit] than four in
+// leaveOutUnits leaves out measurements in another unit: slower by [data.UnitGap] than four in
 // five of those with at least as many workers and nodes, or faster than those with at most
 // as many. More than a fifth of all may be the job's nature.
 func leaveOutUnits(ms []data.Measurement) (kept []data.Measurement, outliers []string) {
 	byTime := func(a, b data.Measurement) int { return cmp.Compare(a.StepTime, b.StepTime) }
-	if slices.MaxFunc(ms, byTime).StepTime < otherUnit*slices.MinFunc(ms, byTime).StepTime { // as of nearly every table
+	if slices.MaxFunc(ms, byTime).StepTime < data.UnitGap*slices.MinFunc(ms, byTime).StepTime { // as of nearly every table
 		return ms, nil
 	}
 	kind := func(m data.Measurement) string { // what those compared have in common
@@ -51,13 +46,13 @@ func inOtherUnit(m data.Measurement, others []data.Measurement) bool {
 	for _, o := range others {
 		if o.Workers >= m.Workers && o.NodeCount() >= m.NodeCount() {
 			harder++
-			if m.StepTime > otherUnit*o.StepTime*math.Max(samples(m)/samples(o), 1) {
+			if m.StepTime > data.UnitGap*o.StepTime*math.Max(samples(m)/samples(o), 1) {
 				slower++
 			}
 		}
 		if o.Workers <= m.Workers && o.NodeCount() <= m.NodeCount() {
 			easier++
-			if o.StepTime > otherUnit*m.StepTime*math.Max(samples(o)/samples(m), 1) {
+			if o.StepTime > data.UnitGap*m.StepTime*math.Max(samples(o)/samples(m), 1) {
 				faster++
 			}
 		}
