@@ -230,16 +230,21 @@ func (s *sparse) Write(cells []string) error {
 }
 
 // WriteTable writes rows in the columns with a value or the tag keep, all of them if there
-// are no rows, and in more, whose row −1 is the header. What read refuses is an error.
+// are none, and in more, whose row −1 is the header. What read refuses is an error.
 func WriteTable[T, R any](w io.Writer, what string, rows []T, read func(io.Reader, string) ([]R, []string, error), more ...func(row int) string) error {
 	var b bytes.Buffer
 	out := &sparse{Writer: csv.NewWriter(&b), columns: columnsOf[T](), rows: reflect.ValueOf(rows), at: -1, more: more}
 	for _, c := range out.columns {
-		written := c.keep || len(rows) == 0
+		written := c.keep
 		for row := 0; row < len(rows) && !written; row++ {
 			written = c.recorded(out.rows.Index(row))
 		}
 		out.written = append(out.written, written)
+	}
+	if !slices.Contains(out.written, true) {
+		for i := range out.written {
+			out.written[i] = true
+		}
 	}
 	err := gocsv.MarshalCSV(rows, out)
 	if err == nil {
