@@ -103,7 +103,7 @@ func (q question) draw(r *rand.Rand) (ms []data.Measurement, at data.Config, tru
 // slower or faster beyond them: most intervals hold.
 func TestTiersBeyondTheMeasuredWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
-	inside, asked := 0., 0.
+	var truths coverage
 	for range 20 {
 		truth := form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .02, Inter: .1 * math.Exp(rng.NormFloat64()), Tree: 1, Power: .1, IntraPower: .1, Overlap: 1.5}
 		at := func(workers int, batch float64) data.Measurement {
@@ -123,25 +123,17 @@ func TestTiersBeyondTheMeasuredWorkers(t *testing.T) {
 		for _, k := range []int{64, 128} {
 			truth.Inter *= math.Exp(.2 * rng.NormFloat64()) // a random walk, for a factor of two each
 			want := at(k, 32)
-			p, err := m.Predict(want.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if asked++; p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
-				inside++
-			}
+			truths.ask(t, m, want)
 		}
 	}
-	if t.Logf("%.0f of %.0f inside", inside, asked); inside < .8*asked {
-		t.Errorf("%.0f of %.0f truths are inside, want four in five", inside, asked)
-	}
+	truths.wantFourInFive(t)
 }
 
 // Collectives of GPUs on PCIe may slow down by far more than a ring's when further GPUs of
 // the node take part: one and two GPUs do not exclude it.
 func TestPCIeBeyondTheMeasuredGPUs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
-	inside, asked := 0., 0.
+	var truths coverage
 	for range 20 {
 		truth := form.Collective{Fixed: .02, PerBatch: .1, RefBatch: 32, Intra: .02 * math.Exp(rng.NormFloat64()), Inter: .1, Tree: 1, Power: .1, IntraPower: 1.5 * rng.Float64(), Overlap: 1.5}
 		at := func(workers int) data.Measurement {
@@ -154,16 +146,29 @@ func TestPCIeBeyondTheMeasuredGPUs(t *testing.T) {
 		}
 		for _, k := range []int{4, 8} {
 			want := at(k)
-			p, err := m.Predict(want.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if asked++; p.StepTime.Lo <= want.StepTime && want.StepTime <= p.StepTime.Hi {
-				inside++
-			}
+			truths.ask(t, m, want)
 		}
 	}
-	if t.Logf("%.0f of %.0f inside", inside, asked); inside < .8*asked {
-		t.Errorf("%.0f of %.0f truths are inside, want four in five", inside, asked)
+	truths.wantFourInFive(t)
+}
+
+// coverage counts the truths that were asked for, and those inside their intervals.
+type coverage struct{ asked, inside float64 }
+
+func (c *coverage) ask(t *testing.T, m *speed.Model, truth data.Measurement) {
+	t.Helper()
+	p, err := m.Predict(truth.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.asked++; p.StepTime.Lo <= truth.StepTime && truth.StepTime <= p.StepTime.Hi {
+		c.inside++
+	}
+}
+
+func (c *coverage) wantFourInFive(t *testing.T) {
+	t.Helper()
+	if t.Logf("%.0f of %.0f inside", c.inside, c.asked); c.inside < .8*c.asked {
+		t.Errorf("%.0f of %.0f truths are inside, want four in five", c.inside, c.asked)
 	}
 }
