@@ -37,8 +37,7 @@ func (p *prepared) plan(best solve.Solution, placed []place.Placed) *data.Plan {
 		w.Value, w.Cost, w.Surplus = w.Value*unit, w.Cost*unit, w.Surplus*unit
 	}
 	if p.Resolve {
-		limits := p.state.Capacity()
-		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, limits, best.Dual) })
+		parallel.Do(len(best.Worth), 1, func(i int) { best.Worth[i].Knowing = unit * p.knowing(i, &best) })
 	}
 	out.Prices = p.prices(out, best, unit)
 	names := map[string]string{} // of the scheduler, by GPU type

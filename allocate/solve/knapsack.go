@@ -15,6 +15,7 @@ type knapsack struct {
 	limit []float64 // by dimension: what the cluster has, and what tenants may have
 	dims  [][]int   // by branch: the dimensions its items use, in rising order
 	jobs  []kjob
+	of    *allocate.Capacity // that of limit and dims
 }
 
 // kjob is one job of a knapsack.
@@ -38,8 +39,8 @@ type item struct {
 // newKnapsack keeps the options that a best assignment can have: they fit an empty
 // cluster, have a finite value and are not dominated by another option of the job.
 func newKnapsack(s allocate.State, v Values) *knapsack {
-	k := &knapsack{jobs: make([]kjob, len(s.Jobs))}
 	c := s.Capacity()
+	k := &knapsack{jobs: make([]kjob, len(s.Jobs)), of: c}
 	var pool []item
 	for i := range s.Jobs {
 		value, idle := func(n int) float64 { return s.Jobs[i].Options[n].Value }, s.Jobs[i].Idle

@@ -59,7 +59,8 @@ type Solution struct {
 	Bound        float64            // upper bound of the Value of all assignments
 	RunningBound float64            // the same for assignments that run every job; Bound if they do not all fit
 	Prices       map[string]float64 // by GPU type: value of one more GPU, the dual price of the type
-	Dual         []float64          // by dimension of the capacity: the dual price of all of it
+	Limits       *allocate.Capacity // with the branches of all options
+	Dual         []float64          // by dimension of Limits: the dual price of all of it
 	Worth        []data.Worth       // by job, at the prices of the dual
 	Proven       bool               // Value is the optimum; if every job can run, of assignments that run all
 }
@@ -71,7 +72,7 @@ func Maximise(s allocate.State) (Solution, error) {
 	}
 	k := newKnapsack(s, nil)
 	sel, d, everyone, proven := k.solve()
-	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven}
+	x := Solution{Assignment: k.assignment(sel), Value: sel.total(), Proven: proven, Limits: k.of}
 	x.Prices, x.Dual, x.Worth = k.prices(s.Cluster, d), d.price, k.worths(d)
 	x.RunningBound = math.Max(d.bound, x.Value)
 	if proven {
