@@ -27,12 +27,14 @@ type assumption struct {
 	Separate bool `json:"separate_networks,omitempty"`
 	// Workers from which on a slower tier of the network is used; 0: none.
 	Tier float64 `json:"tier,omitempty"`
+	// Workers from which on every doubling slows a step by the same factor; 0: none.
+	Slowing float64 `json:"slowing,omitempty"`
 	// The row of this number, from 1, is a gross error; 0: none.
 	Disturbed int `json:"disturbed,omitempty"`
 }
 
 func (g *group) assumed() assumption {
-	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.scale.Launched, g.scale.Overlapped, g.separate, g.tier, g.disturbed}
+	return assumption{g.scale.Fixed, g.scale.PerNode, g.scale.Shared, g.serial, g.scale.Launched, g.scale.Overlapped, g.separate, g.tier, g.slowing, g.disturbed}
 }
 
 // assumptions returns the group's own and the other possible ones, all equally
@@ -98,7 +100,7 @@ func (g *group) like(a assumption, absent []string) (*group, error) {
 	m := *g
 	m.scale.Fixed, m.scale.PerNode, m.scale.Shared = a.Fixed, a.PerNode, a.Shared
 	m.scale.Launched, m.scale.Overlapped = a.Launched, a.Overlapped
-	m.serial, m.separate, m.tier, m.disturbed = a.Serial, a.Separate, a.Tier, a.Disturbed
+	m.serial, m.separate, m.tier, m.slowing, m.disturbed = a.Serial, a.Separate, a.Tier, a.Slowing, a.Disturbed
 	m.absent, m.members = absent, nil
 	if a.Disturbed > 0 {
 		m.rows = slices.Clone(g.rows)
@@ -147,7 +149,7 @@ func (g *group) others() (out []member, err error) {
 					continue
 				}
 				a.Shared, a.Serial, a.Launched, a.Overlapped = v.shared, v.serial, v.launched, v.overlapped
-				a.Tier, a.Disturbed = l.Tier, l.Disturbed
+				a.Tier, a.Slowing, a.Disturbed = l.Tier, l.Slowing, l.Disturbed
 				m, err := g.like(a, v.absent)
 				if err != nil {
 					return nil, err
@@ -228,7 +230,7 @@ func (g *group) launchBound(few bool) []variant {
 // larger ones rely, with their odds: it is as the others; or on a slower tier of
 // the network; or one of its rows, off by more than a standard deviation of what the
 // others predict, is a gross error (Box and Tiao, "A Bayesian approach to some outlier
-// problems", 1968).
+// problems", 1968); or, as likely, something slows all larger sizes too.
 func (g *group) ofLargest() (all []assumption, odds []float64) {
 	all, odds = []assumption{{}}, []float64{1}
 	sizes := g.numbersOfWorkers()
@@ -243,10 +245,15 @@ func (g *group) ofLargest() (all []assumption, odds []float64) {
 	if err != nil {
 		return all, odds
 	}
+	slows := false
 	for i := range misses {
 		if r := &g.rows[i]; g.pts[i].Workers == sizes[len(sizes)-1] && r.inflated == 0 && math.Abs(misses[i]) > sds[i] && !r.agrees(math.Abs(misses[i])) {
 			all, odds = append(all, assumption{Disturbed: 1 + i}), append(odds, g.prior.Disturbed)
+			slows = slows || misses[i] > 0
 		}
+	}
+	if slows {
+		all, odds = append(all, assumption{Slowing: sizes[len(sizes)-1]}), append(odds, g.prior.Disturbed)
 	}
 	return all, odds
 }
@@ -294,14 +301,14 @@ func (g *group) unknowns(where string) (w []string) {
 		w = append(w, fmt.Sprintf("%s%d of %d measurements have no batch, so it is inferred from the step times which one stayed the same: the global batch with a probability of %.0f %%, else the local one; add a column local_batch or global_batch",
 			where, g.without, len(g.rows), 100*fixed))
 	}
-	disturbed, tier := g.share(func(a assumption) bool { return a.Disturbed > 0 }), g.share(func(a assumption) bool { return a.Tier > 0 })
-	if disturbed+tier > 1./2 && len(g.outliers) == 0 {
+	disturbed, slower := g.share(func(a assumption) bool { return a.Disturbed > 0 }), g.share(func(a assumption) bool { return a.Tier > 0 || a.Slowing > 0 })
+	if disturbed+slower > 1./2 && len(g.outliers) == 0 {
 		what := "the largest size does"
 		if len(g.numbersOfWorkers()) == 1 {
 			what = "one measurement does"
 		}
-		w = append(w, fmt.Sprintf("%s%s not fit the others: with a probability of %.0f %% its run was disturbed, with one of %.0f %% its network is slower; measure it again",
-			where, what, 100*disturbed, 100*tier))
+		w = append(w, fmt.Sprintf("%s%s not fit the others: with a probability of %.0f %% its run was disturbed, with one of %.0f %% larger sizes are slower too; measure it again",
+			where, what, 100*disturbed, 100*slower))
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		w = append(w, fmt.Sprintf("%sno measurement has nodes: beyond %d GPUs links may be slower; add a column nodes", where, form.GPUsPerNode))

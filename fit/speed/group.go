@@ -51,6 +51,7 @@ type group struct {
 	absent    []string // coordinates of parts of the form that take no time
 	separate  bool     // see [assumption.Separate]
 	tier      float64  // see [assumption.Tier]
+	slowing   float64  // see [assumption.Slowing]
 	disturbed int      // see [assumption.Disturbed]
 	members   []member // further models in the average
 }
@@ -299,11 +300,22 @@ func (g *group) features() []form.Feature {
 			return 0
 		}})
 	}
+	if from := g.slowing; from > 0 {
+		fs = append(fs, form.Feature{Name: slowing, At: func(p *form.Point) float64 {
+			if p.Workers >= from {
+				return 1 + math.Log2(p.Workers/from)
+			}
+			return 0
+		}})
+	}
 	return fs
 }
 
-// slowerTier names the slope of a slower tier of the network.
-const slowerTier = "tier"
+// Slopes of a slower tier of the network, and of what slows steps of many workers.
+const (
+	slowerTier = "tier"
+	slowing    = "slowing"
+)
 
 // center returns the mean over the rows of the variables of the kernel's
 // slopes.

@@ -84,6 +84,7 @@ func start() *prior.Speed {
 				"level":       about(0, .5), // words differ by a factor of e^½
 				"links":       about(0, within),
 				"tier":        about(math.Ln2, within), // half as fast
+				"slowing":     about(0, within),        // as a gross error
 				// Operations of a sample grow with the parameters and, of a
 				// transformer, with the layers, the square of the hidden size and
 				// the tokens; launches lower that, attention over long samples
