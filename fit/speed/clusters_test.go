@@ -194,6 +194,64 @@ func BenchmarkStorage(b *testing.B) {
 	}
 }
 
+// BenchmarkWhatIf asks of simulated jobs, of which 10 or 20 of 24 sizes and batches were
+// measured, how much faster steps become on larger ones: mean error of the speedup,
+// beside that of no speedup, and share inside the interval.
+func BenchmarkWhatIf(b *testing.B) {
+	faster := map[string]func(c *cluster){
+		"inter_node": func(c *cluster) { c.between *= 2 },
+		"compute":    func(c *cluster) { c.fixed, c.perSample, c.launch, c.input = c.fixed/2, c.perSample/2, c.launch/2, c.input*2 },
+	}
+	for _, what := range []string{"inter_node", "compute"} {
+		for _, rows := range []int{10, 20} {
+			b.Run(fmt.Sprintf("%s/rows=%d", what, rows), func(b *testing.B) {
+				for b.Loop() {
+					const jobs = 200
+					r := rand.New(rand.NewPCG(3, uint64(rows)))
+					var knee, none, inside float64
+					for range jobs {
+						c := drawCluster(r)
+						c.noise = .003 + .01*r.Float64()
+						config := func(workers int, batch float64) data.Config {
+							return data.Config{Job: "job", GPUType: "a100", Workers: workers, LocalBatch: batch, Nodes: (workers + gpusPerNode - 1) / gpusPerNode}
+						}
+						var ms []data.Measurement
+						for _, at := range r.Perm(24)[:rows] {
+							workers, batch := 1<<(at%6), c.batch*float64(int(1)<<(at/6))
+							ms = append(ms, data.Measurement{Config: config(workers, batch), StepTime: c.step(workers, batch, r), Status: data.OK})
+						}
+						m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+						if err != nil {
+							b.Fatal(err)
+						}
+						changed, err := m.WhatIf([]speed.Change{{Parameter: what, Factor: .5}})
+						if err != nil {
+							b.Fatal(err)
+						}
+						p, err := m.Speedup(changed, config(64, 2*c.batch))
+						if err != nil {
+							b.Fatal(err)
+						}
+						c.noise = 0
+						then := c
+						faster[what](&then)
+						truth := c.step(64, 2*c.batch, r) / then.step(64, 2*c.batch, r)
+						knee += 100. / jobs * math.Abs(p.Mean/truth-1)
+						none += 100. / jobs * math.Abs(1/truth-1)
+						if p.Lo <= truth*1.001 && truth <= p.Hi*1.001 { // no speedup is one of 1
+							inside += 100. / jobs
+						}
+					}
+					b.ReportMetric(knee, "error-%")
+					b.ReportMetric(none, "no-speedup-%")
+					b.ReportMetric(inside, "inside-%")
+				}
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
 // powerLaw is the least-squares line of ln step time over ln workers.
 func powerLaw(ms []data.Measurement, workers int) float64 {
 	var x, y, xx, xy float64
