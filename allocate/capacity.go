@@ -159,6 +159,14 @@ func (c *Capacity) Shares(branch int, u *Use) (v []float64, most float64) {
 	return v, most
 }
 
+// CanRun reports whether an option of a job fits while no other job runs.
+func (c *Capacity) CanRun(j *JobState) bool {
+	return slices.ContainsFunc(j.Options, func(o Option) bool {
+		_, most := c.Shares(c.Branch(o.Use.GPUType, j.History.Tenant), &o.Use)
+		return most <= 1+Slack
+	})
+}
+
 // Tally is what jobs of a state use together.
 type Tally struct {
 	*Capacity

@@ -150,10 +150,11 @@ func (p *prepared) better(a, than []place.Placed) bool {
 	return x > y+1e-9*(1+math.Abs(y))
 }
 
-// runsAll reports whether every job that has options has one of them.
+// runsAll reports whether every job that can run does.
 func (p *prepared) runsAll(placed []place.Placed) bool {
+	limits := p.state.Capacity()
 	for i := range placed {
-		if placed[i].Choice == allocate.None && len(p.state.Jobs[i].Options) > 0 {
+		if placed[i].Choice == allocate.None && limits.CanRun(&p.state.Jobs[i]) {
 			return false
 		}
 	}
