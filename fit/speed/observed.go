@@ -65,7 +65,7 @@ func (o *observed) noise(factor float64) []float64 {
 	v := make([]float64, len(o.rows))
 	for i := range v {
 		r := &o.rows[i]
-		v[i] = factor*factor*(sq(o.kernel.Noise)+o.runVariance(r)/r.runs) + r.se2 + r.inflated
+		v[i] = sq(factor*o.kernel.Noise) + o.runVariance(r, factor)/r.runs + r.se2 + r.inflated
 	}
 	return v
 }
@@ -78,20 +78,20 @@ func (o *observed) whiten(scale, noise float64) (*gp.Factor, error) {
 
 // runVariance is the variance of ln step time between runs of one
 // configuration: the prior, an inverse χ² distribution with the degrees of
-// freedom of a new run's t distribution, updated by repeated runs.
-func (o *observed) runVariance(r *row) float64 {
-	return (o.kernel.tail*sq(o.kernel.Noise) + r.within) / (o.kernel.tail + r.freedom)
+// freedom of a new run's t distribution, updated by repeated runs. Noise is scaled by a
+// factor.
+func (o *observed) runVariance(r *row, factor float64) float64 {
+	return (o.kernel.tail*sq(factor*o.kernel.Noise) + r.within) / (o.kernel.tail + r.freedom)
 }
 
-// pooled is the variance of ln step time between runs of a configuration that was not
-// repeated: as runVariance, with the repeats of all configurations, and noise scaled
-// by a factor.
-func (o *observed) pooled(noise float64) float64 {
-	within, freedom := o.kernel.tail*sq(noise*o.kernel.Noise), o.kernel.tail
+// repeats is the log density, up to a constant, of how repeated runs differ.
+func (o *observed) repeats(factor float64) (ln float64) {
 	for i := range o.rows {
-		within, freedom = within+o.rows[i].within, freedom+o.rows[i].freedom
+		if r := &o.rows[i]; r.freedom > 0 {
+			ln += o.kernel.tail*math.Log(factor) - (o.kernel.tail+r.freedom)/2*math.Log(o.kernel.tail*sq(factor*o.kernel.Noise)+r.within)
+		}
 	}
-	return within / freedom
+	return ln
 }
 
 func sq(x float64) float64 { return x * x }

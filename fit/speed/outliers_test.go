@@ -261,3 +261,37 @@ func TestRowsInAnotherUnit(t *testing.T) {
 		t.Errorf("warnings %q, want one of each row", w)
 	}
 }
+
+// Runs that agree narrow the interval, also of configurations that were not repeated; one of
+// two that was disturbed hardly widens those of others.
+func TestRepeatsTellNoise(t *testing.T) {
+	width := func(repeats int, disturbed float64) float64 {
+		var ms []data.Measurement
+		for _, workers := range []int{1, 2, 4, 8} {
+			for run := range repeats {
+				m := data.Measurement{Status: data.OK, StepTime: .1 + .02*math.Log2(float64(workers)), Config: data.Config{Job: "j", GPUType: "a100", Workers: workers, Nodes: 1, LocalBatch: 32}}
+				m.StepTime *= 1 + .01*math.Sin(float64(7*workers+3*run))
+				if workers == 4 && run == 0 {
+					m.StepTime *= disturbed
+				}
+				ms = append(ms, m)
+			}
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Predict(data.Config{Workers: 6, Nodes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return math.Log(p.StepTime.Hi / p.StepTime.Lo)
+	}
+	once, thrice := width(1, 1), width(3, 1)
+	if thrice > .7*once {
+		t.Errorf("three runs that agree: ln of the interval's ends differs by %.3f, with one run each by %.3f", thrice, once)
+	}
+	if w := width(2, 3); w > .8 {
+		t.Errorf("one of two runs takes three times as long: %.3f", w)
+	}
+}

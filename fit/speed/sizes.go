@@ -43,7 +43,7 @@ func (g *group) nodeAt(h []float64) (n node, err error) {
 	if len(h) > 2 {
 		n.task = g.weighted(h[2:])
 	}
-	n.fresh = math.Sqrt(sq(n.noise*n.task.kernel.Noise) + n.task.pooled(n.noise))
+	n.fresh = math.Sqrt2 * n.noise * n.task.kernel.Noise // of a configuration, and of a run
 	n.lower, err = n.task.whiten(n.scale, n.noise)
 	return n, err
 }
@@ -84,7 +84,7 @@ func (g *group) infer() error {
 		if err != nil {
 			return math.Inf(-1)
 		}
-		return linear.evidence(n.lower) - blas64.Dot(vec(h), vec(h))/2
+		return linear.evidence(n.lower) + n.task.repeats(n.noise) - blas64.Dot(vec(h), vec(h))/2
 	}
 	h := g.unmeasured()
 	sd, top := make([]float64, len(h)), value(h)
@@ -172,7 +172,7 @@ func (g *group) drawNodes(seed uint64) (picked []int, nodes []node, err error) {
 			ln[i] = math.Inf(-1)
 			continue
 		}
-		all[i].ln = linear.evidence(all[i].lower)
+		all[i].ln = linear.evidence(all[i].lower) + all[i].task.repeats(all[i].noise)
 		ln[i] += all[i].ln
 	}
 	weights, total := importance(ln, 1)
