@@ -52,13 +52,37 @@ func (g *group) assumptions() []assumption {
 	}
 	if g.family == form.CollectiveFamily && g.nowhere() {
 		for _, a := range all {
-			all = append(all, assumption{Fixed: a.Fixed, PerNode: form.GPUsPerNode - own.PerNode})
+			for _, size := range g.nodeSizes() {
+				if size != own.PerNode {
+					all = append(all, assumption{Fixed: a.Fixed, PerNode: size})
+				}
+			}
 		}
 	}
 	if _, others := g.networked(); others != nil {
 		for _, a := range all {
 			a.Separate = true
 			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// betweenNodesAlone reports whether of several numbers of workers, those that communicate
+// all do so between nodes, so that the links inside may take any share of it.
+func (g *group) betweenNodesAlone() bool {
+	return len(g.numbersOfWorkers()) > 1 && !slices.ContainsFunc(g.pts, func(p form.Point) bool { return p.Workers > 1 && p.Assume(&g.scale).Nodes == 1 })
+}
+
+// nodeSizes are the workers that may fill a node where nodes are unknown: 0 if all links are
+// alike, [form.GPUsPerNode], and powers of two between numbers of workers measured far apart.
+func (g *group) nodeSizes() []float64 {
+	all, sizes := []float64{0, form.GPUsPerNode}, g.numbersOfWorkers()
+	for i := range sizes[1:] {
+		for size := 2.; size < sizes[i+1]; size *= 2 {
+			if size > sizes[i] && sizes[i+1] > 2*sizes[i] && size != form.GPUsPerNode {
+				all = append(all, size)
+			}
 		}
 	}
 	return all
@@ -123,6 +147,9 @@ type variant struct {
 // are as likely as the form.
 const limitOdds = 1. / 3
 
+// insideNodes is what is absent where communication takes no time inside nodes.
+const insideNodes = "inside nodes"
+
 // limits returns the limits of a form without its part independent of the batch,
 // without communication, and without both.
 func limits(fixed, links []string) (all []variant) {
@@ -153,6 +180,9 @@ func (g *group) others() (out []member, err error) {
 				m, err := g.like(a, v.absent)
 				if err != nil {
 					return nil, err
+				}
+				if slices.Contains(v.absent, insideNodes) && !m.betweenNodesAlone() {
+					continue
 				}
 				out = append(out, member{group: m, odds: v.odds * odds[k]})
 			}
@@ -190,6 +220,7 @@ func (g *group) variants(few bool) []variant {
 	case form.CollectiveFamily:
 		if few {
 			all = append(all, limits([]string{"fixed_share"}, []string{"intra"})...)
+			all = append(all, variant{absent: []string{insideNodes}, odds: limitOdds})
 		}
 		n, odds := len(g.numbersOfWorkers()), g.prior.Shared
 		if n >= 3 { // with two, it looks like communication

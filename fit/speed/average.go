@@ -124,6 +124,10 @@ func (g *group) asLimit(name string, p prior.Coordinate) prior.Coordinate {
 		dominant   = 2  // e² times as long
 	)
 	switch {
+	case slices.Contains(g.absent, insideNodes) && name == "intra":
+		p.Mean += negligible
+	case slices.Contains(g.absent, insideNodes) && name == "inter_over_intra":
+		p.Mean -= negligible
 	case slices.Contains(g.absent, name), g.scale.Launched && g.family == form.ServerFamily && name == "compute":
 		p.Mean, p.SD = negligible, 1
 	case g.serial && name == "power":

@@ -96,3 +96,41 @@ func TestSaturatedServers(t *testing.T) {
 		t.Errorf("of 8 workers and one server %+v, measured .0803 s; error %v, warnings %q", p.StepTime, err, m.Warnings())
 	}
 }
+
+// Where only one worker and many nodes were measured, links inside nodes may be fast: on one
+// node, and up to any size that a node may have where nodes are unknown.
+func TestLinksInsideNodesUnmeasured(t *testing.T) {
+	for _, placed := range []bool{true, false} {
+		at := func(workers int) data.Measurement {
+			m := data.Measurement{Status: data.OK, StepTime: .2, Config: data.Config{Job: "j", GPUType: "a100", Workers: workers, LocalBatch: 64}}
+			if placed {
+				m.Nodes = (workers + 7) / 8
+			}
+			if workers > 32 {
+				m.StepTime += .45
+			}
+			m.StepTime *= 1 + .01*math.Sin(float64(workers))
+			return m
+		}
+		var ms []data.Measurement
+		for _, workers := range []int{1, 40, 48, 64} {
+			ms = append(ms, at(workers))
+		}
+		m, err := speed.Fit(context.Background(), ms, speed.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{8, 32} {
+			if placed && workers > 8 {
+				continue
+			}
+			p, err := m.Predict(at(workers).Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := p.StepTime; e.Lo > .3 || e.Hi < .5 {
+				t.Errorf("nodes known: %v, %d workers: %v, want fast and slow links inside nodes", placed, workers, e)
+			}
+		}
+	}
+}
