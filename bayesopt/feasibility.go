@@ -84,7 +84,7 @@ func (p *Problem) headroom(points [][]float64, fits []bool) *headroom {
 		prior[j+1], variance[j+1], h.usual[j+1] = s.Mean, s.SD*s.SD, math.Hypot(s.Mean, s.SD)
 	}
 	h.centre(p.Options.Constants.UsualFits, prior, variance, p.Points)
-	rows, weights := list.Map(points, h.row), list.Map(points, p.works)
+	rows, weights := list.Map(points, h.row), list.Map(points, p.allowed)
 	copy(h.mean, prior)
 	h.cov = mat.NewSymDense(d, nil)
 	for j, v := range variance {
@@ -275,7 +275,7 @@ func (p *Problem) feasibility() []float64 {
 		p.forbids = p.forbid(a.worked, failed)
 	}
 	if p.headrooms = p.headroom(a.points, a.fit); short {
-		p.headrooms.learnBias(scores, a.fit, list.Map(a.points, p.works))
+		p.headrooms.learnBias(scores, a.fit, list.Map(a.points, p.allowed))
 	}
 	physical := func(data.Config) (float64, bool) { return 0, false }
 	if p.Options.Memory != nil {

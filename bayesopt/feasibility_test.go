@@ -55,7 +55,7 @@ func TestFeasibilityOfTimeouts(t *testing.T) {
 		return mustProblem(t, Options{}, h).fits
 	}
 	hung, failed, slow := chance(0, data.Timeout), chance(0, data.Failed), chance(60, data.Timeout)
-	if hung[19] != failed[19] || !(hung[19] < slow[19]) || hung[0] != 1 {
+	if hung[19] != failed[19] || !(hung[19] < slow[19]) || !(hung[0] > .9) {
 		t.Errorf("probabilities %.2f after hangs, %.2f after failures, %.2f after slow trials; %g of a measured one", hung[19], failed[19], slow[19], hung[0])
 	}
 }
@@ -224,10 +224,10 @@ func TestForbiddenValues(t *testing.T) {
 	for i, c := range h.Candidates {
 		switch p := after.fits[i]; {
 		case c.Extra["prec"] == "fp8":
-			if p < .05 || p > .15 {
-				t.Errorf("%s works with probability %.3f, want about 0.1", c, p)
+			if p < .02 || p > .15 {
+				t.Errorf("%s works with probability %.3f, want at most about 0.1", c, p)
 			}
-		case math.Abs(p-before.fits[i]) > .05, c.Workers == 8 && p < .99:
+		case math.Abs(p-before.fits[i]) > .05, c.Workers == 8 && p < .95:
 			t.Errorf("%s works with probability %.2f, %.2f before", c, p, before.fits[i])
 		}
 	}
@@ -262,7 +262,7 @@ func TestForbiddenRanges(t *testing.T) {
 	}
 	p := mustProblem(t, Options{}, h)
 	for i, c := range h.Candidates {
-		f, forbidden := p.works(p.Points[i]), c.Workers > 8 || c.Extra["prec"] == "fp8"
+		f, forbidden := p.allowed(p.Points[i]), c.Workers > 8 || c.Extra["prec"] == "fp8"
 		if f <= 0 || forbidden != (f < .5) || !forbidden && f < .8 {
 			t.Errorf("%s is not forbidden with probability %.3f", c, f)
 		}
@@ -341,5 +341,41 @@ func TestDataParallelismNeedsTheSameMemory(t *testing.T) {
 		if last := p[len(p)-1]; last == 1 || last < .01 {
 			t.Errorf("%s: the last fits with probability %g, want neither certainty", name, last)
 		}
+	}
+}
+
+// Where two values crash together, each works with others; and where trials crash whatever
+// they have, a trial works as often as that.
+func TestForbiddenPairs(t *testing.T) {
+	h := History{}
+	for _, attention := range []string{"math", "sdpa", "flash"} {
+		for _, precision := range []string{"fp32", "tf32", "bf16"} {
+			for _, batch := range []float64{8, 16, 32} {
+				h.Candidates = append(h.Candidates, data.Config{Workers: 1, LocalBatch: batch, Extra: map[string]string{"attn": attention, "prec": precision}})
+			}
+		}
+	}
+	crashes := func(c data.Config) bool { return c.Extra["attn"] == "flash" && c.Extra["prec"] != "bf16" }
+	for i := 0; i < len(h.Candidates); i += 2 {
+		m := data.Measurement{Config: h.Candidates[i], Status: data.OK, StepTime: 1}
+		if crashes(m.Config) {
+			m.Status = data.Failed
+		}
+		h.Measured = append(h.Measured, m)
+	}
+	p := mustProblem(t, Options{}, h)
+	for i, c := range h.Candidates {
+		if f := p.fits[i]; crashes(c) != (f < .5) {
+			t.Errorf("%s works with probability %.2f", c, f)
+		}
+	}
+	for i := range h.Measured {
+		if h.Measured[i].Status = data.Failed; i%7 == 0 {
+			h.Measured[i].Status, h.Measured[i].StepTime = data.OK, 1
+		}
+	}
+	p = mustProblem(t, Options{}, h)
+	if f := p.fits[1]; f > .5 {
+		t.Errorf("with two of 14 trials working, another works with probability %.2f", f)
 	}
 }

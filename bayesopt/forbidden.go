@@ -1,6 +1,7 @@
 package bayesopt
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -9,28 +10,42 @@ import (
 	"knee/internal/list"
 )
 
-// values is a range of a column, such as a precision that the GPU lacks or more workers
-// than one node has.
+// values is a range of a column.
 type values struct {
 	column    int
 	low, high float64
-	prior     float64 // ln of the probability that no trial works there
 }
 
 func (v values) holds(x []float64) bool { return x[v.column] >= v.low && x[v.column] <= v.high }
 
-func (v values) within(o values) bool {
-	return v.column == o.column && v.low >= o.low && v.high <= o.high
+// region is where all of its ranges hold, at most two: a precision that the GPU lacks, more
+// workers than one node has, or a kernel that lacks a precision.
+type region struct {
+	ranges []values
+	prior  float64 // ln of the probability that no trial works there
 }
 
-// forbidden is the hypothesis that trials work nowhere in some ranges, at most two.
+func (r region) holds(x []float64) bool {
+	return !slices.ContainsFunc(r.ranges, func(v values) bool { return !v.holds(x) })
+}
+
+// within reports whether r is part of o.
+func (r region) within(o region) bool {
+	return !slices.ContainsFunc(o.ranges, func(w values) bool {
+		return !slices.ContainsFunc(r.ranges, func(v values) bool { return v.column == w.column && v.low >= w.low && v.high <= w.high })
+	})
+}
+
+// forbidden is the hypothesis that trials work nowhere in some regions.
 type forbidden struct {
-	ranges []values
-	share  float64 // its probability
+	regions []region
+	logged  float64 // ln of its probability, up to a constant
+	share   float64 // its probability
+	rate    float64 // of crashes elsewhere
 }
 
 func (f forbidden) covers(x []float64) bool {
-	return slices.ContainsFunc(f.ranges, func(v values) bool { return v.holds(x) })
+	return slices.ContainsFunc(f.regions, func(r region) bool { return r.holds(x) })
 }
 
 // failure is a trial that crashed, or ran out of memory, expected before with e^usual.
@@ -40,67 +55,123 @@ type failure struct {
 	usual   float64
 }
 
-// forbid returns the hypotheses on ranges where all trials so far failed: single values, the
-// highest and the lowest of each column, and pairs of these.
+const (
+	// mostRegions is the most regions of a hypothesis; likeliestHypotheses of each number
+	// are tried with one more of the likeliestRegions.
+	mostRegions         = 4
+	likeliestHypotheses = 24
+	likeliestRegions    = 96
+)
+
+// forbid returns the hypotheses on regions where all trials so far failed.
 //
-// This is a spike and slab (George and McCulloch 1993): beforehand a range forbids with a
+// This is a spike and slab (George and McCulloch 1993): beforehand a region forbids with a
 // small probability, so that the expected share of a space of many values that works is
 // about [Constants.UsualFits]. Elsewhere trials crash at random, with a rate of the same
 // expectation, known as well as from one trial.
 func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden) {
 	unusual := 1 - p.Options.Constants.UsualFits
-	add := func(ranges ...values) {
-		f, crashes := forbidden{ranges, list.Sum(ranges, func(v values) float64 { return v.prior })}, 0. // shares in logarithms as yet
+	of := func(regions ...region) forbidden {
+		f, crashes, trials := forbidden{regions: regions, logged: list.Sum(regions, func(r region) float64 { return r.prior })}, unusual, 1+float64(len(worked))
 		for _, t := range failed {
 			if !f.covers(t.x) && t.crashed {
 				crashes++
 			} else if !f.covers(t.x) {
-				f.share += t.usual
+				f.logged += t.usual
 			}
 		}
-		up, _ := math.Lgamma(unusual + crashes)
-		down, _ := math.Lgamma(1 + crashes + float64(len(worked)))
-		f.share += up - down
-		all = append(all, f)
+		up, _ := math.Lgamma(crashes)
+		down, _ := math.Lgamma(crashes - unusual + trials)
+		f.logged, f.rate = f.logged+up-down, crashes/(crashes+trials)
+		return f
 	}
-	add()
-	var suspects []values
-	for j := range p.enc.columns {
-		levels := slices.Compact(slices.Sorted(slices.Values(list.Map(p.Points, func(x []float64) float64 { return x[j] }))))
-		last, prior := len(levels)-1, math.Log(unusual/float64(len(p.enc.columns)*len(levels)))
-		for k, v := range levels {
-			for _, s := range []values{{j, v, v, prior}, {j, v, levels[last], prior}, {j, levels[0], v, prior}}[:1+2*min(k, last-k, 1)] {
-				inside := func(t failure) bool { return s.holds(t.x) }
-				if slices.ContainsFunc(worked, s.holds) || !slices.ContainsFunc(failed, inside) {
-					continue
+	byChance := func(a, b forbidden) int { return cmp.Compare(b.logged, a.logged) }
+	suspects := list.Map(p.suspects(worked, failed, unusual), func(r region) forbidden { return of(r) })
+	slices.SortStableFunc(suspects, byChance)
+	suspects = suspects[:min(len(suspects), likeliestRegions)]
+	all = []forbidden{of()}
+	for last := all; len(last) > 0 && len(last[0].regions) < mostRegions; {
+		var next []forbidden
+		for _, f := range last {
+			from := 0 // every set of regions once
+			if n := len(f.regions); n > 0 {
+				from = 1 + slices.IndexFunc(suspects, func(s forbidden) bool { return &s.regions[0].ranges[0] == &f.regions[n-1].ranges[0] })
+			}
+			for _, s := range suspects[from:] {
+				r := s.regions[0]
+				if !slices.ContainsFunc(f.regions, func(o region) bool { return r.within(o) || o.within(r) }) {
+					next = append(next, of(append(slices.Clone(f.regions), r)...))
 				}
-				add(s)
-				for _, other := range suspects {
-					if !s.within(other) && !other.within(s) {
-						add(s, other)
-					}
-				}
-				suspects = append(suspects, s)
 			}
 		}
+		slices.SortStableFunc(next, byChance)
+		all, last = append(all, next...), next[:min(len(next), likeliestHypotheses)]
 	}
-	logged := func(f forbidden) float64 { return f.share }
+	logged := func(f forbidden) float64 { return f.logged }
 	top := slices.Max(list.Map(all, logged))
-	all = slices.DeleteFunc(all, func(f forbidden) bool { return f.ranges != nil && f.share < top+math.Log(averageCutoff) }) // nothing is ever certainly forbidden
+	all = slices.DeleteFunc(all, func(f forbidden) bool { return f.regions != nil && f.logged < top+math.Log(averageCutoff) }) // nothing is ever certainly forbidden
 	total := floats.LogSumExp(list.Map(all, logged))
 	for k := range all {
-		all[k].share = math.Exp(all[k].share - total)
+		all[k].share = math.Exp(all[k].logged - total)
 	}
 	return all
 }
 
-// works returns the probability that a point is not forbidden.
-func (p *Problem) works(x []float64) float64 {
-	share := 1.
-	for _, f := range p.forbids {
-		if f.covers(x) {
-			share -= f.share
+// suspects are the regions of one or two ranges where trials failed and none worked. A
+// range is a single value, or the highest or lowest of a column; of two, each begins at a
+// value of a failed trial.
+func (p *Problem) suspects(worked [][]float64, failed []failure, unusual float64) (all []region) {
+	add := func(prior float64, ranges ...values) {
+		r := region{ranges, prior}
+		if !slices.ContainsFunc(worked, r.holds) && slices.ContainsFunc(failed, func(t failure) bool { return r.holds(t.x) }) {
+			all = append(all, r)
 		}
 	}
-	return max(share, math.SmallestNonzeroFloat64)
+	type weighed struct {
+		values
+		among float64
+	}
+	var narrow []weighed
+	columns := float64(len(p.enc.columns))
+	for j := range p.enc.columns {
+		levels := slices.Compact(slices.Sorted(slices.Values(list.Map(p.Points, func(x []float64) float64 { return x[j] }))))
+		last, among := len(levels)-1, float64(len(levels))
+		for k, v := range levels {
+			tried := slices.ContainsFunc(failed, func(t failure) bool { return t.x[j] == v })
+			for _, r := range []values{{j, v, v}, {j, v, levels[last]}, {j, levels[0], v}}[:1+2*min(k, last-k, 1)] {
+				add(math.Log(unusual/(columns*among)), r)
+				if tried {
+					narrow = append(narrow, weighed{r, among})
+				}
+			}
+		}
+	}
+	for k, a := range narrow {
+		for _, b := range narrow[k+1:] {
+			if a.column != b.column {
+				add(math.Log(unusual/(columns*(columns-1)/2*a.among*b.among)), a.values, b.values)
+			}
+		}
+	}
+	return all
+}
+
+// allowed returns the probability that a point is not forbidden.
+func (p *Problem) allowed(x []float64) float64 {
+	return max(list.Sum(p.forbids, func(f forbidden) float64 {
+		if f.covers(x) {
+			return 0
+		}
+		return f.share
+	}), math.SmallestNonzeroFloat64)
+}
+
+// works returns the probability that a point is not forbidden and a trial does not crash there.
+func (p *Problem) works(x []float64) float64 {
+	return max(list.Sum(p.forbids, func(f forbidden) float64 {
+		if f.covers(x) {
+			return 0
+		}
+		return f.share * (1 - f.rate)
+	}), math.SmallestNonzeroFloat64)
 }

@@ -54,7 +54,13 @@ func (g *Guided) Next(h History) (Suggestion, error) {
 func (p *Problem) decide(post *Posterior) Suggestion {
 	best := p.incumbent(post)
 	c := p.choose(post, best)
-	fired, worth := p.shouldStop(post, c), c.worth
+	fired, why := p.shouldStop(post, c), ""
+	if fired != "" && p.bestIndex >= 0 && p.Options.Second != nil && p.Options.Objective != Accuracy {
+		if second, ok := p.second(); ok && second.better >= p.Options.Constants.StopChance {
+			c, fired, why = second, "", "likeliest to be better by the speed model"
+		}
+	}
+	worth := c.worth
 	if fired != "" { // new candidates are not worth a trial, but a repetition may be
 		worth = math.Inf(-1)
 	}
@@ -64,7 +70,6 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	case fired != "" && !p.Options.KeepGoing:
 		s = p.Stopped(p.Favourite(post), fired)
 	default:
-		why := ""
 		if math.IsInf(best, 1) {
 			why = "nothing measured is in time, this one with a probability of " + shareText(math.Exp(c.worth))
 		}

@@ -62,6 +62,9 @@ type Options struct {
 	Forms  []MeanForm  // parametric forms of ln step time that compete as prior mean
 	Memory MemoryModel // of feasibility, may be nil; a classifier covers the rest
 	Target *Target     // part of the space to optimise; nil: all of it
+	// Second is asked before a search stops: it goes on while, by these draws, something is
+	// better. nil, or an error: nobody is asked.
+	Second JointModel
 
 	Seed int64 // of ties and draws
 

@@ -63,6 +63,18 @@ func TestDeadline(t *testing.T) {
 	if !last.Stop || last.Best < 0 || finish(cands[last.Best]) > deadline || cost(cands[last.Best]) > 1.05*best {
 		t.Errorf("after %d trials: %+v, cost %g, want %g", len(h.Measured), last, cost(last.Config), best)
 	}
+	// What misses the deadline, however cheap, is not repeated.
+	o := s.Options
+	o.Noisy = true
+	p := mustProblem(t, o, h)
+	post, err := p.learn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, _, _ := p.looked(post)
+	if late := slices.IndexFunc(of, func(i int) bool { return finish(cands[i]) > 1.2*deadline }); late >= 0 || len(of) < 2 {
+		t.Errorf("%d trials may be repeated, among them %s, which misses the deadline", len(of), cands[of[max(late, 0)]])
+	}
 	s, err = NewGuided(Options{Objective: CostToTarget, Price: price, Work: work, Deadline: 1, Seed: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"knee/data"
 	"knee/internal/list"
 )
 
@@ -83,6 +84,52 @@ func (p *Problem) better(post *Posterior, best float64, verdicts []verdict) (cha
 	return chance, gain
 }
 
+// second is the choice by the draws of a second model, which knows what else a job may do
+// between and beyond few trials; ok is false where it cannot predict all candidates.
+func (p *Problem) second() (c choice, ok bool) {
+	open := p.Open()
+	of := list.Map(open, func(i int) data.Config { return p.cands[i] })
+	var measured []int
+	for i := range p.cands {
+		if p.standing[i] == tried && p.looks[i] > 0 {
+			measured, of = append(measured, i), append(of, p.cands[i])
+		}
+	}
+	ln, _, err := p.Options.Second(p.succeeded(), of)
+	if err != nil || len(measured) == 0 {
+		return c, false
+	}
+	n, margin := len(ln[0]), p.Options.Objective.margin(p.Options.TargetRegret)
+	gains := make([]float64, len(open))
+	for d := range n {
+		least, best := math.Inf(1), math.Inf(1)
+		for k, i := range measured {
+			if own := ln[len(open)+k][d]; own <= p.longest(i) {
+				best = min(best, own+p.offset[i])
+			}
+		}
+		better := 0.
+		for k, i := range open {
+			response := ln[k][d] + p.offset[i]
+			if ln[k][d] > p.longest(i) {
+				continue
+			}
+			least = min(least, response)
+			if !math.IsInf(best, 1) {
+				gains[k] += p.fits[i] * max(best-response, 0) / float64(n)
+			}
+			if response < best-margin {
+				better = max(better, p.fits[i])
+			}
+		}
+		c.better += better / float64(n)
+		c.gain += max(best-least, 0) / float64(n)
+	}
+	k := p.Best(open, gains)
+	c.pick, c.worth = open[k], math.Log(gains[k])
+	return c, true
+}
+
 // 1/repeatShare of the budget, or of the trials so far where it is not known, may go to
 // repetitions; all of a known budget where no other candidates are left.
 const repeatShare = 4
@@ -144,11 +191,15 @@ func (p *Problem) mostTelling(post *Posterior) (pick int, gain float64) {
 	return looked[k], gains[k]
 }
 
-// looked returns the candidates with a time, and the moments of their responses.
+// looked returns the candidates with a time, but for those expected to miss the deadline,
+// and the moments of their responses.
 func (p *Problem) looked(post *Posterior) (of []int, mean, sd []float64) {
+	favourite := p.Favourite(post)
 	for i := range p.cands {
-		if p.standing[i] == tried && p.looks[i] > 0 {
-			m, s := p.belief(post, i).Moments()
+		if p.standing[i] != tried || p.looks[i] == 0 {
+			continue
+		}
+		if m, s := p.belief(post, i).Moments(); i == favourite || m-p.offset[i] <= p.latest[i] {
 			of, mean, sd = append(of, i), append(mean, m), append(sd, s)
 		}
 	}

@@ -2,6 +2,7 @@ package bayesopt
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -60,5 +61,42 @@ func TestBetterCountsWhatNoFeatureShows(t *testing.T) {
 	want := distuv.StudentsT{Sigma: math.Sqrt(0.5), Nu: 4}.CDF(-1)
 	if chance[true] > 0.05 || math.Abs(chance[false]-want) > 0.03 {
 		t.Errorf("something better has a chance of %.3f with noise, of %.3f without; want next to none, and about %.3f", chance[true], chance[false], want)
+	}
+}
+
+// A search does not end while a second model sees a chance of something better, and tries
+// that next.
+func TestSecondOpinion(t *testing.T) {
+	cands := table("a100", "t4")
+	o := Options{Objective: StepTime, Seed: 1}
+	s, err := NewGuided(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, all := run(t, s, cands, 30, func(c data.Config, _ int) data.Measurement { return measure(c) })
+	last := all[len(all)-1]
+	if !last.Stop || last.Best < 0 {
+		t.Fatalf("%+v, want a stop", last)
+	}
+	p := mustProblem(t, o, h)
+	hope := p.Open()[0]
+	for _, chance := range []float64{0, .05} {
+		s.Second = func(_ []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+			for _, c := range at {
+				draws := slices.Repeat([]float64{math.Log(stepTime(c))}, 100)
+				for d := 0; c.String() == cands[hope].String() && float64(d) < 100*chance; d++ {
+					draws[d] = math.Log(stepTime(cands[last.Best]) / 2)
+				}
+				ln, sd = append(ln, draws), append(sd, 0)
+			}
+			return ln, sd, nil
+		}
+		next, err := s.Next(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Stop != (chance == 0) || !next.Stop && (next.Index != hope || math.Abs(next.Better-chance) > 1e-9) {
+			t.Errorf("a chance of %g: %+v", chance, next)
+		}
 	}
 }

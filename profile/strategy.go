@@ -68,7 +68,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work to finish by then, in samples at the initial batch"}
 	}
 	o := bayesopt.Options{Objective: bayesopt.ObjectiveOf(s.Objective), Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
-		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Trials: s.Budget.Trials,
+		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Second: SpeedModel(s.Model, s.Seed), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model}.Fits,
 		// On real machines runs of one configuration differ by several per cent.
 		Noisy: s.Launcher.Replay == nil}

@@ -73,7 +73,7 @@ func benchTables(files []string, load func(string) ([]*replay.Table, error), lay
 	}
 	for _, t := range tables {
 		if t.Plans() {
-			t.Forms = profile.LayoutForms(t.Architecture)
+			t.Forms, t.Second = profile.LayoutForms(t.Architecture), profile.SpeedModel(t.Architecture, 1)
 		}
 	}
 	return tables, nil
