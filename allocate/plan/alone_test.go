@@ -115,6 +115,28 @@ func TestOccupants(t *testing.T) {
 	}
 }
 
+// A job that its quota has no room for waits in every plan: it does not keep one from being
+// preferred that starts another job on GPUs of a running one.
+func TestAJobBeyondItsQuotaHoldsNobodyBack(t *testing.T) {
+	on := func(p data.Placement, nodes ...string) *data.Current {
+		return &data.Current{GPUType: "t4", Placement: p, Nodes: nodes, LocalBatch: 64}
+	}
+	pr := Problem{Cluster: testCluster(nodes("t4", 3, 2)...), Jobs: []data.Job{named("held", 1, 2), named("beyond", 1, 1), named("runs", 1, 4), named("waits", 1, 1)},
+		Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{"t4": 2}}}}
+	pr.Jobs[0].Current, pr.Jobs[2].Current = on(data.Placement{2}, "t43"), on(data.Placement{2, 2}, "t41", "t42")
+	pr.Jobs[0].Tenant, pr.Jobs[1].Tenant = "ann", "ann"
+	made, err := solveWith(pr, []oracle{nil, t4(0.9, 1e6), t4(0.9, 1e4), t4(0.9, 1e8)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPlan(t, pr, made)
+	for i, want := range []data.Action{data.Keep, data.Wait, data.Shrink, data.Start} {
+		if j := made.Jobs[i]; j.Action != want {
+			t.Errorf("%s: %s with %d workers, want %s", j.Name, j.Action, j.Workers, want)
+		}
+	}
+}
+
 // TestNeedsAreNamed: a policy's input that a job lacks is an error of that
 // field of that job.
 func TestNeedsAreNamed(t *testing.T) {
