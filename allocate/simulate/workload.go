@@ -120,6 +120,9 @@ func parseJob(row *data.Row, x *workloadRow, n int) Job {
 		Workers: x.Workers, Work: cmp.Or(x.Samples, x.Duration), Seconds: x.Samples == 0, TotalSteps: x.TotalSteps, GPUType: data.GPUTypeOf(x.GPUType),
 		Rigid: !yes(row, "elastic", true), Opportunistic: yes(row, "opportunistic", false), WorkersMin: x.WorkersMin, WorkersMax: x.WorkersMax, Logical: x.Logical,
 		Declared: x.Declared, EndsAt: x.EndsAt, CancelAfter: x.CancelAfter}
+	if x.Samples > 0 {
+		j.PerSample = x.Duration / x.Samples
+	}
 	parsePlan(&j, row, x.Plan)
 	checkBounds(&j, row)
 	var known bool

@@ -330,6 +330,9 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 	offers := map[string][]allocate.Option{} // jobs of a kind share their table
 	for i := range jobs {
 		j := &jobs[i]
+		if err := j.InSeconds(); err != nil {
+			return nil, err
+		}
 		w := max(1, j.Workers)
 		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
 			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")
