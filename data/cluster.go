@@ -27,6 +27,7 @@ type Node struct {
 	Memory       int64   `json:"memory,omitempty" yaml:"memory"`                                                                                // bytes; 0 means not limiting
 	PricePerHour float64 `json:"price_per_hour,omitempty" yaml:"price_per_hour" is:"price" of:"US$ per hour and node"`                          // for the whole node
 	Drained      bool    `json:"drained,omitempty" yaml:"drained"`                                                                              // nothing new may be placed here
+	Spanned      bool    `json:"-"`                                                                                                             // by a job on several nodes that is not placed with the others
 }
 
 // GPUTypes returns the GPU types of the cluster in order of appearance.
