@@ -160,14 +160,8 @@ func (p *prepared) warnOfPrices() (out []string) {
 		return nil
 	}
 	for _, t := range p.Cluster.GPUTypes() {
-		lo, hi := math.Inf(1), 0.0
-		for _, n := range p.Cluster.Nodes {
-			if n.GPUType == t && n.GPUs > 0 {
-				lo, hi = min(lo, n.PricePerHour/float64(n.GPUs)), max(hi, n.PricePerHour/float64(n.GPUs))
-			}
-		}
-		if hi > 1.01*lo {
-			out = append(out, fmt.Sprintf("a GPU of type %s costs $%.4g to $%.4g an hour, by node; whichever a job gets, its cost is counted at their mean, $%.4g", t, lo, hi, p.Cluster.PricePerGPU(t)))
+		if mean, lo, hi := p.Cluster.PricePerGPU(t); hi > 1.01*lo {
+			out = append(out, fmt.Sprintf("a GPU of type %s costs $%.4g to $%.4g an hour, by node; whichever a job gets, its cost is counted at their mean, $%.4g", t, lo, hi, mean))
 		}
 	}
 	return out
