@@ -137,6 +137,23 @@ func TestAJobBeyondItsQuotaHoldsNobodyBack(t *testing.T) {
 	}
 }
 
+// A quota of all types, of which cpu is none, limits nothing where that is the only one; it
+// is said.
+func TestAQuotaOfGPUsWithoutGPUs(t *testing.T) {
+	job := named("a", 1, 4)
+	job.Tenant = "ann"
+	for gpuType, said := range map[string]bool{"cpu": true, "t4": false} {
+		pr := Problem{Cluster: testCluster(nodes(gpuType, 1, 4)...), Jobs: []data.Job{job}, Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{data.AllTypes: 1}}}}
+		made, err := solveWith(pr, []oracle{law{rates: map[string]float64{gpuType: 100}, power: .9}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(made.Warnings, " "), "quota of tenant ann limits nothing: the cluster has no GPUs, only cpu"); got != said {
+			t.Errorf("%s: warnings %q", gpuType, made.Warnings)
+		}
+	}
+}
+
 // TestNeedsAreNamed: a policy's input that a job lacks is an error of that
 // field of that job.
 func TestNeedsAreNamed(t *testing.T) {

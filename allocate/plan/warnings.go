@@ -130,9 +130,13 @@ func (p *prepared) warnOfTenants() (out []string) {
 	for _, t := range p.Tenants {
 		listed, limited = append(listed, t.Name), limited || len(t.Quota) > 0
 		for _, gpuType := range slices.Sorted(maps.Keys(t.Quota)) {
-			if gpuType != data.AllTypes && !slices.Contains(types, gpuType) {
+			limit := data.Limit{Of: gpuType, Most: t.Quota[gpuType]}
+			if !slices.ContainsFunc(types, func(has string) bool { return slices.Contains(t.Limits(has), limit) }) {
+				if gpuType == data.AllTypes {
+					gpuType = "GPUs"
+				}
 				src := t.Source
-				src.Column += ".quota." + gpuType
+				src.Column += ".quota." + limit.Of
 				out = append(out, fmt.Sprintf("%s: the quota of tenant %s limits nothing: the cluster has no %s, only %s",
 					src, t.Name, gpuType, strings.Join(types, ", ")))
 			}
