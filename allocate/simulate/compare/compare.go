@@ -142,14 +142,14 @@ func (s *Settings) check() error {
 		return &data.UnknownError{What: "semantics", Name: s.Semantics, Known: AllSemantics()}
 	}
 	if len(s.Policies) == 0 || len(s.Cases) == 0 {
-		return errors.New("simulate: nothing to compare; want at least one policy and one workload")
+		return data.Invalid("policy", "nothing to compare", "at least one policy and one workload")
 	}
 	if s.Semantics == Pollux && s.Profiles == nil {
 		return errors.New("the rules of Pollux want profiles: jobs advance at measured speeds")
 	}
 	for i, name := range s.Policies {
 		if slices.Contains(s.Policies[:i], name) {
-			return fmt.Errorf("policy %s is named twice", name)
+			return data.Invalid("policy", name+" twice", "each once")
 		}
 		ok := slices.Contains(Policies(s.Semantics), name)
 		if s.Semantics == Tiresias {

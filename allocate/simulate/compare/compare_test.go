@@ -158,12 +158,17 @@ func TestRunNamesWhatFailed(t *testing.T) {
 		want string
 	}{
 		{Settings{Cases: []Case{small()}}, "nothing to compare"},
+		{Settings{Cases: []Case{small()}, Policies: []string{"fifo", "fifo"}}, "found fifo twice"},
 		{Settings{Cases: []Case{{Name: "none"}}, Policies: []string{"fifo"}}, "found no jobs"},
 		{Settings{Cases: []Case{small()}, Policies: []string{"fifo"}, Semantics: Pollux}, "want profiles"},
 		{Settings{Cases: []Case{small()}, Policies: []string{"knee"}, Semantics: Tiresias}, "dlas"},
 	} {
-		if _, err := Run(t.Context(), tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
+		_, err := Run(t.Context(), tt.s)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
+		}
+		if in := (*data.InputError)(nil); len(tt.s.Policies) != 1 && !errors.As(err, &in) {
+			t.Errorf("error %v, want an input error", err)
 		}
 	}
 }
