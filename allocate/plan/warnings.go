@@ -158,10 +158,17 @@ func (p *prepared) warnOfTenants() (out []string) {
 	return out
 }
 
-// warnOfPrices warns of GPU types whose nodes differ in price, as costs are of their mean.
+// warnOfPrices warns of an objective of costs without any price, and of GPU types whose
+// nodes differ in price, as costs are of their mean.
 func (p *prepared) warnOfPrices() (out []string) {
 	if p.leftover {
 		return nil
+	}
+	priced := func(j allocate.JobState) bool {
+		return slices.ContainsFunc(j.Options, func(o allocate.Option) bool { return o.Answer.PricePerHour > 0 })
+	}
+	if p.objective.Unpriced && !slices.ContainsFunc(p.state.Jobs, priced) {
+		out = append(out, fmt.Sprintf("objective %s goes by costs, and nothing has a price: give the nodes of the cluster price_per_hour", p.Objective))
 	}
 	for _, t := range p.Cluster.GPUTypes() {
 		if mean, lo, hi := p.Cluster.PricePerGPU(t); hi > 1.01*lo {
