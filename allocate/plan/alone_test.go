@@ -154,6 +154,22 @@ func TestAQuotaOfGPUsWithoutGPUs(t *testing.T) {
 	}
 }
 
+// A plan has the cores of nodes where jobs need parts of one, if they are limited.
+func TestNodeCPUs(t *testing.T) {
+	c := testCluster(nodes("t4", 3, 4)...)
+	c.Nodes[0].CPUs, c.Nodes[1].CPUs = 2, 4
+	on := func(cpus float64, names ...string) (j data.PlannedJob) {
+		for _, n := range names {
+			j.Placement = append(j.Placement, data.NodeShare{Node: n, Workers: 1})
+		}
+		j.Resources.WorkerCPUs = cpus
+		return j
+	}
+	if got := nodeCPUs(c, []data.PlannedJob{on(.5, "t41", "t43"), on(1, "t41", "t42")}); len(got) != 1 || got["t41"] != 2 {
+		t.Errorf("%v, want two of t41", got)
+	}
+}
+
 // TestNeedsAreNamed: a policy's input that a job lacks is an error of that
 // field of that job.
 func TestNeedsAreNamed(t *testing.T) {
