@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"knee/internal/grouped"
 	"knee/internal/hostlist"
-	"knee/internal/list"
 )
 
 // Cluster is the contents of cluster.yaml: the machines to share.
@@ -27,6 +27,7 @@ type Node struct {
 	Memory       int64   `json:"memory,omitempty" yaml:"memory"`                                                                                // bytes; 0 means not limiting
 	PricePerHour float64 `json:"price_per_hour,omitempty" yaml:"price_per_hour" is:"price" of:"US$ per hour and node"`                          // for the whole node
 	Drained      bool    `json:"drained,omitempty" yaml:"drained"`                                                                              // nothing new may be placed here
+	Spanned      bool    `json:"-"`                                                                                                             // by a job on several nodes that is not placed with the others
 }
 
 // GPUTypes returns the GPU types of the cluster in order of appearance.
@@ -50,11 +51,23 @@ func (c *Cluster) GPUName(gpuType string) string {
 	return ""
 }
 
-// PricePerGPU returns the US$ per GPU-hour of a type, averaged over its nodes.
-func (c *Cluster) PricePerGPU(gpuType string) float64 {
+// PricePerGPU returns the US$ per GPU-hour of a type: the mean of its nodes, the lowest and
+// the highest. Drained nodes count if there are no others.
+func (c *Cluster) PricePerGPU(gpuType string) (mean, lo, hi float64) {
 	_, of := grouped.By(c.Nodes, func(n Node) string { return n.GPUType })
-	gpus := list.Sum(of[gpuType], func(n Node) int { return n.GPUs })
-	return list.Sum(of[gpuType], func(n Node) float64 { return n.PricePerHour }) / float64(max(gpus, 1))
+	nodes := slices.DeleteFunc(slices.Clone(of[gpuType]), func(n Node) bool { return n.Drained })
+	if len(nodes) == 0 {
+		nodes = of[gpuType]
+	}
+	gpus := 0
+	lo = math.Inf(1)
+	for _, n := range nodes {
+		gpus, mean = gpus+n.GPUs, mean+n.PricePerHour
+		if n.GPUs > 0 {
+			lo, hi = min(lo, n.PricePerHour/float64(n.GPUs)), max(hi, n.PricePerHour/float64(n.GPUs))
+		}
+	}
+	return mean / float64(max(gpus, 1)), min(lo, hi), hi
 }
 
 // Slots returns the worker slots of all nodes that are not drained.

@@ -62,6 +62,18 @@ func TestReadClusterRefuses(t *testing.T) {
 	}, errorOf(data.ReadCluster))
 }
 
+// The price of a GPU is that of the nodes that jobs can get.
+func TestPricePerGPU(t *testing.T) {
+	c := data.Cluster{Nodes: []data.Node{{Name: "a", GPUType: "t4", GPUs: 2, PricePerHour: 8}, {Name: "old", GPUType: "t4", GPUs: 8, PricePerHour: .8, Drained: true},
+		{Name: "b", GPUType: "t4", GPUs: 2, PricePerHour: 4}, {Name: "down", GPUType: "v100", GPUs: 4, PricePerHour: 2, Drained: true}}}
+	for gpuType, want := range map[string][3]float64{"t4": {3, 2, 4}, "v100": {.5, .5, .5}, "a100": {}} {
+		mean, lo, hi := c.PricePerGPU(gpuType)
+		if got := [3]float64{mean, lo, hi}; got != want {
+			t.Errorf("%s: %v, want %v", gpuType, got, want)
+		}
+	}
+}
+
 func TestClusterRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-b]?[0-9]{1,3}|[a-c]{1,2}`), 1, 20, func(s string) string { return s }).Draw(t, "hosts")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,9 @@ type Plan struct {
 	Utilization  Utilization  `json:"utilization"`
 	Prices       []GPUPrice   `json:"prices,omitempty"`
 	Warnings     []string     `json:"warnings"`
+	// NodeCPUs are the cores of nodes where jobs need parts of one, for schedulers that give
+	// tasks whole ones; not of nodes that do not limit them.
+	NodeCPUs map[string]float64 `json:"node_cpus,omitempty"`
 }
 
 // Input is a file a plan was made from.
@@ -125,6 +129,11 @@ type PlanNeeds struct {
 	WorkerMemory int64   `json:"worker_memory,omitempty"`
 	PSCPUs       float64 `json:"ps_cpus,omitempty"`
 	PSMemory     int64   `json:"ps_memory,omitempty"`
+}
+
+// Whole reports whether all cores are whole numbers.
+func (n PlanNeeds) Whole() bool {
+	return n.WorkerCPUs == math.Trunc(n.WorkerCPUs) && n.PSCPUs == math.Trunc(n.PSCPUs)
 }
 
 // SameNodes reports whether two lists give every node the same workers.

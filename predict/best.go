@@ -42,7 +42,8 @@ func (e *NoneFitsError) Error() string {
 // Best returns the best candidate within the limits: with a deadline the
 // cheapest, otherwise the fastest. A candidate's local batch is kept; if it has
 // none, [Predictor.BestBatch] chooses it. Candidates that cannot be predicted
-// (an unmeasured GPU type, a batch that does not fit) are skipped.
+// (an unmeasured GPU type, a batch that does not fit) are skipped; one whose batch
+// is not whole samples per worker is the best only if all within the limits are such.
 //
 // It fails with a *[NoneFitsError] if no candidate is within the limits, with
 // the first candidate's error if none can be predicted, and with a
@@ -81,6 +82,10 @@ func Best(p *Predictor, candidates []data.Config, l Limits) (Answer, error) {
 	}
 	excess := func(a Answer) float64 { e, _ := l.excess(a); return e }
 	kept := slices.DeleteFunc(slices.Clone(answers), func(a Answer) bool { return !(excess(a) <= 0) })
+	parts := func(a Answer) bool { return a.Config.LocalBatch != math.Trunc(a.Config.LocalBatch) }
+	if whole := slices.DeleteFunc(slices.Clone(kept), parts); len(whole) > 0 {
+		kept = whole
+	}
 	if len(kept) > 0 {
 		return slices.MinFunc(kept, l.compare), nil
 	}

@@ -206,13 +206,26 @@ func (p *Predictor) divided(c data.Config) (data.Config, error) {
 	return p.Accumulated(c), nil
 }
 
+// FixedBatch is the global batch that all measurements of a GPU type and mode have,
+// samples; 0 if they differ.
+func (p *Predictor) FixedBatch(gpuType string, mode data.Mode) float64 {
+	lo, hi, fixed := p.Model.GlobalBatch(gpuType, mode)
+	if whole := math.Round(hi); fixed && hi <= lo*1.001 && whole >= lo*(1-1e-9) && whole <= hi*(1+1e-9) {
+		return whole // of 3 × 85.33 and 2 × 128 the latter
+	}
+	if !fixed || hi > lo*1.001 {
+		return 0
+	}
+	return lo
+}
+
 // fixedBatch returns c with the global batch that all measurements have, if one.
 func (p *Predictor) fixedBatch(c data.Config) (data.Config, bool) {
-	lo, hi, fixed := p.Model.GlobalBatch(c.GPUType, c.Mode)
-	if !fixed || hi > lo*1.001 {
+	global := p.FixedBatch(c.GPUType, c.Mode)
+	if global == 0 {
 		return c, false
 	}
-	c.LocalBatch = lo / float64(c.Workers)
+	c.LocalBatch = global / float64(c.Workers)
 	if whole := math.Round(c.LocalBatch); math.Abs(c.LocalBatch-whole) < 1e-9*whole {
 		c.LocalBatch = whole // removes rounding error: 63.99999999999998 is 64
 	}

@@ -250,6 +250,16 @@ func TestFixedGlobalBatchIsKept(t *testing.T) {
 	if math.Abs(a.TimeToTarget.Mean/(10*a.StepTime.Mean)-1) > 1e-9 {
 		t.Errorf("10 steps of %g s take %g s", a.StepTime.Mean, a.TimeToTarget.Mean)
 	}
+	// Six workers are faster than four, and cannot have 5.33 samples each, unless they must.
+	for workers, want := range map[int]int{1: 4, 5: 6} {
+		var candidates []data.Config
+		for ; workers <= 6; workers++ {
+			candidates = append(candidates, data.Config{Workers: workers, PS: 2})
+		}
+		if best, err := Best(&Predictor{Model: m}, candidates, Limits{}); err != nil || best.Config.Workers != want {
+			t.Errorf("best of %d candidates: %v, %v; want %d workers", len(candidates), best.Config, err, want)
+		}
+	}
 }
 
 func TestSweepAndKnee(t *testing.T) {

@@ -2,11 +2,14 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
 
 	"knee/data"
 )
@@ -134,6 +137,33 @@ func (t task) Cores(c component) int {
 		return int(math.Ceil(t.Resources.PSCPUs))
 	}
 	return int(math.Ceil(t.Resources.WorkerCPUs))
+}
+
+// BeyondCores says which node of a plan has fewer cores than Slurm is asked for, and how many
+// more nodes have; empty if none has. Slurm gives every task whole cores.
+func BeyondCores(p data.Plan) (warning string) {
+	asked, more := map[string]int{}, 0
+	for _, j := range p.Jobs {
+		t := task{PlannedJob: j}
+		for _, c := range t.Components() {
+			for _, n := range c.Nodes {
+				asked[n] += t.Slots(c) * t.Cores(c)
+			}
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(p.NodeCPUs)) {
+		switch has := p.NodeCPUs[n]; {
+		case float64(asked[n]) <= has:
+		case warning == "":
+			warning = fmt.Sprintf("node %s has %g cores, and Slurm, which gives every task whole ones, is asked for %d: give resources in whole cores and plan again", n, has, asked[n])
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		warning += fmt.Sprintf(" (and %s)", english.Plural(more, "more node", ""))
+	}
+	return warning
 }
 
 // MiB is what a component needs of each of its nodes.

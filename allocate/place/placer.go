@@ -24,6 +24,9 @@ func New(c *data.Cluster) *Placer {
 		p.index[n.Name] = i
 		p.nodes[i] = freeNode{name: n.Name, gpuType: n.GPUType, gpus: n.GPUs, cpus: allocate.Unlimited(n.CPUs),
 			memory: allocate.Unlimited(float64(n.Memory)), size: n.GPUs, drained: n.Drained}
+		if n.Spanned {
+			p.nodes[i].spread = 1
+		}
 	}
 	for i := len(p.nodes) - 1; i >= 0; i-- { // each at the end of its bucket
 		p.attach(i)

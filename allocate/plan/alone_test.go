@@ -115,6 +115,61 @@ func TestOccupants(t *testing.T) {
 	}
 }
 
+// A job that its quota has no room for waits in every plan: it does not keep one from being
+// preferred that starts another job on GPUs of a running one.
+func TestAJobBeyondItsQuotaHoldsNobodyBack(t *testing.T) {
+	on := func(p data.Placement, nodes ...string) *data.Current {
+		return &data.Current{GPUType: "t4", Placement: p, Nodes: nodes, LocalBatch: 64}
+	}
+	pr := Problem{Cluster: testCluster(nodes("t4", 3, 2)...), Jobs: []data.Job{named("held", 1, 2), named("beyond", 1, 1), named("runs", 1, 4), named("waits", 1, 1)},
+		Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{"t4": 2}}}}
+	pr.Jobs[0].Current, pr.Jobs[2].Current = on(data.Placement{2}, "t43"), on(data.Placement{2, 2}, "t41", "t42")
+	pr.Jobs[0].Tenant, pr.Jobs[1].Tenant = "ann", "ann"
+	made, err := solveWith(pr, []oracle{nil, t4(0.9, 1e6), t4(0.9, 1e4), t4(0.9, 1e8)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPlan(t, pr, made)
+	for i, want := range []data.Action{data.Keep, data.Wait, data.Shrink, data.Start} {
+		if j := made.Jobs[i]; j.Action != want {
+			t.Errorf("%s: %s with %d workers, want %s", j.Name, j.Action, j.Workers, want)
+		}
+	}
+}
+
+// A quota of all types, of which cpu is none, limits nothing where that is the only one; it
+// is said.
+func TestAQuotaOfGPUsWithoutGPUs(t *testing.T) {
+	job := named("a", 1, 4)
+	job.Tenant = "ann"
+	for gpuType, said := range map[string]bool{"cpu": true, "t4": false} {
+		pr := Problem{Cluster: testCluster(nodes(gpuType, 1, 4)...), Jobs: []data.Job{job}, Tenants: []data.Tenant{{Name: "ann", Quota: map[string]int{data.AllTypes: 1}}}}
+		made, err := solveWith(pr, []oracle{law{rates: map[string]float64{gpuType: 100}, power: .9}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(made.Warnings, " "), "quota of tenant ann limits nothing: the cluster has no GPUs, only cpu"); got != said {
+			t.Errorf("%s: warnings %q", gpuType, made.Warnings)
+		}
+	}
+}
+
+// A plan has the cores of nodes where jobs need parts of one, if they are limited.
+func TestNodeCPUs(t *testing.T) {
+	c := testCluster(nodes("t4", 3, 4)...)
+	c.Nodes[0].CPUs, c.Nodes[1].CPUs = 2, 4
+	on := func(cpus float64, names ...string) (j data.PlannedJob) {
+		for _, n := range names {
+			j.Placement = append(j.Placement, data.NodeShare{Node: n, Workers: 1})
+		}
+		j.Resources.WorkerCPUs = cpus
+		return j
+	}
+	if got := nodeCPUs(c, []data.PlannedJob{on(.5, "t41", "t43"), on(1, "t41", "t42")}); len(got) != 1 || got["t41"] != 2 {
+		t.Errorf("%v, want two of t41", got)
+	}
+}
+
 // TestNeedsAreNamed: a policy's input that a job lacks is an error of that
 // field of that job.
 func TestNeedsAreNamed(t *testing.T) {

@@ -83,6 +83,7 @@ func take(c *data.Cluster, nodes []data.NodeShare, r data.Resources) {
 		n := &c.Nodes[at]
 		w, ps := float64(s.Workers), float64(s.PS)
 		n.GPUs = max(0, n.GPUs-s.Workers)
+		n.Spanned = n.Spanned || len(nodes) > 1
 		if n.CPUs > 0 { // 0 would not limit
 			n.CPUs = math.Max(n.CPUs-w*r.Worker.CPUs-ps*r.PS.CPUs, 1e-6)
 		}

@@ -49,7 +49,10 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 			continue
 		}
 		workers := data.Config{GPUType: job.Current.GPUType, Workers: job.Current.Placement.Workers()}
-		if room.Keep([]place.Request{{Config: workers, Resources: job.Resources, Current: now}})[0] == nil {
+		crossed := func(s data.NodeShare) bool {
+			return slices.ContainsFunc(left.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.Spanned })
+		}
+		if pr.Apart && len(now) > 1 && slices.ContainsFunc(now, crossed) || room.Keep([]place.Request{{Config: workers, Resources: job.Resources, Current: now}})[0] == nil {
 			displaced[job.Name], job.Current = now, nil
 		}
 	}

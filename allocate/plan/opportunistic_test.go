@@ -52,6 +52,35 @@ func TestOpportunisticTakesWhatIsLeft(t *testing.T) {
 	}
 }
 
+// With Apart no two jobs span nodes on the same node, be one opportunistic or without a model.
+func TestApartFromJobsPlannedBefore(t *testing.T) {
+	on := func(nodes ...string) *data.Current {
+		return &data.Current{GPUType: "t4", Placement: data.Placement{2, 1}, Nodes: nodes}
+	}
+	for name, tt := range map[string]struct {
+		oracle        oracle        // of a
+		a, b          *data.Current // where they run
+		opportunistic bool          // b
+		want          data.Action   // of b
+	}{
+		"opportunistic":                   {t4(.9, 1e6), nil, nil, true, data.Wait},
+		"opportunistic, runs":             {t4(.9, 1e6), on("t41", "t42"), on("t43", "t42"), true, data.Pause},
+		"beside a job without a model":    {nil, on("t41", "t42"), nil, false, data.Wait},
+		"opportunistic, without a model":  {nil, on("t41", "t42"), nil, true, data.Wait},
+		"opportunistic, runs beside such": {nil, on("t41", "t42"), on("t43", "t42"), true, data.Pause},
+	} {
+		pr := Problem{Cluster: testCluster(nodes("t4", 3, 2)...), Jobs: []data.Job{named("a", 3, 3), named("b", 3, 3)}, Apart: true}
+		pr.Jobs[0].Current, pr.Jobs[1].Current, pr.Jobs[1].Opportunistic = tt.a, tt.b, tt.opportunistic
+		made, err := solveKnown(pr, []oracle{tt.oracle, t4(.9, 1e6)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := made.Jobs[0], made.Jobs[1]; a.Workers != 3 || b.Action != tt.want {
+			t.Errorf("%s: a on %v, b %s on %v; want b to %s", name, a.Placement, b.Action, b.Placement, tt.want)
+		}
+	}
+}
+
 // TestOpportunisticOfALostNode: it starts elsewhere as any other job does, and one that
 // fits no GPU type of the cluster says so.
 func TestOpportunisticOfALostNode(t *testing.T) {

@@ -69,7 +69,7 @@ func pricesOf(c *data.Cluster) map[string]float64 {
 	price := map[string]float64{}
 	if c != nil {
 		for _, t := range c.GPUTypes() {
-			price[t] = c.PricePerGPU(t)
+			price[t], _, _ = c.PricePerGPU(t)
 		}
 	}
 	return price

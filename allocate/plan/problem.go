@@ -31,6 +31,7 @@ type Problem struct {
 	Objective  string                        // see [objective.Names]; empty: jct
 	Policy     string                        // name of the policy, for the plan and messages
 	Needs      []string                      // fields of jobs.yaml that the policy needs; see [data.Job.States]
+	Gang       bool                          // the policy gives jobs the size that they requested
 	Seed       int64                         // recorded in the plan, not used
 	Inputs     []data.Input                  // recorded in the plan
 	Risk       float64                       // see [objective.Subject]; 0 plans with expected times

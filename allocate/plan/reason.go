@@ -118,9 +118,15 @@ func (p *prepared) whyIdle(i int, at place.Placed, left left) string {
 	if at.Reason != "" {
 		return at.Reason
 	}
-	options := p.state.Jobs[i].Options
-	least := &options[allocate.Narrowest(options)].Use
-	needs := fmt.Sprintf("%d × %s it needs at least", least.GPUs, least.GPUType)
+	options, words := p.state.Jobs[i].Options, "needs at least"
+	asked := slices.IndexFunc(options, func(o allocate.Option) bool { return p.Gang && o.Use.GPUs == p.state.Jobs[i].Requested })
+	if asked >= 0 {
+		words = "asks for"
+	} else {
+		asked = allocate.Narrowest(options)
+	}
+	least := &options[asked].Use
+	needs := fmt.Sprintf("%d × %s it %s", least.GPUs, least.GPUType, words)
 	if tenant := left.quota(i, least); tenant != "" {
 		return fmt.Sprintf("the quota of tenant %s has no room for the %s", tenant, needs)
 	}

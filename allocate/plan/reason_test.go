@@ -113,6 +113,37 @@ func TestWhyAPolicyGivesNoMore(t *testing.T) {
 	}
 }
 
+// A policy that gives jobs the size they ask for does not give it that size.
+func TestWhyAGangWaits(t *testing.T) {
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("none", 1, 8)}, Policy: "fifo", Gang: true}
+	pr.Jobs[0].Requested = 4
+	made, err := solveWith(pr, []oracle{t4(0.9, 1e6)}, chooses{allocate.None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.Jobs[0].Reason; got != "policy fifo does not give it the 4 × t4 it asks for" {
+		t.Errorf("%q, want that it asks for four", got)
+	}
+}
+
+// An objective of costs wants prices.
+func TestCostsWithoutPrices(t *testing.T) {
+	for objective, warned := range map[string]bool{"cost": true, "deadline": true, "jct": false} {
+		for _, price := range []float64{0, 1} {
+			l := t4(0.9, 1e6)
+			l.price = price
+			made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{named("a", 1, 8)}, Objective: objective}, []oracle{l}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := warned && price == 0
+			if got := strings.Contains(strings.Join(made.Warnings, " "), "objective "+objective+" goes by costs, and nothing has a price"); got != want {
+				t.Errorf("%s at $%g: warnings %q", objective, price, made.Warnings)
+			}
+		}
+	}
+}
+
 // TestIdleGPUsAreToldIfAJobWaits: GPUs beside a job on its node are worth a warning only
 // where a job waits for whole nodes.
 func TestIdleGPUsAreToldIfAJobWaits(t *testing.T) {

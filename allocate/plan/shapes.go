@@ -68,9 +68,8 @@ func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
 			continue
 		}
 		h := in.of(t, job)
-		counts := in.offered(whole(job, workerCounts(job, h)), h)
 		for _, m := range modes(job, o, t) {
-			for _, w := range counts {
+			for _, w := range in.offered(whole(job, fixedBatch(job, o, t, m), workerCounts(job, h)), h) {
 				shape, ok := h.Even(w)
 				if in.equal {
 					shape, ok = h.Equal(w)
@@ -144,15 +143,28 @@ func workerCounts(job data.Job, h place.Fit) []int {
 	return slices.Sorted(maps.Keys(counts))
 }
 
-// whole keeps the sizes that divide a fixed batch into whole samples; all if none does. Of
-// a job with logical workers it keeps the sizes that divide them (EasyScale, Li et al., SC
-// 2023: training does not depend on the number of GPUs).
-func whole(job data.Job, counts []int) []int {
+// fixedBatch is the global batch of a job that may not adapt it, else the one that all
+// measurements of its model have, unless those choose layouts, whose replicas divide it; 0
+// if there is neither.
+func fixedBatch(job data.Job, o oracle, gpuType string, mode data.Mode) float64 {
+	if !job.Batch.Adapt && job.Batch.Initial > 0 {
+		return job.Batch.Initial
+	}
+	if m, ok := o.(modelled); ok && m.Model.Layouts(gpuType) == nil {
+		return m.FixedBatch(gpuType, mode)
+	}
+	return 0
+}
+
+// whole keeps the sizes that divide a fixed batch into whole samples; all if none does
+// or the batch is 0. Of a job with logical workers it keeps the sizes that divide them
+// (EasyScale, Li et al., SC 2023: training does not depend on the number of GPUs).
+func whole(job data.Job, batch float64, counts []int) []int {
 	if n := job.LogicalWorkers; n > 0 {
 		return slices.DeleteFunc(counts, func(w int) bool { return n%w != 0 })
 	}
-	divides := func(w int) bool { return math.Mod(job.Batch.Initial, float64(w)) == 0 }
-	if job.Batch.Adapt || job.Batch.Initial <= 0 || !slices.ContainsFunc(counts, divides) {
+	divides := func(w int) bool { return math.Mod(batch, float64(w)) == 0 }
+	if batch <= 0 || !slices.ContainsFunc(counts, divides) {
 		return counts
 	}
 	return slices.DeleteFunc(counts, func(w int) bool { return !divides(w) })

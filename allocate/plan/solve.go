@@ -25,9 +25,30 @@ import (
 // Opportunistic jobs are planned after the others, on the GPUs that those leave; value and
 // bound are of the others.
 func Solve(pr Problem, policy allocate.Policy) (*data.Plan, error) {
-	return opportunistic(pr, policy, func(pr Problem, policy allocate.Policy) (*data.Plan, error) {
+	made, err := opportunistic(pr, policy, func(pr Problem, policy allocate.Policy) (*data.Plan, error) {
 		return solveWith(pr, oraclesOf(pr), policy)
 	})
+	if err == nil {
+		made.NodeCPUs = nodeCPUs(pr.Cluster, made.Jobs)
+	}
+	return made, err
+}
+
+// nodeCPUs is that of a plan, see [data.Plan].
+func nodeCPUs(c *data.Cluster, jobs []data.PlannedJob) map[string]float64 {
+	shared := map[string]bool{}
+	for _, j := range jobs {
+		for _, s := range j.Placement {
+			shared[s.Node] = shared[s.Node] || !j.Resources.Whole()
+		}
+	}
+	out := map[string]float64{}
+	for i := range c.Nodes {
+		if n := &c.Nodes[i]; shared[n.Name] && n.CPUs > 0 {
+			out[n.Name] = n.CPUs
+		}
+	}
+	return out
 }
 
 func solveWith(pr Problem, oracles []oracle, policy allocate.Policy) (*data.Plan, error) {

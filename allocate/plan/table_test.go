@@ -3,12 +3,15 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"knee/allocate"
 	"knee/data"
 	"knee/fit"
+	"knee/internal/list"
 	"knee/predict"
 
 	"github.com/google/go-cmp/cmp"
@@ -180,12 +183,35 @@ func TestWhatRunsFits(t *testing.T) {
 // TestSizesDivideAFixedBatch: sizes that divide a fixed batch are offered, others only if
 // none does.
 func TestSizesDivideAFixedBatch(t *testing.T) {
-	job := data.Job{Batch: data.Batch{Initial: 32}}
 	for _, c := range []struct{ counts, want []int }{
 		{[]int{3}, []int{3}}, {[]int{3, 4, 5, 8}, []int{4, 8}}, {[]int{1, 2, 3, 4}, []int{1, 2, 4}}, {[]int{5, 6, 7}, []int{5, 6, 7}},
 	} {
-		if got := whole(job, slices.Clone(c.counts)); !slices.Equal(got, c.want) {
+		if got := whole(data.Job{}, 32, slices.Clone(c.counts)); !slices.Equal(got, c.want) {
 			t.Errorf("of %v: %v, want %v", c.counts, got, c.want)
+		}
+	}
+}
+
+// A batch that all measurements have is fixed for a job that gives none, or may adapt its
+// own; of 3 × 85.33 and 4 × 64 samples it is 256.
+func TestSizesDivideTheMeasuredBatch(t *testing.T) {
+	var ms []data.Measurement
+	for w, step := range map[int]float64{1: .5, 2: .27, 3: .19, 4: .15} {
+		local := math.Floor(25600/float64(w)) / 100
+		ms = append(ms, data.Measurement{Config: data.Config{Job: "a", GPUType: "t4", Mode: data.AllReduce, Workers: w, LocalBatch: local}, StepTime: step, Steps: 100, Status: data.OK})
+	}
+	model, err := fit.Fit(ms, fit.Settings{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range []data.Job{named("a", 1, 8), {Name: "a", Workers: data.IntRange{Min: 1, Max: 8}}} {
+		options, err := Options(job, &predict.Predictor{Model: model, Batch: job.Batch}, testCluster(nodes("t4", 1, 8)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := list.Map(options, func(o allocate.Option) string { return fmt.Sprintf("%d × %g", o.Config.Workers, o.Config.LocalBatch) })
+		if want := []string{"1 × 256", "2 × 128", "4 × 64", "8 × 32"}; !slices.Equal(got, want) {
+			t.Errorf("%+v: options %q, want %q", job.Batch, got, want)
 		}
 	}
 }

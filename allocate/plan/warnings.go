@@ -130,9 +130,13 @@ func (p *prepared) warnOfTenants() (out []string) {
 	for _, t := range p.Tenants {
 		listed, limited = append(listed, t.Name), limited || len(t.Quota) > 0
 		for _, gpuType := range slices.Sorted(maps.Keys(t.Quota)) {
-			if gpuType != data.AllTypes && !slices.Contains(types, gpuType) {
+			limit := data.Limit{Of: gpuType, Most: t.Quota[gpuType]}
+			if !slices.ContainsFunc(types, func(has string) bool { return slices.Contains(t.Limits(has), limit) }) {
+				if gpuType == data.AllTypes {
+					gpuType = "GPUs"
+				}
 				src := t.Source
-				src.Column += ".quota." + gpuType
+				src.Column += ".quota." + limit.Of
 				out = append(out, fmt.Sprintf("%s: the quota of tenant %s limits nothing: the cluster has no %s, only %s",
 					src, t.Name, gpuType, strings.Join(types, ", ")))
 			}
@@ -154,20 +158,21 @@ func (p *prepared) warnOfTenants() (out []string) {
 	return out
 }
 
-// warnOfPrices warns of GPU types whose nodes differ in price, as costs are of their mean.
+// warnOfPrices warns of an objective of costs without any price, and of GPU types whose
+// nodes differ in price, as costs are of their mean.
 func (p *prepared) warnOfPrices() (out []string) {
 	if p.leftover {
 		return nil
 	}
+	priced := func(j allocate.JobState) bool {
+		return slices.ContainsFunc(j.Options, func(o allocate.Option) bool { return o.Answer.PricePerHour > 0 })
+	}
+	if p.objective.Unpriced && !slices.ContainsFunc(p.state.Jobs, priced) {
+		out = append(out, fmt.Sprintf("objective %s goes by costs, and nothing has a price: give the nodes of the cluster price_per_hour", p.Objective))
+	}
 	for _, t := range p.Cluster.GPUTypes() {
-		lo, hi := math.Inf(1), 0.0
-		for _, n := range p.Cluster.Nodes {
-			if n.GPUType == t && n.GPUs > 0 {
-				lo, hi = min(lo, n.PricePerHour/float64(n.GPUs)), max(hi, n.PricePerHour/float64(n.GPUs))
-			}
-		}
-		if hi > 1.01*lo {
-			out = append(out, fmt.Sprintf("a GPU of type %s costs $%.4g to $%.4g an hour, by node; whichever a job gets, its cost is counted at their mean, $%.4g", t, lo, hi, p.Cluster.PricePerGPU(t)))
+		if mean, lo, hi := p.Cluster.PricePerGPU(t); hi > 1.01*lo {
+			out = append(out, fmt.Sprintf("a GPU of type %s costs $%.4g to $%.4g an hour, by node; whichever a job gets, its cost is counted at their mean, $%.4g", t, lo, hi, mean))
 		}
 	}
 	return out

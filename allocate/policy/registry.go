@@ -146,6 +146,7 @@ func Solve(pr plan.Problem) (*data.Plan, error) {
 		return nil, refused("hysteresis", fmt.Sprintf("%g s", pr.Hysteresis), "weigh what a change costs", restarts)
 	}
 	pr.Needs, pr.Policy = strings.Fields(e.needs), e.name
+	pr.Gang = e.takes&ownSize != 0
 	pr.KeepBatch = pr.KeepBatch || e.takes&initialBatch != 0
 	var policy allocate.Policy // nil: the default
 	if e.name != Default {

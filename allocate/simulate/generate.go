@@ -82,7 +82,7 @@ func (g Generator) Jobs() ([]Job, error) {
 		if err != nil || gpus < 1 {
 			return nil, fmt.Errorf("found size %q, want a whole number of GPUs ≥ 1", size)
 		}
-		j := Job{Name: fmt.Sprintf("%s-%d", app, i), Application: app, Submit: math.Round(now), Workers: gpus, Work: math.Round(g.duration(r))}
+		j := Job{Name: fmt.Sprintf("%s-%d", app, i), Application: app, Submit: math.Round(now), Workers: gpus, Work: math.Round(g.duration(r)), Seconds: true}
 		g.ending(&j, r)
 		jobs = append(jobs, j)
 	}

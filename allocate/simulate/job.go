@@ -21,6 +21,7 @@ type Job struct {
 	Work        float64 // samples at initial-batch worth until it ends; > 0
 	Steps       bool    // Work is optimizer steps, not samples
 	Seconds     bool    // Work is seconds on what its owner asked for, not samples
+	PerSample   float64 // seconds of a sample of Work by the duration given beside it; 0 if not known
 	TotalSteps  float64 // optimizer steps until it ends, with EndsAt those declared; used instead of the seconds where a model knows the batch; 0 if not known
 	Declared    float64 // work declared by its owner, in the unit of Work; 0: none
 	Fate        Fate    // how it ends once its Work is done
@@ -224,6 +225,19 @@ func (r *running) advance(dt, checkpoint float64) error {
 // GPUTypes are the types of a cluster that the job may run on.
 func (j *Job) GPUTypes(c *data.Cluster) []string {
 	return slices.DeleteFunc(c.GPUTypes(), func(t string) bool { return j.GPUType != "" && t != j.GPUType })
+}
+
+// InSeconds makes the work of a job whose speed is not known the seconds that its duration
+// gives; steps stay. The error is a [data.InputError] if it gives only samples.
+func (j *Job) InSeconds() error {
+	switch {
+	case j.Seconds || j.Steps:
+	case j.PerSample == 0:
+		return j.Bad("duration_s", "none beside samples", "a duration, or profiles, models or measurements, which say how fast samples are")
+	default:
+		j.Work, j.Declared, j.Seconds = j.Work*j.PerSample, j.Declared*j.PerSample, true
+	}
+	return nil
 }
 
 // RigidOptions is the option table of a job of known duration, which runs only as its

@@ -207,6 +207,8 @@ func TestReadWorkload(t *testing.T) {
 		{"name,time,workers\nx,,1\n", `w.csv:2:submit_s: found nothing, want seconds ≥ 0`},
 		{"name,time,weight\nx,1,0\n", `w.csv:2:weight: found "0", want a number > 0`},
 		{"name,time,ends_at\nx,1,0\n", `w.csv:2:ends_at: found "0", want a share of the declared work, above 0 and up to 1`},
+		{"name,time,duration,ends_at,declared\nx,1,100,.5,40\n", `w.csv:2:declared: found "40", want the work of the row, 100, or nothing, as ends_at is a share of that`},
+		{"name,time,duration\nx,1,-5\n", `w.csv:2:duration: found "-5", want seconds ≥ 0`},
 		{"name,time,cancel_after_s\nx,1,0\n", `w.csv:2:cancel_after_s: found "0", want seconds > 0`},
 		{"name,time\nx,NaN\n", `w.csv:2:submit_s: found "NaN"`},
 		{"name,time\nx,1\ny,2026-01-01 10:00:00\n", `w.csv:3:submit_s: found "2026-01-01 10:00:00", want times such as`},

@@ -147,9 +147,9 @@ func TestReadRubick(t *testing.T) {
 func TestHeliosIsRead(t *testing.T) {
 	const text = "job_id,user,gpu_num,state,submit_time,duration,ends_at\n" +
 		"1,u1,8,COMPLETED,2020-04-01 00:00:10,100,1\n2,u2,4,NODE_FAIL,2020-04-01 00:00:00,50,\n3,u2,4,unconverged,2020-04-01 00:00:00,50,\n" +
-		"4,u2,4,CANCELLED by 1000,2020-04-01 00:00:00,50,\n5,u3,0,COMPLETED,2020-04-01 00:00:00,50,\n"
+		"4,u2,4,CANCELLED by 1000,2020-04-01 00:00:00,50,\n5,u3,0,COMPLETED,2020-04-01 00:00:00,50,\n6,u3,4,CANCELLED,2020-04-01 00:00:00,0,\n"
 	jobs, warnings, err := ReadWorkload(strings.NewReader(text), "helios.csv")
-	if err != nil || len(jobs) != 4 || len(warnings) != 1 || warnings[0] != "helios.csv: left out 1 of the jobs: they have no GPU" {
+	if err != nil || len(jobs) != 4 || !slices.Equal(warnings, []string{"helios.csv: left out 1 of the jobs: they have no GPU", "helios.csv: left out 1 of the jobs: they never ran on a GPU"}) {
 		t.Fatal(err, warnings, len(jobs))
 	}
 	if j := jobs[0]; j.Workers != 8 || j.Submit != 10 || j.Tenant != "u1" || j.Believed() != 100 || j.Unfinished() {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ type workloadRow struct {
 	Submit        float64 `csv:"submit_s,time,submit_time,submit_time_s,submission_time" is:"seconds" by:"hand" required:"true" keep:"0"`
 	Application   string  `csv:"application,model_name" keep:""`
 	Workers       int     `csv:"workers,num_replicas,num_gpu,num_gpus,gpu_num,gpus" max:"1e6" keep:"0"`
-	Duration      float64 `csv:"duration_s,duration" is:"not negative" of:"a number" keep:"0"`
+	Duration      float64 `csv:"duration_s,duration" is:"not negative" of:"seconds" keep:"0"`
 	Samples       float64 `csv:"samples,work" is:"not negative" of:"a number"`
 	Batch         float64 `csv:"global_batch,batch_size" is:"not negative" of:"a number"`
 	GPUType       string  `csv:"gpu_type"`
@@ -69,10 +70,15 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	seen, clock, without := map[string]int{}, 0, 0
+	seen, clock, without, idle := map[string]int{}, 0, 0, 0
 	err = data.EachOf(t, func(row *data.Row, x *workloadRow) error {
 		if x.Workers == 0 && row.Cell("workers") != "" {
 			without++
+			return nil
+		}
+		// An application may have measured work; a trace of durations has jobs that never ran.
+		if x.Application == "" && row.Cell("duration_s") != "" && x.Duration+x.Samples+x.TotalSteps == 0 {
+			idle++
 			return nil
 		}
 		j := parseJob(row, x, len(jobs))
@@ -99,6 +105,7 @@ func ReadWorkload(r io.Reader, name string) (jobs []Job, warnings []string, err 
 		jobs = fromFirst(jobs)
 	}
 	warnings = append(t.Unknown(data.ColumnNames[workloadRow]()), leftOut(name, without, "they have no GPU")...)
+	warnings = append(warnings, leftOut(name, idle, "they never ran on a GPU")...)
 	if !t.Has("workers") && slices.ContainsFunc(jobs, func(j Job) bool { return j.Seconds && j.Work > 0 }) {
 		warnings = append(warnings, name+": no column workers: every job is timed on one GPU")
 	}
@@ -120,6 +127,9 @@ func parseJob(row *data.Row, x *workloadRow, n int) Job {
 		Workers: x.Workers, Work: cmp.Or(x.Samples, x.Duration), Seconds: x.Samples == 0, TotalSteps: x.TotalSteps, GPUType: data.GPUTypeOf(x.GPUType),
 		Rigid: !yes(row, "elastic", true), Opportunistic: yes(row, "opportunistic", false), WorkersMin: x.WorkersMin, WorkersMax: x.WorkersMax, Logical: x.Logical,
 		Declared: x.Declared, EndsAt: x.EndsAt, CancelAfter: x.CancelAfter}
+	if x.Samples > 0 {
+		j.PerSample = x.Duration / x.Samples
+	}
 	parsePlan(&j, row, x.Plan)
 	checkBounds(&j, row)
 	var known bool
@@ -128,6 +138,9 @@ func parseJob(row *data.Row, x *workloadRow, n int) Job {
 		row.Bad("status", "completed, failed, cancelled or unconverged, or nothing")
 	}
 	if j.EndsAt > 0 {
+		if all := cmp.Or(j.Work, j.TotalSteps); j.Declared > 0 && all > 0 && math.Abs(j.Declared/all-1) > 1e-9 {
+			row.Bad("declared", fmt.Sprintf("the work of the row, %g, or nothing, as ends_at is a share of that", all))
+		}
 		j.Declared = j.Work
 		j.Work *= j.EndsAt
 	}

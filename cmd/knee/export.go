@@ -20,6 +20,9 @@ func newExport(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if beyond := export.BeyondCores(*plan); to == "slurm" && beyond != "" {
+			a.warn(beyond)
+		}
 		a.leaveOut(plan, to)
 		exporter, err := export.New(to)
 		if err != nil {

@@ -142,14 +142,14 @@ func (s *Settings) check() error {
 		return &data.UnknownError{What: "semantics", Name: s.Semantics, Known: AllSemantics()}
 	}
 	if len(s.Policies) == 0 || len(s.Cases) == 0 {
-		return errors.New("simulate: nothing to compare; want at least one policy and one workload")
+		return data.Invalid("policy", "nothing to compare", "at least one policy and one workload")
 	}
 	if s.Semantics == Pollux && s.Profiles == nil {
 		return errors.New("the rules of Pollux want profiles: jobs advance at measured speeds")
 	}
 	for i, name := range s.Policies {
 		if slices.Contains(s.Policies[:i], name) {
-			return fmt.Errorf("policy %s is named twice", name)
+			return data.Invalid("policy", name+" twice", "each once")
 		}
 		ok := slices.Contains(Policies(s.Semantics), name)
 		if s.Semantics == Tiresias {
@@ -330,6 +330,9 @@ func (s *Settings) rigid(c Case) ([]simulate.Job, error) {
 	offers := map[string][]allocate.Option{} // jobs of a kind share their table
 	for i := range jobs {
 		j := &jobs[i]
+		if err := j.InSeconds(); err != nil {
+			return nil, err
+		}
 		w := max(1, j.Workers)
 		if j.WorkersMin > 0 && j.WorkersMin < w || j.WorkersMax > w {
 			return nil, j.Bad("", fmt.Sprintf("%d to %d workers", j.WorkersMin, j.WorkersMax), "profiles of its application: a duration does not say how fast it is on other sizes")

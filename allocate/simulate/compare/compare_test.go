@@ -18,7 +18,7 @@ import (
 
 func small() Case {
 	return Case{Name: "small", Jobs: []simulate.Job{
-		{Name: "wide", Workers: 3, Work: 100}, {Name: "late", Submit: 10, Workers: 2, Work: 50}, {Name: "little", Submit: 20, Workers: 1, Work: 30},
+		{Name: "wide", Workers: 3, Work: 100, Seconds: true}, {Name: "late", Submit: 10, Workers: 2, Work: 50, Seconds: true}, {Name: "little", Submit: 20, Workers: 1, Work: 30, Seconds: true},
 	}, Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 4}}}}
 }
 
@@ -57,7 +57,7 @@ func TestRunKeepsOrder(t *testing.T) {
 func TestFailuresLast(t *testing.T) {
 	restarts := func(days float64) int {
 		rows, err := Run(t.Context(), Settings{Policies: []string{"fifo"}, NodeMTBF: 43200, NodeRepair: 3600, Rules: simulate.Rules{RestartSeconds: 600}, Seed: 1,
-			Cases: []Case{{Name: "long", Jobs: []simulate.Job{{Name: "llm", Workers: 4, Work: days * 86400}}, Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 4}}}}}})
+			Cases: []Case{{Name: "long", Jobs: []simulate.Job{{Name: "llm", Workers: 4, Work: days * 86400, Seconds: true}}, Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 4}}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestFailuresLast(t *testing.T) {
 func TestGavelSharesTime(t *testing.T) {
 	c := Case{Name: "equal", Cluster: &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "k80", GPUs: 1}}}}
 	for i := range 4 {
-		c.Jobs = append(c.Jobs, simulate.Job{Name: fmt.Sprint(i), Workers: 1, Work: 36000})
+		c.Jobs = append(c.Jobs, simulate.Job{Name: fmt.Sprint(i), Workers: 1, Work: 36000, Seconds: true})
 	}
 	rows, err := Run(t.Context(), Settings{Cases: []Case{c}, Policies: []string{"gavel-maxmin", "gavel-ftf", "gavel-makespan"}})
 	if err != nil {
@@ -83,6 +83,32 @@ func TestGavelSharesTime(t *testing.T) {
 		for _, o := range r.Outcomes {
 			if o.End < 144000-4*360 || o.End > 144000 {
 				t.Errorf("%s: job %s ends at %g s, want 142,560 to 144,000", r.Policy, o.Job, o.End)
+			}
+		}
+	}
+}
+
+// A job that gives samples and their duration takes that long where nothing says how fast
+// samples are; samples alone are then refused.
+func TestSamplesAndTheirDuration(t *testing.T) {
+	for _, semantics := range []string{Native, Tiresias} {
+		for cells, want := range map[string]string{"60,5000,": "", ",5000,": "w.csv:2:duration_s: found none beside samples", "120,5000,0.5": ""} {
+			if semantics == Tiresias && strings.HasSuffix(cells, ".5") {
+				continue // it knows no such ends
+			}
+			jobs, _, err := simulate.ReadWorkload(strings.NewReader("job,submit_s,workers,duration_s,samples,ends_at\na,0,2,"+cells+"\n"), "w.csv")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := small()
+			c.Jobs = jobs
+			rows, err := Run(t.Context(), Settings{Cases: []Case{c}, Policies: []string{"fifo"}, Semantics: semantics})
+			if want != "" {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s, %s: error %v, want %s", semantics, cells, err, want)
+				}
+			} else if err != nil || rows[0].Makespan != 60 || math.Abs(rows[0].SlowdownMean-1) > 1e-9 {
+				t.Errorf("%s, %s: %+v, error %v, want 60 s and no slowdown", semantics, cells, rows, err)
 			}
 		}
 	}
@@ -132,12 +158,17 @@ func TestRunNamesWhatFailed(t *testing.T) {
 		want string
 	}{
 		{Settings{Cases: []Case{small()}}, "nothing to compare"},
+		{Settings{Cases: []Case{small()}, Policies: []string{"fifo", "fifo"}}, "found fifo twice"},
 		{Settings{Cases: []Case{{Name: "none"}}, Policies: []string{"fifo"}}, "found no jobs"},
 		{Settings{Cases: []Case{small()}, Policies: []string{"fifo"}, Semantics: Pollux}, "want profiles"},
 		{Settings{Cases: []Case{small()}, Policies: []string{"knee"}, Semantics: Tiresias}, "dlas"},
 	} {
-		if _, err := Run(t.Context(), tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
+		_, err := Run(t.Context(), tt.s)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want %q", err, tt.want)
+		}
+		if in := (*data.InputError)(nil); len(tt.s.Policies) != 1 && !errors.As(err, &in) {
+			t.Errorf("error %v, want an input error", err)
 		}
 	}
 }
@@ -170,7 +201,7 @@ func ExampleRun() {
 func TestPairsInParallel(t *testing.T) {
 	var jobs []simulate.Job
 	for i := range 12 {
-		jobs = append(jobs, simulate.Job{Name: fmt.Sprint(i), Application: string(rune('a' + i%3)), Submit: float64(40 * i), Workers: 1, Work: 900, Opportunistic: i%2 == 1})
+		jobs = append(jobs, simulate.Job{Name: fmt.Sprint(i), Application: string(rune('a' + i%3)), Submit: float64(40 * i), Workers: 1, Work: 900, Seconds: true, Opportunistic: i%2 == 1})
 	}
 	c := &data.Cluster{Nodes: []data.Node{{Name: "n", GPUType: "t4", GPUs: 2}}}
 	pairs := simulate.NewPairs([]interference.Row{{Job: "a", Beside: "b", GPUType: "t4", Share: .8}, {Job: "b", Beside: "a", GPUType: "t4", Share: .7}}, nil, 1)

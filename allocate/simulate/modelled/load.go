@@ -114,6 +114,9 @@ func steps(model *fit.Model, all []data.Measurement) (mean map[string]float64, c
 		if err != nil || x.Status != data.OK {
 			continue
 		}
+		if len(c.Placement) == 0 { // nodes alone mean an even placement, as for the model
+			c.Placement = data.EvenPlacement(c.Workers, c.Nodes)
+		}
 		k := key(c)
 		if count[k] == 0 {
 			configs = append(configs, c)

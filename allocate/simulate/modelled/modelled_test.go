@@ -192,6 +192,32 @@ func TestMeasuredBatches(t *testing.T) {
 	}
 }
 
+// TestMeasuredNodes: workers on one node and on two are two configurations, whether a row
+// gives the nodes or the placement.
+func TestMeasuredNodes(t *testing.T) {
+	for header, column := range map[string][5]string{"nodes": {"1", "1", "2", "1", "2"}, "placement": {"1", "2", "1-1", "4", "2-2"}} {
+		rows := "job,gpu_type,mode,workers,global_batch,step_time_s," + header + "\n"
+		for i, r := range []string{"1,256,0.4", "2,256,0.2", "2,256,0.8", "4,256,0.1", "4,256,0.9"} {
+			rows += "x,t4,allreduce," + r + "," + column[i] + "\n"
+		}
+		file := written(t, rows)
+		m := fitted(t, file)
+		if _, err := m.Measure(file, false); err != nil {
+			t.Fatal(err)
+		}
+		for placement, step := range map[string]float64{"2": .2, "1-1": .8, "4": .1, "2-2": .9} {
+			p, err := data.ParsePlacement(placement)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := m.Truth(&simulate.Job{Application: "x"}, data.Config{GPUType: "t4", Workers: p.Workers(), Placement: p, LocalBatch: 256 / float64(p.Workers())}, 0)
+			if err != nil || math.Abs(256/v-step) > 1e-9 {
+				t.Errorf("rows with %s: steps as %s take %g s (%v), want %g", header, placement, 256/v, err, step)
+			}
+		}
+	}
+}
+
 // TestMeasuredLayouts: jobs run only what was measured, at the layout that
 // should be fastest for a size, or the one they asked for where it is fixed; an
 // oracle is told what was measured.

@@ -191,6 +191,9 @@ func Prepare(workload []simulate.Job, gpus int) ([]simulate.Job, *data.Cluster, 
 	pool := &data.Cluster{Nodes: []data.Node{{Name: "pool", GPUType: "gpu", GPUs: gpus}}}
 	var out []simulate.Job
 	for _, w := range workload {
+		if err := w.InSeconds(); err != nil {
+			return nil, nil, err
+		}
 		switch {
 		case w.Submit != math.Trunc(w.Submit) || !(w.Submit >= 0) || w.Submit > 1e15:
 			return nil, nil, w.Bad("submit_s", fmt.Sprint(w.Submit), "whole seconds ≥ 0, which is what this simulator counts in")

@@ -11,7 +11,7 @@ import (
 )
 
 func gang(name string, submit float64, gpus int, duration float64) simulate.Job {
-	return simulate.Job{Name: name, Submit: submit, Workers: gpus, Work: duration}
+	return simulate.Job{Name: name, Submit: submit, Workers: gpus, Work: duration, Seconds: true}
 }
 
 // run replays a workload on a pool of GPUs.
