@@ -200,7 +200,9 @@ func BenchmarkStorage(b *testing.B) {
 func BenchmarkWhatIf(b *testing.B) {
 	faster := map[string]func(c *cluster){
 		"inter_node": func(c *cluster) { c.between *= 2 },
-		"compute":    func(c *cluster) { c.fixed, c.perSample, c.launch, c.input = c.fixed/2, c.perSample/2, c.launch/2, c.input*2 },
+		"compute": func(c *cluster) {
+			c.fixed, c.perSample, c.launch, c.input = c.fixed/2, c.perSample/2, c.launch/2, c.input*2
+		},
 	}
 	for _, what := range []string{"inter_node", "compute"} {
 		for _, rows := range []int{10, 20} {
