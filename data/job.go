@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -158,7 +159,8 @@ type Current struct {
 	PS         int       `yaml:"ps"`
 	LocalBatch float64   `yaml:"local_batch" is:"samples"`
 	AccumSteps int       `yaml:"accum_steps"`
-	Nodes      []string  `yaml:"nodes" is:"hosts"` // node names, if known, parallel to Placement
+	Nodes      []string  `yaml:"nodes" is:"hosts"`    // node names, if known, parallel to Placement
+	PSNodes    []string  `yaml:"ps_nodes" is:"hosts"` // of each parameter server, if known
 	Layout
 }
 
@@ -182,12 +184,31 @@ func (c *Current) Shares() (out []NodeShare) {
 	return out
 }
 
+// Parts are the [Current.Shares] with the parameter servers, if their nodes are known.
+func (c *Current) Parts() []NodeShare {
+	out := c.Shares()
+	if out == nil {
+		return nil
+	}
+	for _, n := range c.PSNodes {
+		at := slices.IndexFunc(out, func(s NodeShare) bool { return s.Node == n })
+		if at < 0 {
+			at, out = len(out), append(out, NodeShare{Node: n})
+		}
+		out[at].PS++
+	}
+	return out
+}
+
 // Running is the present allocation of a job that runs in a configuration on nodes.
 func Running(c Config, nodes []NodeShare) *Current {
 	cur := &Current{GPUType: c.GPUType, Mode: c.ModeOrDefault(), PS: c.PS, LocalBatch: c.LocalBatch, AccumSteps: c.AccumSteps, Layout: c.Layout}
 	for _, s := range nodes {
 		if s.Workers > 0 {
 			cur.Placement, cur.Nodes = append(cur.Placement, s.Workers), append(cur.Nodes, s.Node)
+		}
+		if c.PS > 0 {
+			cur.PSNodes = append(cur.PSNodes, slices.Repeat([]string{s.Node}, s.PS)...)
 		}
 	}
 	return cur
@@ -203,6 +224,9 @@ func (c *Current) validate(o *object) {
 	}
 	if len(c.Nodes) > 0 && len(c.Nodes) != len(c.Placement) {
 		o.fail("nodes", fmt.Sprintf("%d nodes", len(c.Nodes)), fmt.Sprintf("%d, one for each number of the placement", len(c.Placement)))
+	}
+	if len(c.PSNodes) > 0 && len(c.PSNodes) != c.PS {
+		o.fail("ps_nodes", fmt.Sprintf("%d nodes", len(c.PSNodes)), fmt.Sprintf("%d, one for each parameter server", c.PS))
 	}
 }
 

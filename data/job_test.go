@@ -14,6 +14,9 @@ func TestRunning(t *testing.T) {
 	if diff := cmp.Diff([]NodeShare{{Node: "a", Workers: 2}, {Node: "c", Workers: 1}}, cur.Shares()); diff != "" {
 		t.Errorf("shares (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]NodeShare{{Node: "a", Workers: 2, PS: 1}, {Node: "c", Workers: 1}, {Node: "b", PS: 1}}, cur.Parts()); diff != "" {
+		t.Errorf("shares with servers (-want +got):\n%s", diff)
+	}
 	c.Placement, c.Nodes = Placement{2, 1}, 2
 	if diff := cmp.Diff(c, cur.Config()); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)

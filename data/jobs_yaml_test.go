@@ -109,6 +109,7 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"restart", left("restart_seconds: nan"), `f:5:jobs[0].restart_seconds: found "nan", want seconds ≥ 0`},
 		{"placement", left("current: {gpu_type: t4}"), `f:5:jobs[0].current.placement: found nothing, want workers per node, such as "4-4-2"`},
 		{"placement as a list", left("current: {gpu_type: t4, placement: [4, 4]}"), `f:5:jobs[0].current.placement: found a list, want workers per node, such as "4-4-2"`},
+		{"ps_nodes", left("current: {gpu_type: t4, mode: ps-sync, placement: 4, nodes: [n1], ps: 2, ps_nodes: [n1]}"), "f:5:jobs[0].current.ps_nodes: found 1 nodes, want 2, one for each parameter server"},
 		{"nodes", left("current: {gpu_type: t4, placement: 4-4, nodes: [n1]}"), "f:5:jobs[0].current.nodes: found 1 nodes, want 2, one for each number of the placement"},
 		{"ps", left("current: {gpu_type: t4, placement: 4, ps: 1}"), "f:5:jobs[0].current.mode: found nothing, want ps-sync or ps-async, since ps is 1"},
 		{"template", left("template: {commmand: [a]}"),

@@ -50,8 +50,8 @@ type part struct{ node, workers, ps int }
 
 // Keep leaves jobs on the nodes of their workers; the result is parallel to rs, nil for a
 // job that cannot stay. All workers are placed before the first parameter server, so that
-// no server takes the cores of a worker, then the servers of jobs that have room for them
-// beside their workers, so that no other takes that.
+// no server takes the cores of a worker, then the servers that are known to run somewhere,
+// then those of jobs that have room for them beside their workers, so that no other takes that.
 func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 	parts := make([][]part, len(rs))
 	for n, r := range rs {
@@ -60,9 +60,13 @@ func (p *Placer) Keep(rs []Request) [][]data.NodeShare {
 		}
 	}
 	out := make([][]data.NodeShare, len(rs))
-	for _, beside := range []bool{true, false} {
+	known := func(n int) bool {
+		return slices.ContainsFunc(rs[n].Current, func(s data.NodeShare) bool { return s.PS > 0 })
+	}
+	beside := func(n int) bool { return p.beside(rs[n], parts[n]) }
+	for _, first := range []func(n int) bool{known, beside, func(int) bool { return true }} {
 		for n, r := range rs {
-			if parts[n] != nil && (!beside || p.beside(r, parts[n])) {
+			if parts[n] != nil && first(n) {
 				p.bookAll(parts[n], r.Resources, -1)
 				out[n], _ = p.commit(r, p.hold(parts[n]))
 				parts[n] = nil

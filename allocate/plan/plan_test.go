@@ -254,13 +254,7 @@ func adopt(pr *Problem, plan *data.Plan) {
 			pr.Jobs[i].Current = nil
 			continue
 		}
-		cur := &data.Current{GPUType: p.GPUType, Mode: p.Mode, PS: p.PS, LocalBatch: p.LocalBatch, AccumSteps: p.AccumSteps}
-		for _, s := range p.Placement {
-			if s.Workers > 0 {
-				cur.Placement, cur.Nodes = append(cur.Placement, s.Workers), append(cur.Nodes, s.Node)
-			}
-		}
-		pr.Jobs[i].Current = cur
+		pr.Jobs[i].Current = data.Running(p.Config(), p.Placement)
 	}
 }
 

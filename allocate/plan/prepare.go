@@ -227,7 +227,7 @@ func (p *prepared) addJob(i int, x, kept *table, standing data.Config, share int
 	if x == nil {
 		return nil
 	}
-	p.standing[i] = place.Request{Resources: job.Resources, Current: job.Current.Shares(), Only: p.standing[i].Only, Apart: p.Apart}
+	p.standing[i] = place.Request{Resources: job.Resources, Current: job.Current.Parts(), Only: p.standing[i].Only, Apart: p.Apart}
 	js.Idle = p.objective.Idle(s)
 	if len(x.shapes) == 0 {
 		return nil

@@ -209,7 +209,7 @@ func (p *prepared) after(placed []place.Placed) *prepared {
 			q.Jobs[i].Current, q.standing[i].Current = nil, nil
 		} else {
 			q.Jobs[i].Current = data.Running(at.Option.Config, at.Nodes)
-			q.standing[i].Current = q.Jobs[i].Current.Shares()
+			q.standing[i].Current = q.Jobs[i].Current.Parts()
 			stays := at.Option
 			stays.Keeps = true
 			j.Options, j.Current = append(j.Options, stays), 0
