@@ -184,8 +184,8 @@ func (p *process) terminated(code int, reason, message string) *corev1.Container
 	return &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, Message: message, StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.Now()}
 }
 
-// report writes the state of the pod to the API server, the conditions that
-// others have set left as they are.
+// report writes the state of the pod to the API server, the conditions that others have
+// set left as they are. As a kubelet does, it tries again while the server is away.
 func (p *process) report(ctx context.Context, phase string, state corev1.ContainerState) {
 	path := p.pod.path()
 	isReady := "False"
@@ -193,7 +193,7 @@ func (p *process) report(ctx context.Context, phase string, state corev1.Contain
 		isReady = "True"
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
-	err := p.agent.change(ctx, path, path+"/status", func(o map[string]any) {
+	write := func(o map[string]any) {
 		status, _ := o["status"].(map[string]any)
 		var kept []any
 		for _, v := range asList(status["conditions"]) {
@@ -208,9 +208,14 @@ func (p *process) report(ctx context.Context, phase string, state corev1.Contain
 		c := p.pod.Spec.Containers[0]
 		status["containerStatuses"] = []any{map[string]any{"name": c.Name, "image": c.Image, "imageID": "", "restartCount": 0,
 			"ready": phase == "Running", "state": state}}
-	})
-	if err != nil && !kube.IsNotFound(err) && ctx.Err() == nil {
+	}
+	for range 60 {
+		err := p.agent.change(ctx, path, path+"/status", write)
+		if err == nil || kube.IsNotFound(err) || ctx.Err() != nil {
+			return
+		}
 		log.Printf("pod %s: report %s: %v", path, phase, err)
+		time.Sleep(time.Second)
 	}
 }
 
