@@ -42,6 +42,7 @@ type forbidden struct {
 	logged  float64 // ln of its probability, up to a constant
 	share   float64 // its probability
 	rate    float64 // of crashes elsewhere
+	next    int     // the first suspect that may be added, so that every set is made once
 }
 
 func (f forbidden) covers(x []float64) bool {
@@ -93,14 +94,12 @@ func (p *Problem) forbid(worked [][]float64, failed []failure) (all []forbidden)
 	for last := all; len(last) > 0 && len(last[0].regions) < mostRegions; {
 		var next []forbidden
 		for _, f := range last {
-			from := 0 // every set of regions once
-			if n := len(f.regions); n > 0 {
-				from = 1 + slices.IndexFunc(suspects, func(s forbidden) bool { return &s.regions[0].ranges[0] == &f.regions[n-1].ranges[0] })
-			}
-			for _, s := range suspects[from:] {
-				r := s.regions[0]
+			for k := f.next; k < len(suspects); k++ {
+				r := suspects[k].regions[0]
 				if !slices.ContainsFunc(f.regions, func(o region) bool { return r.within(o) || o.within(r) }) {
-					next = append(next, of(append(slices.Clone(f.regions), r)...))
+					more := of(append(slices.Clone(f.regions), r)...)
+					more.next = k + 1
+					next = append(next, more)
 				}
 			}
 		}
@@ -158,20 +157,20 @@ func (p *Problem) suspects(worked [][]float64, failed []failure, unusual float64
 
 // allowed returns the probability that a point is not forbidden.
 func (p *Problem) allowed(x []float64) float64 {
-	return max(list.Sum(p.forbids, func(f forbidden) float64 {
-		if f.covers(x) {
-			return 0
-		}
-		return f.share
-	}), math.SmallestNonzeroFloat64)
+	return p.outside(x, func(f forbidden) float64 { return f.share })
 }
 
 // works returns the probability that a point is not forbidden and a trial does not crash there.
 func (p *Problem) works(x []float64) float64 {
-	return max(list.Sum(p.forbids, func(f forbidden) float64 {
-		if f.covers(x) {
-			return 0
+	return p.outside(x, func(f forbidden) float64 { return f.share * (1 - f.rate) })
+}
+
+// outside adds up the hypotheses that do not forbid a point.
+func (p *Problem) outside(x []float64, of func(forbidden) float64) (sum float64) {
+	for _, f := range p.forbids {
+		if !f.covers(x) {
+			sum += of(f)
 		}
-		return f.share * (1 - f.rate)
-	}), math.SmallestNonzeroFloat64)
+	}
+	return max(sum, math.SmallestNonzeroFloat64)
 }

@@ -102,28 +102,23 @@ func (p *Problem) second() (c choice, ok bool) {
 	n, margin := len(ln[0]), p.Options.Objective.margin(p.Options.TargetRegret)
 	gains := make([]float64, len(open))
 	for d := range n {
-		least, best := math.Inf(1), math.Inf(1)
+		best, better, most := math.Inf(1), 0., 0.
 		for k, i := range measured {
 			if own := ln[len(open)+k][d]; own <= p.longest(i) {
 				best = min(best, own+p.offset[i])
 			}
 		}
-		better := 0.
 		for k, i := range open {
-			response := ln[k][d] + p.offset[i]
-			if ln[k][d] > p.longest(i) {
+			gain := best - ln[k][d] - p.offset[i]
+			if gain <= 0 || math.IsInf(gain, 1) || ln[k][d] > p.longest(i) { // infinite: nothing measured is in time
 				continue
 			}
-			least = min(least, response)
-			if !math.IsInf(best, 1) {
-				gains[k] += p.fits[i] * max(best-response, 0) / float64(n)
-			}
-			if response < best-margin {
+			gains[k] += p.fits[i] * gain / float64(n)
+			if most = max(most, p.fits[i]*gain); gain > margin {
 				better = max(better, p.fits[i])
 			}
 		}
-		c.better += better / float64(n)
-		c.gain += max(best-least, 0) / float64(n)
+		c.better, c.gain = c.better+better/float64(n), c.gain+most/float64(n)
 	}
 	k := p.Best(open, gains)
 	c.pick, c.worth = open[k], math.Log(gains[k])
