@@ -306,6 +306,31 @@ func TestFollowOutage(t *testing.T) {
 	}
 }
 
+// The time that a watch was open is no outage: it may be longer than the timeout.
+func TestFollowOutageAfterLongWatch(t *testing.T) {
+	watches := 0
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "true" {
+			fmt.Fprint(w, listJSON("10"))
+			return
+		}
+		switch watches++; watches {
+		case 1:
+			w.(http.Flusher).Flush() // the watch is open
+			time.Sleep(time.Second)
+		case 2:
+			status(w, 503, "ServiceUnavailable", "shutting down")
+		default:
+			fmt.Fprint(w, eventJSON("ADDED", podJSON("a", "1", "11")))
+		}
+	})
+	seen := errors.New("seen")
+	w := kube.Watch{Path: kube.PodsPath("d"), OutageTimeout: time.Second / 2}
+	if err := kube.Follow(t.Context(), load(t, kubeconfig(t, s, "")), w, func(kube.Change[corev1.Pod]) error { return seen }); err != seen {
+		t.Errorf("err = %v, want the pod that came after the outage", err)
+	}
+}
+
 func TestLogs(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 900e6, time.UTC)
 	s := server(t, func(w http.ResponseWriter, r *http.Request) {

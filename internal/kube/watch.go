@@ -89,13 +89,15 @@ func Follow[T any](ctx context.Context, c *Client, w Watch, changed func(Change[
 
 // lister lists and watches. It calls stop with a final answer, or after the outage timeout.
 func (c *Client) lister(w Watch, stop func(error)) *cache.ListWatch {
-	var answered atomic.Int64 // when the server last answered, Unix ns
-	answered.Store(time.Now().UnixNano())
+	var down atomic.Pointer[time.Time] // when the server was first found not to answer; nil while it does
 	judge := func(ctx context.Context, err error) {
-		silent := time.Since(time.Unix(0, answered.Load()))
+		if err == nil {
+			down.Store(nil)
+			return
+		}
+		down.CompareAndSwap(nil, new(time.Now()))
+		silent := time.Since(*down.Load())
 		switch {
-		case err == nil:
-			answered.Store(time.Now().UnixNano())
 		case ctx.Err() != nil || hasCode(err, http.StatusGone): // the version is too old to continue from
 		case !IsTemporary(err):
 			stop(err)

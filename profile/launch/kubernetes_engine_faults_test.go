@@ -70,6 +70,7 @@ func TestKubernetesEngineNodeLost(t *testing.T) {
 	if err := os.WriteFile(node, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	defer e.reachable()
 	defer os.Remove(node)
 	if f := e.failure(e.end(r)); !f.Preempted || !strings.Contains(f.Detail, "DeletionByTaintManager") {
 		t.Errorf("%+v, want a lost node", f)
@@ -85,6 +86,7 @@ func TestKubernetesEngineServerRestarts(t *testing.T) {
 	trial := workers(2)
 	r := e.launch(trial, steps("150", "0.1"))
 	e.step(r, 5)
+	defer e.reachable()
 	e.sh(script, "stop", e.dir)
 	time.Sleep(2 * time.Second)
 	e.sh(script, "start", e.dir)

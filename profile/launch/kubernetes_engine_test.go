@@ -10,11 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"knee/data"
@@ -50,15 +52,16 @@ func newEngine(t *testing.T) *engine {
 
 func engineSpec(dir string) data.KubernetesSpec {
 	return data.KubernetesSpec{Kubeconfig: filepath.Join(dir, "kubeconfig"), Namespace: "default", Per: data.PerWorker, Image: "any",
-		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: time.Minute, Deadline: time.Hour}
+		GPUResource: data.DefaultGPUResource, GPULabel: data.DefaultGPULabel, MaxWait: 3 * time.Minute, Deadline: time.Hour}
 }
 
-// nothingLeft fails the test if an object of a trial is left.
+// nothingLeft fails the test if an object of a trial is left. After an outage, controllers
+// that have backed off look at the server again within about a minute.
 func (e *engine) nothingLeft() {
 	const managed = "app.kubernetes.io/managed-by=knee"
 	for _, path := range []string{kube.PodsPath("default"), kube.ServicesPath("default"), kube.JobsPath("default")} {
 		left := []kube.Object{{}}
-		for range 100 {
+		for range 1200 {
 			var err error
 			if left, _, err = kube.ListAll[kube.Object](context.Background(), e.client, path, metav1.ListOptions{LabelSelector: managed}); err != nil {
 				e.t.Fatal(err)
@@ -72,6 +75,20 @@ func (e *engine) nothingLeft() {
 			e.t.Errorf("left behind: %s/%s", path, o.Name)
 		}
 	}
+}
+
+// reachable waits until the node controller has seen again that the nodes are up.
+func (e *engine) reachable() {
+	for range 1200 {
+		nodes, _, err := kube.ListAll[corev1.Node](context.Background(), e.client, kube.NodesPath(), metav1.ListOptions{})
+		if err == nil && !slices.ContainsFunc(nodes, func(n corev1.Node) bool {
+			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnreachable })
+		}) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	e.t.Error("nodes are still taken for lost")
 }
 
 // running is a trial in progress.
@@ -126,7 +143,7 @@ func (e *engine) end(r *running) error {
 	select {
 	case err := <-r.err:
 		return err
-	case <-time.After(2 * time.Minute):
+	case <-time.After(5 * time.Minute):
 		text, _ := os.ReadFile(r.log)
 		e.t.Fatalf("the trial does not end; its log:\n%s", text)
 		return nil
@@ -144,7 +161,7 @@ func (e *engine) step(r *running, n float64) {
 			}
 		case err := <-r.err:
 			e.t.Fatalf("the trial ended before step %g: %v", n, err)
-		case <-time.After(time.Minute):
+		case <-time.After(3 * time.Minute):
 			e.t.Fatalf("no step %g", n)
 		}
 	}

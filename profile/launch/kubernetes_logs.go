@@ -36,6 +36,7 @@ type podLog struct {
 	at    time.Time
 	same  int
 	parts int
+	good  time.Time // when the server last sent output, or ended it
 }
 
 // words returns the last line that was no observation, and the first of memory.
@@ -49,7 +50,7 @@ func (l *podLog) words() (last, oom string) {
 // complete when a request begun after the container's end has reached the end.
 func (l *podLog) read(ctx context.Context) {
 	defer close(l.done)
-	good := time.Now()
+	l.good = time.Now()
 	for ctx.Err() == nil {
 		final := l.running.Err() != nil
 		err := l.stream(ctx, final)
@@ -57,11 +58,10 @@ func (l *podLog) read(ctx context.Context) {
 		case err == nil && final, kube.IsNotFound(err):
 			return
 		case err == nil:
-			good = time.Now()
 		case kube.IsRefused(err) && !kube.IsBadRequest(err): // which is the answer before the container has begun
 			l.fail("read the output of "+l.out.name, err)
 			return
-		case time.Since(good) > kube.OutageTimeout:
+		case time.Since(l.good) > kube.OutageTimeout:
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
 		}
@@ -89,7 +89,10 @@ func (l *podLog) stream(ctx context.Context, final bool) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer func() {
+		l.good = time.Now()
+		body.Close()
+	}()
 	if !final {
 		// A stopped API server may leave the connection open after the container's end.
 		defer context.AfterFunc(l.running, func() {

@@ -189,9 +189,9 @@ fi
 
 # The launcher's own tests: faults, ends, preemption, lost nodes, restarts.
 code=0
-(cd "$CLONE" && go test ./profile/launch -run TestKubernetesEngine -count=1 -timeout 10m -v) >engine.log 2>&1 || code=$?
+(cd "$CLONE" && go test ./profile/launch -run TestKubernetesEngine -count=1 -timeout 20m -v) >engine.log 2>&1 || code=$?
 sed -nE 's/^ *--- PASS: ([^ ]*) \((.*)\)/ok    \1 (\2)/p; s/^ *--- FAIL: ([^ ]*).*/FAIL  \1/p' engine.log
-check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; false; }"
+check "the launcher passes its tests on the engine" bash -c "[ $code = 0 ] || { cat engine.log; tail -20 kubelet.log; false; }"
 
 # Jobs that a plan starts, moves and pauses by patches.
 queue_nodes=()
