@@ -55,7 +55,7 @@ func (p *Problem) decide(post *Posterior) Suggestion {
 	best := p.incumbent(post)
 	c := p.choose(post, best)
 	fired, why := p.shouldStop(post, c), ""
-	if fired != "" && p.bestIndex >= 0 && p.Options.Second != nil && p.Options.Objective != Accuracy {
+	if fired != "" && p.bestIndex >= 0 && p.Options.Model != nil && p.Options.Objective != Accuracy {
 		if second, ok := p.second(); ok && second.better >= p.Options.Constants.StopChance {
 			c, fired, why = second, "", "likeliest to be better by the speed model"
 		}

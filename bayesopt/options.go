@@ -62,9 +62,9 @@ type Options struct {
 	Forms  []MeanForm  // parametric forms of ln step time that compete as prior mean
 	Memory MemoryModel // of feasibility, may be nil; a classifier covers the rest
 	Target *Target     // part of the space to optimise; nil: all of it
-	// Second is asked before a search stops: it goes on while, by these draws, something is
-	// better. nil, or an error: nobody is asked.
-	Second JointModel
+	// Model predicts the target. Without one it is asked before a search stops, which goes
+	// on while, by its draws, something is better; nil, or an error: nobody is asked.
+	Model JointModel
 
 	Seed int64 // of ties and draws
 
@@ -104,7 +104,7 @@ func (o Options) Validate() (Options, error) {
 		return o, fmt.Errorf("budget of trials: found %d, want 0 (not known) or more", o.Trials)
 	case !(o.TargetRegret >= 0 && o.TargetRegret < 1):
 		return o, fmt.Errorf("target regret: found %v, want 0 (default) to less than 1", o.TargetRegret)
-	case o.Target != nil && o.Target.Model == nil:
+	case o.Target != nil && o.Model == nil:
 		return o, errors.New("target: no model; want one that predicts unmeasured configurations")
 	case o.Target != nil && (o.Objective == Accuracy || o.Deadline > 0):
 		return o, fmt.Errorf("target with objective %s and deadline %v, want throughput, goodput, step_time or cost_to_target without a deadline", o.Objective, o.Deadline)

@@ -95,7 +95,7 @@ func (p *Problem) second() (c choice, ok bool) {
 			measured, of = append(measured, i), append(of, p.cands[i])
 		}
 	}
-	ln, _, err := p.Options.Second(p.succeeded(), of)
+	ln, _, err := p.Options.Model(p.succeeded(), of)
 	if err != nil || len(measured) == 0 {
 		return c, false
 	}

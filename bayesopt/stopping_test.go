@@ -81,7 +81,7 @@ func TestSecondOpinion(t *testing.T) {
 	p := mustProblem(t, o, h)
 	hope := p.Open()[0]
 	for _, chance := range []float64{0, .05} {
-		s.Second = func(_ []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
+		s.Model = func(_ []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
 			for _, c := range at {
 				draws := slices.Repeat([]float64{math.Log(stepTime(c))}, 100)
 				for d := 0; c.String() == cands[hope].String() && float64(d) < 100*chance; d++ {

@@ -19,7 +19,6 @@ import (
 type Target struct {
 	At      func(data.Config) bool // where the best is sought; nil: everywhere
 	Measure func(data.Config) bool // where trials may run; nil: everywhere
-	Model   JointModel
 }
 
 // JointModel fits a joint posterior of step times, such as the speed model of package fit,
@@ -92,14 +91,14 @@ func (p *Problem) decideTarget() (s Suggestion, err error) {
 // prediction, as in [Problem.learn].
 func (p *Problem) draws() (ln [][]float64, sd []float64, err error) {
 	measured := p.succeeded()
-	ln, sd, err = p.Options.Target.Model(measured, p.cands)
+	ln, sd, err = p.Options.Model(measured, p.cands)
 	if err != nil || len(p.running) == 0 {
 		return ln, sd, err
 	}
 	for _, i := range p.running {
 		measured = append(measured, data.Measurement{Config: p.cands[i], Status: data.OK, StepTime: math.Exp(stat.Mean(ln[i], nil))})
 	}
-	return p.Options.Target.Model(measured, p.cands)
+	return p.Options.Model(measured, p.cands)
 }
 
 // outlook computes the posterior at the target. Expected speed is multiplied by P(fits),

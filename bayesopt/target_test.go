@@ -61,7 +61,7 @@ func linear(measured []data.Measurement, at []data.Config) (ln [][]float64, sd [
 }
 
 func targetOptions(at, most int) Options {
-	return Options{Objective: StepTime, Seed: 1, Target: &Target{Model: linear, At: func(c data.Config) bool { return c.Workers == at },
+	return Options{Objective: StepTime, Seed: 1, Model: linear, Target: &Target{At: func(c data.Config) bool { return c.Workers == at },
 		Measure: func(c data.Config) bool { return c.Workers <= most }}}
 }
 
@@ -170,7 +170,7 @@ func TestTargetGoesOn(t *testing.T) {
 		}
 		return ln, sd, err
 	}
-	o.Target.Model = scattered
+	o.Model = scattered
 	s, err := NewGuided(o)
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func late(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []f
 // While the model cannot predict, trials are spread.
 func TestTargetBeforeTheModel(t *testing.T) {
 	o := targetOptions(16, 8)
-	o.Target.Model = late
+	o.Model = late
 	s, err := NewGuided(o)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestTargetBeforeTheModel(t *testing.T) {
 
 func TestTargetErrors(t *testing.T) {
 	for want, change := range map[string]func(*Options){
-		"no model": func(o *Options) { o.Target.Model = nil },
+		"no model": func(o *Options) { o.Model = nil },
 		"accuracy": func(o *Options) { o.Objective = Accuracy },
 		"deadline": func(o *Options) { o.Deadline = 3 },
 	} {

@@ -68,7 +68,7 @@ func searchOptions(s *data.Study, efficiency func(globalBatch float64) float64) 
 			Found: s.Objective.Deadline.String() + " without samples", Want: "samples: the work to finish by then, in samples at the initial batch"}
 	}
 	o := bayesopt.Options{Objective: bayesopt.ObjectiveOf(s.Objective), Efficiency: efficiency, Seed: s.Seed, TrialSeconds: s.Trial.MaxSeconds,
-		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Second: SpeedModel(s.Model, s.Seed), Trials: s.Budget.Trials,
+		Work: s.Objective.Samples, Deadline: s.Objective.Deadline.Seconds(), Forms: SpeedForms(), Model: SpeedModel(s.Model, s.Seed), Trials: s.Budget.Trials,
 		Memory: memory.Feasibility{Architecture: s.Model}.Fits,
 		// On real machines runs of one configuration differ by several per cent.
 		Noisy: s.Launcher.Replay == nil}
@@ -151,7 +151,7 @@ func logTimer(model *speed.Model, c data.Config) (float64, bool) {
 	return math.Log(t), t > 0 && !math.IsInf(t, 1)
 }
 
-// SpeedModel returns the posterior of package fit for [bayesopt.Target]. a is the architecture
+// SpeedModel returns the posterior of package fit for a search. a is the architecture
 // of the model, zero if not known; seed is that of the fit.
 func SpeedModel(a data.Architecture, seed int64) bayesopt.JointModel {
 	return func(measured []data.Measurement, at []data.Config) (ln [][]float64, sd []float64, err error) {
@@ -186,7 +186,7 @@ func targetOf(s *data.Study) (*bayesopt.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bayesopt.Target{At: at, Measure: measure, Model: SpeedModel(s.Model, s.Seed)}, nil
+	return &bayesopt.Target{At: at, Measure: measure}, nil
 }
 
 // Efficiency returns the statistical efficiency (0, 1] at a global batch (samples) by the

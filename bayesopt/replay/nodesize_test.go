@@ -55,7 +55,7 @@ func BenchmarkNodeSize(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t.Second = second
+				t.Model = second
 				s, err := t.Try(b.Context(), strategy, Goal{Time: true, Noise: .02}, 16, seeds)
 				if err != nil {
 					b.Fatal(err)

@@ -64,7 +64,7 @@ func (t *Table) Options(g Goal, seed int64) bayesopt.Options {
 		priced = priced && t.Outcomes[i].Hourly > 0
 	}
 	o := bayesopt.Options{Objective: bayesopt.StepTime, JobTime: true, Seed: seed, KeepGoing: true, Noisy: g.Noise > 0,
-		Constants: g.Constants, Forms: t.Forms, Second: t.Second, Memory: t.Memory}
+		Constants: g.Constants, Forms: t.Forms, Model: t.Model, Memory: t.Memory}
 	if t.steps != nil {
 		t.steps(&o)
 	}

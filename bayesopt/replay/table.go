@@ -28,8 +28,8 @@ type Table struct {
 	Architecture data.Architecture
 	// Forms are parametric forms of step times for tables of training plans; may be nil.
 	Forms []bayesopt.MeanForm
-	// Second is [bayesopt.Options.Second]; may be nil.
-	Second bayesopt.JointModel
+	// Model is [bayesopt.Options.Model]; may be nil.
+	Model bayesopt.JointModel
 	// Memory predicts feasibility from peaks of the trials; nil for tables without peaks.
 	Memory bayesopt.MemoryModel
 	steps  func(*bayesopt.Options) // sets options for a table of step times; nil for whole jobs

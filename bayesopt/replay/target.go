@@ -12,10 +12,7 @@ import (
 
 // Reach asks for the fastest configuration on At workers; trials run on at most Measure
 // workers, Budget times.
-type Reach struct {
-	At, Measure, Budget int
-	Model               bayesopt.JointModel
-}
+type Reach struct{ At, Measure, Budget int }
 
 // Reaches reports whether the table has enough to choose from and to measure.
 func (t *Table) Reaches(r Reach) bool {
@@ -44,8 +41,8 @@ func (t *Table) Reach(method string, r Reach, seed int64) (float64, error) {
 		}
 		method, small = baseline.Guided, func(c data.Config) bool { return c.Workers == at }
 	}
-	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory,
-		Target: &bayesopt.Target{Model: r.Model, At: func(c data.Config) bool { return c.Workers == at }, Measure: small}}
+	o := bayesopt.Options{Objective: bayesopt.Throughput, Seed: seed, KeepGoing: true, Forms: t.Forms, Memory: t.Memory, Model: t.Model,
+		Target: &bayesopt.Target{At: func(c data.Config) bool { return c.Workers == at }, Measure: small}}
 	s, err := baseline.NewStrategy(method, o)
 	if err != nil {
 		return 0, err

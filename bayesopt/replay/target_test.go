@@ -25,7 +25,8 @@ func BenchmarkTargetBound(b *testing.B) {
 		seed := int64(3000 + k) // seeds not used for tuning
 		t := NewLayout(seed, at, most, most/2, most/4)
 		t.Forms, t.Memory = profile.LayoutForms(t.Architecture), memory.Feasibility{Architecture: t.Architecture}.Fits
-		r := Reach{At: at, Measure: most, Budget: 8, Model: profile.SpeedModel(t.Architecture, 1)}
+		t.Model = profile.SpeedModel(t.Architecture, 1)
+		r := Reach{At: at, Measure: most, Budget: 8}
 		shares := map[string]float64{"noise": t.share(t.noiseFree(seed, at), at)}
 		for _, method := range []string{"guided", "random"} {
 			var err error
@@ -41,7 +42,7 @@ func BenchmarkTargetBound(b *testing.B) {
 				h.Measured = append(h.Measured, m)
 			}
 		}
-		all, err := bayesopt.NewGuided(bayesopt.Options{Seed: 1, Forms: t.Forms, Memory: t.Memory, Target: &bayesopt.Target{Model: r.Model,
+		all, err := bayesopt.NewGuided(bayesopt.Options{Seed: 1, Forms: t.Forms, Memory: t.Memory, Model: t.Model, Target: &bayesopt.Target{
 			At: func(c data.Config) bool { return c.Workers == at }, Measure: func(c data.Config) bool { return c.Workers <= most }}})
 		if err != nil {
 			b.Fatal(err)

@@ -73,7 +73,7 @@ func benchTables(files []string, load func(string) ([]*replay.Table, error), lay
 	}
 	for _, t := range tables {
 		if t.Plans() {
-			t.Forms, t.Second = profile.LayoutForms(t.Architecture), profile.SpeedModel(t.Architecture, 1)
+			t.Forms, t.Model = profile.LayoutForms(t.Architecture), profile.SpeedModel(t.Architecture, 1)
 		}
 	}
 	return tables, nil
@@ -146,9 +146,9 @@ func reach(a *app, tables []*replay.Table, r replay.Reach, seeds int) ([]reached
 	err := parallel.Each(len(shares), 1, func() func(int) error {
 		return func(job int) (err error) {
 			t, method := of(job)
-			how, seed := r, int64(job%seeds)
-			how.Model = profile.SpeedModel(t.Architecture, seed)
-			shares[job], err = t.Reach(method, how, seed)
+			one, seed := *t, int64(job%seeds)
+			one.Model = profile.SpeedModel(t.Architecture, seed)
+			shares[job], err = one.Reach(method, r, seed)
 			bar.At(int(done.Add(1)), len(shares), t.Name+", "+method)
 			return err
 		}
