@@ -198,7 +198,7 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 			g.log.Reset(io.Discard) // a failed write must not fail the measurement
 		}
 		g.mu.Unlock()
-		p.out.flush(ctx)
+		p.out.flush(ctx, false)
 		if bad := g.heard.unread(); bad != nil {
 			cancel(bad)
 		}

@@ -167,7 +167,7 @@ func (p *podLine) take(ctx context.Context, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out.line(at, text)
-	l.out.flush(ctx)
+	l.out.flush(ctx, false)
 }
 
 func (p *podLine) end() {
