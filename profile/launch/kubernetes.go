@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,6 +36,8 @@ type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
+
+	answered atomic.Bool // the API server did, to an earlier trial
 }
 
 // NewKubernetes returns a launcher for a cluster, without contacting it.
@@ -56,10 +59,12 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 	}
 	defer log.Close()
 	r := &kubeRun{kube: k, heard: newHeard(k.Parser, t, obs), trial: t, log: &sharedLog{to: log}}
+	begin := r.submit
 	if t.Handle != "" {
-		err = r.attach(ctx)
-	} else {
-		err = r.submit(ctx)
+		begin = r.attach
+	}
+	if err = k.await(ctx, func() error { return k.Client.Get(ctx, "/version", nil) }); err == nil {
+		err = begin(ctx)
 	}
 	if err == nil {
 		err = r.follow(ctx)
@@ -68,6 +73,25 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 		err = context.Cause(ctx)
 	}
 	return r.finish(err)
+}
+
+// await asks the API server until it answers. An outage is waited for as by a running trial; a
+// server that never answered may have been named wrongly.
+func (k *Kubernetes) await(ctx context.Context, ask func() error) error {
+	for begun := time.Now(); ; {
+		err := ask()
+		switch away := kube.IsTemporary(err); {
+		case !away:
+			k.answered.Store(true)
+			return nil
+		case ctx.Err() != nil || !k.answered.Load() || time.Since(begun) > kube.OutageTimeout:
+			return err
+		}
+		select {
+		case <-time.After(logPause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // finish removes the trial's objects; what fails is logged, and added to an error.
