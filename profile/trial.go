@@ -256,6 +256,10 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	warn := func(format string, a ...any) {
 		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})
 	}
+	why, left := "", "" // of a launch that ended too early, and what it left behind
+	if err != nil {
+		why, left, _ = strings.Cut(err.Error(), "\n")
+	}
 	reading := m.Read()
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
 	ended := err == nil || errors.Is(err, errEnough)
@@ -286,10 +290,8 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	case errors.Is(err, errHung):
 		end.Status = data.Timeout
 		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
-		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
-			end.Error += printed // output in place of steps, added by the launcher
-		}
-		if lengths := m.Lengths(); lengths > 2 { // training and validation
+		end.Error += strings.TrimPrefix(why, errHung.Error()) // output in place of steps, added by the launcher
+		if lengths := m.Lengths(); lengths > 2 {              // training and validation
 			end.Error += fmt.Sprintf("; its progress bars are of %d lengths, of which one is metered: print knee's lines, or leave total_steps out of metrics.regex", lengths)
 		}
 		limit := r.Study.Trial.Timeout.Seconds()
@@ -306,6 +308,9 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	default:
 		end.Status, end.Error = data.Aborted, err.Error()
 		out.err = fmt.Errorf("trial %d: %w", t.ID, err)
+	}
+	if left != "" && out.err == nil { // such as a job that the engine did not cancel
+		out.warnings = append(out.warnings, warning{text: fmt.Sprintf("trial %d: %s", t.ID, strings.ReplaceAll(left, "\n", "; "))})
 	}
 	return out
 }
