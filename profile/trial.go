@@ -272,6 +272,12 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 			warn("of its %d steps only %d were dropped as warm-up, not the %d of the study",
 				reading.Steps+reading.Warmup, reading.Warmup, r.Study.Trial.Warmup)
 		}
+		if r.Study.Metrics.Pattern == "tqdm" && t.Config.AccumSteps > 0 {
+			warn("a step of its progress bar counts as an optimizer step, although gradients are accumulated: if it is a batch, print knee's lines")
+		}
+		if reading.Told > 0 {
+			warn("a step takes %.3g s by the arrival of its lines, which counts: the lines tell %.3g s", reading.StepTime, reading.Told)
+		}
 		if reading.SyncTime > reading.StepTime { // as of a busy machine's ps-async, where it is not of the same steps
 			end.SyncTime = 0
 			warn("its sync_time_s, %.3g s on average, is left out: a step takes %.3g s", reading.SyncTime, reading.StepTime)
