@@ -323,6 +323,24 @@ func testToldTimesAreCompared(t *testing.T) {
 	}
 }
 
+// A trial whose output cannot be read, as of an engine that does not answer, does not hang.
+func TestOutageIsNoHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, trial launch.Trial, obs chan<- launch.Observation) error {
+			obs <- launch.Observation{At: time.Now(), Step: 1, StepTime: 1}
+			for range 240 {
+				time.Sleep(time.Second)
+				trial.Away()
+			}
+			return steady(ctx, trial, obs)
+		}))
+		r.Study.Trial.Timeout, r.Study.Trial.Retries = 2*time.Minute, 0
+		if res, err := r.Run(t.Context()); err != nil || statuses(res.Measurements) != "ok" {
+			t.Errorf("%s, %v", statuses(res.Measurements), err)
+		}
+	})
+}
+
 // What a launcher could not remove is said, however the trial ended.
 func TestWhatIsLeftIsSaid(t *testing.T) {
 	for _, why := range []error{nil, &launch.Failure{Status: data.Failed, Detail: "it failed"}} {
@@ -333,9 +351,10 @@ func TestWhatIsLeftIsSaid(t *testing.T) {
 			}
 			return errors.Join(err, errors.New("job 7 may still run (scancel 7)"))
 		}))
-		r.Study.Trial.Retries = 0
+		r.Study.Trial.Retries = 1
 		res, err := r.Run(t.Context())
-		if err != nil || len(res.Warnings) != 1 || res.Warnings[0] != "trial 1: job 7 may still run (scancel 7)" {
+		launches := map[bool]int{true: 1, false: 2}[why == nil]
+		if err != nil || len(res.Warnings) != launches || res.Warnings[0] != "trial 1: job 7 may still run (scancel 7)" {
 			t.Errorf("%v: %s, %v, warnings %q", why, statuses(res.Measurements), err, res.Warnings)
 		}
 	}

@@ -64,6 +64,8 @@ func (l *podLog) read(ctx context.Context) {
 		case time.Since(l.good) > kube.OutageTimeout:
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
+		case l.run.trial.Away != nil:
+			l.run.trial.Away()
 		}
 		ended := l.running.Done()
 		if final {
