@@ -102,13 +102,11 @@ func (g *group) gone(p *process) {
 }
 
 func (g *group) await(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for len(g.live) > 0 {
+	for over := time.After(limit); len(g.live) > 0; {
 		select {
 		case p := <-g.ended:
 			g.gone(p)
-		case <-timer.C:
+		case <-over:
 			return
 		}
 	}

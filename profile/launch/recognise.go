@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // HeadBytes is how much of an output is searched for the format of its lines.
@@ -18,16 +19,10 @@ const HeadBytes = 1 << 20
 // Recognise finds how to read an output: knee's lines, or the pattern of a known program. If
 // no line reports a step, m is what had an impossible value, or zero, and expr a draft.
 func Recognise(head string) (m data.Metrics, expr string) {
-	tries := []data.Metrics{{JSONL: true}}
-	for _, p := range data.Patterns() {
-		tries = append(tries, data.Metrics{Pattern: p.Name})
-	}
+	tries := append([]data.Metrics{{JSONL: true}}, list.Map(data.Patterns(), func(p data.Pattern) data.Metrics { return data.Metrics{Pattern: p.Name} })...)
 	each := func(r rune) bool { return r == '\n' || r == '\r' }
 	for _, try := range tries {
-		p, err := NewParser(try)
-		if err != nil {
-			continue // all patterns are known
-		}
+		p, _ := NewParser(try) // all patterns are known
 		for line := range strings.FieldsFuncSeq(head, each) {
 			o, ok, err := p.Parse(line)
 			if err != nil && m == (data.Metrics{}) {

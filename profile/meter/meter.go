@@ -300,7 +300,12 @@ func (c *curve) add(o launch.Observation) {
 	c.per = max(c.per, 1)
 	if len(c.sums) == 0 || c.open == c.per {
 		if len(c.sums) == 2*mostPoints {
-			c.halve()
+			for i := range mostPoints {
+				for k, q := range c.sums[2*i+1] {
+					c.sums[i][k] = mean{c.sums[2*i][k].sum + q.sum, c.sums[2*i][k].n + q.n}
+				}
+			}
+			c.sums, c.per = c.sums[:mostPoints], 2*c.per
 		}
 		c.sums = append(c.sums, curvePoint{})
 		c.open = 0
@@ -310,18 +315,6 @@ func (c *curve) add(o launch.Observation) {
 		p[i].add(v)
 	}
 	c.open++
-}
-
-func (c *curve) halve() {
-	for i := range mostPoints {
-		p, q := c.sums[2*i], c.sums[2*i+1]
-		for k := range p {
-			p[k].sum += q[k].sum
-			p[k].n += q[k].n
-		}
-		c.sums[i] = p
-	}
-	c.sums, c.per = c.sums[:mostPoints], 2*c.per
 }
 
 func (c *curve) points(config data.Config, trial int) []data.CurvePoint {
