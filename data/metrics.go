@@ -32,8 +32,9 @@ var patternText string
 
 // Pattern is the log format of a program: an expression for each kind of line.
 type Pattern struct {
-	Name  string
-	Lines []*regexp.Regexp
+	Name    string
+	Batches bool // steps are batches, of which gradient accumulation makes an optimizer step
+	Lines   []*regexp.Regexp
 }
 
 // Patterns returns the known log formats, in the order to try on a log.
@@ -43,6 +44,7 @@ var patterns = sync.OnceValue(func() (all []Pattern) {
 	quantity, bar := regexp.MustCompile(`\{([a-z_]+)\}`), ""
 	for line := range strings.Lines(patternText) {
 		name, expr, found := strings.Cut(strings.TrimSpace(line), " ")
+		name, batches := strings.CutSuffix(name, "*")
 		expr = strings.Replace(quantity.ReplaceAllString(expr, "(?P<$1>[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?)"), "@bar", bar, 1)
 		switch {
 		case !found || name == "#":
@@ -51,7 +53,7 @@ var patterns = sync.OnceValue(func() (all []Pattern) {
 			bar = expr
 			continue
 		case len(all) == 0 || all[len(all)-1].Name != name:
-			all = append(all, Pattern{Name: name})
+			all = append(all, Pattern{Name: name, Batches: batches})
 		}
 		last := &all[len(all)-1]
 		last.Lines = append(last.Lines, regexp.MustCompile(expr))

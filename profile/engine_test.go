@@ -300,7 +300,7 @@ func testToldTimesAreCompared(t *testing.T) {
 		want string
 	}{
 		{.01, ""},
-		{10, "its 4 step times add up to 40 s, but it took 0.05 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
+		{10, "its 20 step times add up to 200 s, but it took 0.21 s: they look like milliseconds: print step_time_ms, or divide by 1e3"},
 		{.001, "trial 1 (1 × a100, allreduce): its steps take 0.5 s of the 4.99 s in which their lines came"},
 	} {
 		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, _ launch.Trial, obs chan<- launch.Observation) error {
@@ -319,6 +319,43 @@ func testToldTimesAreCompared(t *testing.T) {
 		text, row := strings.Join(res.Warnings, "\n"), res.Measurements[0].Error
 		if (text == "") != (c.want == "") || !strings.Contains(text, c.want) || (row == "") != (c.want == "") || !strings.Contains(text, row) {
 			t.Errorf("told %g s: %q, and %q in the measurement, want …%s…", c.told, text, row, c.want)
+		}
+	}
+}
+
+// A trial whose output cannot be read, as of an engine that does not answer, does not hang.
+func TestOutageIsNoHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, trial launch.Trial, obs chan<- launch.Observation) error {
+			obs <- launch.Observation{At: time.Now(), Step: 1, StepTime: 1}
+			for range 240 {
+				time.Sleep(time.Second)
+				trial.Away()
+			}
+			return steady(ctx, trial, obs)
+		}))
+		r.Study.Trial.Timeout, r.Study.Trial.Retries = 2*time.Minute, 0
+		if res, err := r.Run(t.Context()); err != nil || statuses(res.Measurements) != "ok" {
+			t.Errorf("%s, %v", statuses(res.Measurements), err)
+		}
+	})
+}
+
+// What a launcher could not remove is said, however the trial ended.
+func TestWhatIsLeftIsSaid(t *testing.T) {
+	for _, why := range []error{nil, &launch.Failure{Status: data.Failed, Detail: "it failed"}} {
+		r := newRunner(t, t.TempDir(), 1, script(func(ctx context.Context, trial launch.Trial, obs chan<- launch.Observation) error {
+			err := why
+			if err == nil {
+				err = steady(ctx, trial, obs)
+			}
+			return errors.Join(err, errors.New("job 7 may still run (scancel 7)"))
+		}))
+		r.Study.Trial.Retries = 1
+		res, err := r.Run(t.Context())
+		launches := map[bool]int{true: 1, false: 2}[why == nil]
+		if err != nil || len(res.Warnings) != launches || res.Warnings[0] != "trial 1: job 7 may still run (scancel 7)" {
+			t.Errorf("%v: %s, %v, warnings %q", why, statuses(res.Measurements), err, res.Warnings)
 		}
 	}
 }

@@ -35,13 +35,7 @@ const waitForResults = "wait"
 const maxLosses = 3
 
 func (l *loop) run() {
-	poll := l.r.Storage.Poll()
-	var tick <-chan time.Time
-	if poll > 0 {
-		ticker := time.NewTicker(poll)
-		defer ticker.Stop()
-		tick = ticker.C
-	}
+	tick := time.Tick(l.r.Storage.Poll()) // nil without other profilers
 	for {
 		l.fill()
 		if l.finished() {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -68,9 +69,12 @@ func condensed(all []warning) (texts []string) {
 func (r *Runner) measure(ctx context.Context, t launch.Trial) outcome {
 	var began time.Time
 	var ran, queued time.Duration
+	var warnings []warning // of all attempts
 	failed, preempted := 0, 0
 	for {
 		out := r.attempt(ctx, t)
+		warnings = append(warnings, out.warnings...)
+		out.warnings = warnings
 		if began.IsZero() {
 			began = out.began
 		}
@@ -126,8 +130,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := cmp.Or(max(r.Study.Trial.Timeout, 0), math.MaxInt64)
-	look := time.NewTicker(min(max(timeout/50, time.Millisecond), time.Second))
-	defer look.Stop()
+	look := time.Tick(min(max(timeout/50, time.Millisecond), time.Second))
 	obs, ended := make(chan launch.Observation, 256), make(chan error, 1)
 	calls := make(chan func(), 16) // of the launcher, to run here
 	q := &queueing{launched: time.Now(), followed: t.Handle != ""}
@@ -137,6 +140,8 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 	var peak, device float64 // bytes, measured by the launcher; written before it sends to ended
 	followed := r.followed(t, q, calls)
 	followed.Used = func(p, d float64) { peak, device = p, d }
+	var away atomic.Int64 // when output could not be read, Unix ns
+	followed.Away = func() { away.Store(time.Now().UnixNano()) }
 	go func() { ended <- r.Launcher.Launch(ctx, followed, obs) }()
 
 	m := meter.New(r.Study.Trial, r.Study.Metrics.Rank, t.Config)
@@ -176,7 +181,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 				told = now
 				r.notify(Event{Kind: TrialStepped, Trial: t, Steps: m.Observed()})
 			}
-		case now := <-look.C:
+		case now := <-look:
 			if !quiet && m.Observed() == 0 && now.Sub(moved) >= quietAfter(timeout) {
 				quiet = true
 				r.notify(Event{Kind: TrialQuiet, Trial: t, Quiet: quietAfter(timeout), Unread: launch.Unread(t.Log)})
@@ -186,7 +191,7 @@ func (r *Runner) attempt(ctx context.Context, t launch.Trial) outcome {
 					cancel(errEnough)
 				}
 			}
-			if now.Sub(moved) >= timeout {
+			if now.Sub(moved) >= timeout && now.UnixNano()-away.Load() >= int64(timeout) {
 				cancel(errHung)
 			}
 		case err := <-ended:
@@ -256,6 +261,7 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	warn := func(format string, a ...any) {
 		out.warnings = append(out.warnings, warning{format, fmt.Sprintf("trial %d (%s): ", t.ID, t.Config) + fmt.Sprintf(format, a...)})
 	}
+	why, left, _ := strings.Cut(fmt.Sprint(err), "\n") // the launcher joins what it could not remove
 	reading := m.Read()
 	end.PeakMemory, end.GPUMemory = reading.PeakMemory, reading.DeviceMemory
 	ended := err == nil || errors.Is(err, errEnough)
@@ -267,6 +273,12 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 		if reading.Hurried {
 			warn("of its %d steps only %d were dropped as warm-up, not the %d of the study",
 				reading.Steps+reading.Warmup, reading.Warmup, r.Study.Trial.Warmup)
+		}
+		if r.Study.Metrics.Pattern == "tqdm" && t.Config.AccumSteps > 0 {
+			warn("a step of its progress bar counts as an optimizer step, although gradients are accumulated: if it is a batch, print knee's lines")
+		}
+		if reading.Told > 0 {
+			warn("a step takes %.3g s by the arrival of its lines, which counts: the lines tell %.3g s", reading.StepTime, reading.Told)
 		}
 		if reading.SyncTime > reading.StepTime { // as of a busy machine's ps-async, where it is not of the same steps
 			end.SyncTime = 0
@@ -286,10 +298,8 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	case errors.Is(err, errHung):
 		end.Status = data.Timeout
 		end.Error = fmt.Sprintf("no step for %s (after %s)", r.Study.Trial.Timeout, english.Plural(m.Observed(), "step", ""))
-		if printed, ok := strings.CutPrefix(err.Error(), errHung.Error()); ok {
-			end.Error += printed // output in place of steps, added by the launcher
-		}
-		if lengths := m.Lengths(); lengths > 2 { // training and validation
+		end.Error += strings.TrimPrefix(why, errHung.Error()) // output in place of steps, added by the launcher
+		if lengths := m.Lengths(); lengths > 2 {              // training and validation
 			end.Error += fmt.Sprintf("; its progress bars are of %d lengths, of which one is metered: print knee's lines, or leave total_steps out of metrics.regex", lengths)
 		}
 		limit := r.Study.Trial.Timeout.Seconds()
@@ -306,6 +316,9 @@ func (r *Runner) conclude(t launch.Trial, m *meter.Meter, took float64, err erro
 	default:
 		end.Status, end.Error = data.Aborted, err.Error()
 		out.err = fmt.Errorf("trial %d: %w", t.ID, err)
+	}
+	if left != "" && out.err == nil { // such as a job that the engine did not cancel
+		out.warnings = append(out.warnings, warning{text: fmt.Sprintf("trial %d: %s", t.ID, strings.ReplaceAll(left, "\n", "; "))})
 	}
 	return out
 }

@@ -72,10 +72,9 @@ func newJobs(a *app) *cobra.Command {
 		c, err := from.load()
 		if err == nil && c != nil {
 			tenants = c.Tenants
-			view.Rules, err = operate.Rules(c)
-		}
-		if err == nil && c != nil {
-			view.Movable, err = operate.Movable(c, view.Now)
+			if view.Rules, err = operate.Rules(c); err == nil {
+				view.Movable, err = operate.Movable(c, view.Now)
+			}
 		}
 		if err != nil {
 			return err

@@ -100,13 +100,10 @@ func productOf(n corev1.Node) string {
 }
 
 func drained(n corev1.Node) bool {
-	if n.Spec.Unschedulable {
-		return true
-	}
 	unready := func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
 	}
-	return slices.ContainsFunc(n.Status.Conditions, unready) || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+	return n.Spec.Unschedulable || slices.ContainsFunc(n.Status.Conditions, unready) || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		// Pods with GPUs tolerate the taint that keeps other pods off GPU nodes.
 		return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasSuffix(t.Key, "/gpu")
 	})

@@ -30,13 +30,12 @@ func Watch(ctx context.Context) (stop func() []Peak, err error) {
 	s.add(gpus)
 	var done sync.WaitGroup
 	done.Go(func() {
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
+		tick := time.Tick(interval)
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
+			case <-tick:
 				// A failed sample is left out.
 				if gpus, err := List(ctx); err == nil {
 					s.add(gpus)
@@ -53,7 +52,7 @@ func Watch(ctx context.Context) (stop func() []Peak, err error) {
 
 type samples struct {
 	peaks  []Peak
-	counts []int // samples behind Busy
+	counts []float64 // samples behind Busy
 }
 
 func (s *samples) add(gpus []GPU) {
@@ -65,13 +64,9 @@ func (s *samples) add(gpus []GPU) {
 		}
 		p := &s.peaks[i]
 		p.Most = max(p.Most, g.Used)
-		if g.Utilization < 0 {
-			continue
+		if g.Utilization >= 0 {
+			p.Busy = (max(p.Busy, 0)*s.counts[i] + g.Utilization) / (s.counts[i] + 1)
+			s.counts[i]++
 		}
-		s.counts[i]++
-		if s.counts[i] == 1 {
-			p.Busy = 0
-		}
-		p.Busy += (g.Utilization - p.Busy) / float64(s.counts[i])
 	}
 }

@@ -61,15 +61,13 @@ const maxMiB = 1 << 40
 // ParseNodes parses the output of `scontrol show node --oneliner`.
 func ParseNodes(out string) ([]Node, error) {
 	var nodes []Node
-	lineNo := 0
-	for line := range strings.Lines(out) {
-		lineNo++
+	for i, line := range strings.Split(out, "\n") {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		n, err := parseNode(line)
 		if err != nil {
-			return nil, fmt.Errorf("scontrol show node, line %d: %w", lineNo, err)
+			return nil, fmt.Errorf("scontrol show node, line %d: %w", i+1, err)
 		}
 		nodes = append(nodes, n)
 	}

@@ -112,7 +112,7 @@ func (d *drafting) write() Study {
 	}
 	var replaced []string
 	for _, p := range d.parts {
-		if !p.fixed && !slices.Contains(sizes(), p.knob) {
+		if !p.fixed && p.knob != "" && !slices.Contains(sizes(), p.knob) {
 			replaced = append(replaced, p.arg+" was "+cmp.Or(p.word, plain(p.value)))
 		}
 	}
@@ -287,32 +287,17 @@ func (d *drafting) perNode(slots int) int {
 	return slots
 }
 
-// readMegatron passes --recompute-method and --recompute-num-layers only with full
-// recomputation, which Megatron-LM allows only with a method: else full is left out.
+// readMegatron leaves full recomputation out, which Megatron-LM allows only with a method,
+// unless the command has one.
 func (d *drafting) readMegatron() {
 	if name := "--num-layers-per-virtual-pipeline-stage"; slices.Contains(d.command, name) {
 		d.note("%s is fixed: leave those pp out of which it does not divide the layers of a stage, and 1", name)
 	}
-	i := slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == "recompute-granularity" })
-	if i < 0 {
-		return
+	of := func(arg string) int {
+		return slices.IndexFunc(d.parts, func(p part) bool { return strings.TrimLeft(p.arg, "-") == arg })
 	}
-	told := false
-	for k, a := range d.rendered {
-		name, _, joined := strings.Cut(a, "=")
-		if name != "--recompute-method" && name != "--recompute-num-layers" {
-			continue
-		}
-		told = told || name == "--recompute-method"
-		for at := k; at <= k+1 && at < len(d.rendered); at++ {
-			d.rendered[at] = `{{if eq .Recompute "full"}}` + d.rendered[at] + "{{end}}"
-			if joined {
-				break
-			}
-		}
-	}
-	if p := &d.parts[i]; !told && p.word != "full" {
-		p.words = slices.DeleteFunc(p.words, func(w string) bool { return w == "full" })
+	if i := of("recompute-granularity"); i >= 0 && of("recompute-method") < 0 && d.parts[i].word != "full" {
+		d.parts[i].words = slices.DeleteFunc(d.parts[i].words, func(w string) bool { return w == "full" })
 	}
 }
 

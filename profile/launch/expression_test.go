@@ -28,6 +28,7 @@ func TestExpression(t *testing.T) {
 		{"iter 0: loss 10.9, time 5532.3ms, mfu -100.00%", "iter 1: loss 10.5, time 135.25ms, mfu 37.5%", Observation{Step: 1, Loss: 10.5, StepTime: .13525}},
 		{"step 1: data time 3 ms, step time 50 ms", "step 2: data time 3 ms, step time 25 ms", Observation{Step: 2, Loss: math.NaN(), StepTime: .025}},
 		{"step=1 steps_per_sec=12.5 loss=2.5", "step=2 steps_per_sec=10 loss=2.25", Observation{Step: 2, Loss: 2.25, StepTime: .1}},
+		{"step   9/2000 | loss 2.5 | step time   9.5 ms", "step 1000/2000 | loss 2.25 | step time 100.0 ms", Observation{Step: 1000, Loss: 2.25, StepTime: .1}},
 		{"\t Train throughput/samples_per_sec: 640.0", "\t Train throughput/samples_per_sec: 512.0", Observation{Step: math.NaN(), Loss: math.NaN(), Throughput: 512}},
 	} {
 		expr := Expression(tt.line)
@@ -42,6 +43,10 @@ func TestExpression(t *testing.T) {
 			tt.want.Throughput > 0 && got.Throughput != tt.want.Throughput {
 			t.Errorf("%s: %q reads %+v, %t, %v, want %+v", tt.next, expr, got, ok, err, tt.want)
 		}
+	}
+	p, err := NewParser(data.Metrics{Regex: Expression("\t Train throughput/samples_per_sec: 640.0")})
+	if o, ok, _ := p.Parse("\t Train throughput/device/samples_per_sec: 80.0"); err != nil || ok {
+		t.Errorf("%+v, %v: the rate of a device was read", o, err)
 	}
 	for _, line := range []string{"", "starting", "loss=2.5", "epoch 3 done in 12 s"} {
 		if expr := Expression(line); expr != "" {

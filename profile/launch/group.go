@@ -102,13 +102,11 @@ func (g *group) gone(p *process) {
 }
 
 func (g *group) await(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for len(g.live) > 0 {
+	for over := time.After(limit); len(g.live) > 0; {
 		select {
 		case p := <-g.ended:
 			g.gone(p)
-		case <-timer.C:
+		case <-over:
 			return
 		}
 	}
@@ -198,7 +196,7 @@ func (g *group) readOutput(ctx context.Context, p *process, cancel context.Cance
 			g.log.Reset(io.Discard) // a failed write must not fail the measurement
 		}
 		g.mu.Unlock()
-		p.out.flush(ctx)
+		p.out.flush(ctx, false)
 		if bad := g.heard.unread(); bad != nil {
 			cancel(bad)
 		}

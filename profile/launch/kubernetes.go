@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,6 +36,8 @@ type Kubernetes struct {
 	Spec   data.KubernetesSpec
 	Parser Parser
 	Client *kube.Client
+
+	answered atomic.Bool // the API server did, to an earlier trial
 }
 
 // NewKubernetes returns a launcher for a cluster, without contacting it.
@@ -56,18 +59,31 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 	}
 	defer log.Close()
 	r := &kubeRun{kube: k, heard: newHeard(k.Parser, t, obs), trial: t, log: &sharedLog{to: log}}
-	if t.Handle != "" {
-		err = r.attach(ctx)
-	} else {
-		err = r.submit(ctx)
-	}
-	if err == nil {
-		err = r.follow(ctx)
+	err = k.await(ctx, func() error { return k.Client.Get(ctx, "/version", nil) })
+	for _, do := range []func(context.Context) error{r.begin, r.follow} {
+		if err == nil {
+			err = do(ctx)
+		}
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return r.finish(err)
+}
+
+// await asks the API server until it answers. An outage is waited for as by a running trial; a
+// server that never answered may have been named wrongly.
+func (k *Kubernetes) await(ctx context.Context, ask func() error) error {
+	for begun := time.Now(); ; time.Sleep(logPause) {
+		err := ask()
+		if !kube.IsTemporary(err) {
+			k.answered.Store(true)
+			return nil
+		}
+		if ctx.Err() != nil || !k.answered.Load() || time.Since(begun) > kube.OutageTimeout {
+			return err
+		}
+	}
 }
 
 // finish removes the trial's objects; what fails is logged, and added to an error.
@@ -81,13 +97,8 @@ func (r *kubeRun) finish(err error) error {
 		r.log.note("removed")
 		return err
 	}
-	r.log.note("%v", left)
-	if err == nil {
-		return nil
-	}
-	if f, ok := errors.AsType[*Failure](err); ok {
-		f.Detail += "; " + left.Error()
-		return err
+	if r.log.note("%v", left); err == nil {
+		return nil // its pods have ended
 	}
 	return errors.Join(err, left)
 }
@@ -123,7 +134,11 @@ func (r *kubeRun) selector() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labelRun + "=" + r.name}
 }
 
-func (r *kubeRun) attach(ctx context.Context) error {
+// begin submits the trial, or finds the job of one that was submitted before.
+func (r *kubeRun) begin(ctx context.Context) error {
+	if r.trial.Handle == "" {
+		return r.submit(ctx)
+	}
 	namespace, name, ok := strings.Cut(r.trial.Handle, "/")
 	if !ok || namespace == "" || name == "" {
 		return fmt.Errorf("trial %d is recorded as %q, want NAMESPACE/NAME of a Kubernetes job", r.trial.ID, r.trial.Handle)

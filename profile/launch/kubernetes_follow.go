@@ -89,8 +89,7 @@ func (w *watcher) fail(doing string, err error) {
 
 // loop handles changes until the trial is over, or the launcher fails with an error.
 func (w *watcher) loop(ctx context.Context) (over bool, err error) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	tick := time.Tick(time.Second)
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,7 +100,7 @@ func (w *watcher) loop(ctx context.Context) (over bool, err error) {
 			if f := change(); f != nil {
 				return true, f
 			}
-		case <-tick.C:
+		case <-tick:
 			if f := w.waitedEnough(); f != nil {
 				return true, f
 			}
@@ -211,10 +210,8 @@ func (w *watcher) waitedEnough() *Failure {
 }
 
 func (w *watcher) whyWaiting() string {
-	if w.job != nil {
-		if jobIs(w.job, batchv1.JobSuspended) != nil || ptr.Deref(w.job.Spec.Suspend, false) {
-			return "the job is suspended, perhaps by a queue that has not admitted it"
-		}
+	if w.job != nil && (jobIs(w.job, batchv1.JobSuspended) != nil || ptr.Deref(w.job.Spec.Suspend, false)) {
+		return "the job is suspended, perhaps by a queue that has not admitted it"
 	}
 	for _, p := range w.byName() {
 		if startedAt(&p.pod).IsZero() {

@@ -64,6 +64,8 @@ func (l *podLog) read(ctx context.Context) {
 		case time.Since(l.good) > kube.OutageTimeout:
 			l.run.log.note("%s: stopped reading its output: %v", l.out.name, err)
 			return
+		case l.run.trial.Away != nil:
+			l.run.trial.Away()
 		}
 		ended := l.running.Done()
 		if final {
@@ -167,7 +169,7 @@ func (p *podLine) take(ctx context.Context, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out.line(at, text)
-	l.out.flush(ctx)
+	l.out.flush(ctx, false)
 }
 
 func (p *podLine) end() {

@@ -32,6 +32,9 @@ type Trial struct {
 	// Began is called when a trial that waited for nodes begins to run: the time before is
 	// queueing. May be nil.
 	Began func(at time.Time)
+	// Away is called while the engine does not answer, so that no output can be read: that time
+	// is no hang. May be nil.
+	Away func()
 	// Used is called at the end with the peak memory (bytes) of the largest process or fullest
 	// GPU, measured from outside, and that of the device; 0 if not known. May be nil.
 	Used func(peak, device float64)

@@ -73,6 +73,10 @@ func TestStepsThatArriveTogether(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Step != 4 {
 		t.Errorf("%+v, %v; want step 4 only", got, err)
 	}
+	got, _, err = run(t, t.Context(), data.Config{Workers: 1}, grace, `printf 'knee: {"step":1}\nknee: {"loss":2}\npeak memory: 2 GiB\n'`)
+	if err != nil || len(got) != 3 || got[0].Step != 1 {
+		t.Errorf("%+v, %v; want a step, its loss and memory", got, err)
+	}
 }
 
 // The first time of each rank may be NaN, a later one ends the trial.

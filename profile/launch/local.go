@@ -191,20 +191,17 @@ func freePorts(n int) ([]int, error) {
 // watchGPUs samples this machine's GPUs during a trial on GPUs. stop writes peak memory and
 // utilisation into the log, and returns the memory of the fullest one, zero if none was used.
 func watchGPUs(ctx context.Context, c data.Config, log io.Writer) (stop func() gpuPeak) {
-	nothing := func() gpuPeak { return gpuPeak{} }
 	if cpuOnly(c.GPUType) {
-		return nothing
+		return func() gpuPeak { return gpuPeak{} }
 	}
 	end, err := nvidia.Watch(ctx)
-	if err != nil {
-		if !nvidia.Absent(err) {
-			// The step times are valid without it.
-			_, _ = fmt.Fprintf(log, "[knee] GPU memory and use are not sampled: %v\n", err)
-		}
-		return nothing
+	if err != nil && !nvidia.Absent(err) { // the step times are valid without it
+		_, _ = fmt.Fprintf(log, "[knee] GPU memory and use are not sampled: %v\n", err)
 	}
-	return func() gpuPeak {
-		var fullest gpuPeak
+	return func() (fullest gpuPeak) {
+		if err != nil {
+			return fullest
+		}
 		share := -1.0
 		for _, p := range end() {
 			if p.Busy <= 0 && p.Most == p.Used {

@@ -109,15 +109,23 @@ func (p *output) line(at time.Time, line string) {
 	p.kept = append(p.kept, o)
 }
 
-// flush sends the observations of lines read together. A step without a time is
-// timed by its arrival: of several of one rank only the last is sent.
-func (p *output) flush(ctx context.Context) {
+// flush sends the observations of lines read together, of which more may follow. A step without
+// a time is timed by its arrival: of several of one rank only the last is sent.
+func (p *output) flush(ctx context.Context, more bool) {
+	untimed := func(o Observation) bool { return !(o.StepTime > 0 || o.Throughput > 0 || math.IsNaN(o.Step)) }
 	last := map[int]int{} // by rank
 	for i, o := range p.kept {
-		last[o.Rank] = i
+		if untimed(o) {
+			last[o.Rank] = i
+		}
 	}
+	later := p.kept[:0]
 	for i, o := range p.kept {
-		if timed := o.StepTime > 0 || o.Throughput > 0; !timed && !math.IsNaN(o.Step) && i < last[o.Rank] {
+		switch of := untimed(o); {
+		case of && i < last[o.Rank]:
+			continue
+		case of && more:
+			later = append(later, o)
 			continue
 		}
 		select {
@@ -125,7 +133,7 @@ func (p *output) flush(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	p.kept = p.kept[:0]
+	p.kept = later
 }
 
 // maxLine bounds what is kept of one line of output; the rest is dropped.
@@ -208,7 +216,7 @@ func (t *tail) read(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := f.ReadAt(chunk, t.offset)
 		t.offset += int64(n)
-		if err := t.take(ctx, chunk[:n]); err != nil {
+		if err := t.take(ctx, chunk[:n], err == nil); err != nil {
 			return err
 		}
 		if errors.Is(err, io.EOF) {
@@ -221,10 +229,10 @@ func (t *tail) read(ctx context.Context) error {
 	return nil
 }
 
-func (t *tail) take(ctx context.Context, text []byte) error {
+func (t *tail) take(ctx context.Context, text []byte, more bool) error {
 	now := time.Now()
 	t.lines.split(text, func(line string) { t.line(now, line) })
-	t.out.flush(ctx)
+	t.out.flush(ctx, more)
 	return t.out.heard.unread()
 }
 

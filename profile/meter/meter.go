@@ -26,6 +26,7 @@ type Meter struct {
 	first, last time.Time // times of the first and the latest step
 	step        float64   // the last counter; NaN before the first
 	seen        int       // observations
+	finer       bool      // its progress bar moved by a part of a batch
 	peak        float64   // bytes, largest reported peak of any rank; 0 if none
 	device      float64   // bytes of its device; 0 if not known
 	outOfMemory string    // the last line that says so
@@ -41,6 +42,7 @@ type Reading struct {
 	Steps    int     // steady steps behind the mean
 	Warmup   int     // leading steps dropped
 	Hurried  bool    // fewer were dropped than the study asks for, to keep FewestSteps
+	Told     float64 // mean that the lines tell, if StepTime is by their arrival; else 0
 
 	PeakMemory   float64 // bytes, largest peak of any rank; 0 if not known
 	DeviceMemory float64 // bytes of its device; 0 if not known
@@ -72,7 +74,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 		m.outOfMemory, m.survived = o.OutOfMemory, 0
 	}
 	if m.bars.take(o) {
-		m.ranks, m.series, m.seen, m.next = newRanks(m.ranks.asked, m.config, m.ranks.log), series{}, 0, 0
+		m.ranks, m.series, m.seen, m.next, m.finer = newRanks(m.ranks.asked, m.config, m.ranks.log), series{}, 0, 0, false
 	}
 	if m.Beside(o) {
 		return false
@@ -96,6 +98,7 @@ func (m *Meter) Add(o launch.Observation) (enough bool) {
 		return false
 	}
 	m.survived++
+	m.finer = m.finer || !one.fell && o.Step < o.Total && math.Mod(one.count, m.config.LocalBatch) > 0 // at its end a batch may be smaller
 	m.series.add(o.At, one)
 	m.last = o.At
 	return m.enough()
@@ -130,9 +133,13 @@ func (m *Meter) enough() bool {
 	return false
 }
 
-// looked is the seconds measured, more than the steps' if not all are reported.
+// looked is the seconds measured: between arrivals, as told times may be smoothed from a slow
+// first step; those told if all lines came at once.
 func (m *Meter) looked() float64 {
-	return math.Max(m.series.elapsed, m.last.Sub(m.first).Seconds())
+	if seconds := m.last.Sub(m.first).Seconds(); seconds > 0 {
+		return seconds
+	}
+	return m.series.elapsed
 }
 
 // OutOfMemory is the last line that says so; empty if the trial took two more steps.
@@ -159,7 +166,25 @@ func (m *Meter) Read() Reading {
 	r.Warmup, r.Hurried = total(dropped).n, hurried
 	r.Steps, r.StepTime, r.SD, r.SyncTime = summary(steady)
 	r.SE = math.Hypot(standardError(steady), rounding(total(steady), r.SD))
+	all, least, most := m.arrivals(steady)
+	off := all.counted > most && all.counted <= math.Sqrt2*most || all.counted < least && all.counted >= least/2
+	if off && math.Abs(all.span-all.counted) > m.settings.RelPrecision*all.counted && !m.ranks.log && !m.ranks.async {
+		steady = slices.Clone(steady)
+		for i := range steady {
+			steady[i].sum = steady[i].span
+		}
+		r.Told, r.StepTime, r.SE = r.StepTime, r.StepTime*all.span/all.counted, standardError(steady)
+	}
 	return r
+}
+
+// arrivals sums batches, whose steps took the seconds from least to most by the arrival of
+// their lines: lines may arrive in bursts, and a span is known up to the longest pause.
+func (m *Meter) arrivals(steady []batch) (all batch, least, most float64) {
+	if all = total(steady); m.ranks.want == data.AllRanks {
+		all.counted = math.NaN() // a round is a step of every rank
+	}
+	return all, all.span - m.series.pause, all.span + m.series.pause
 }
 
 // steady splits off the warm-up; hurried: less of it than the study asks for.
@@ -203,12 +228,13 @@ func (m *Meter) Curve(trial int) []data.CurvePoint { return m.curve.points(m.con
 // the trial, 0 if not known. A trainer that simulates has any times. Times that are too short are
 // said if most of the time between lines would be outside of steps.
 //
-// Lines may arrive in bursts, from a buffer or a log that is read now and then: those that come
-// first together tell of steps before, and a span is known up to the longest pause. Ranks that
-// cannot be told apart and print no counter may all have printed every step.
+// Of a burst, from a buffer or a log that is read now and then, those that come first together
+// tell of steps before. Ranks that cannot be told apart and print no counter may all have printed
+// every step.
 func (m *Meter) Contradiction(took float64) string {
 	_, steady, _ := m.steady()
-	s, all := &m.series, total(steady)
+	s := &m.series
+	all, least, most := m.arrivals(steady)
 	if all.n < FewestSteps || s.last.IsZero() {
 		return ""
 	}
@@ -216,10 +242,7 @@ func (m *Meter) Contradiction(took float64) string {
 	if math.IsNaN(all.counted) && m.ranks.current == launch.UnknownRank {
 		ranks = float64(m.config.Workers)
 	}
-	if m.ranks.want == data.AllRanks {
-		all.counted = math.NaN() // a round is a step of every rank
-	}
-	switch most, least := all.span+s.pause, all.span-s.pause; {
+	switch {
 	case took > 0 && all.lines > math.Sqrt2*max(took, most)*ranks:
 		return fmt.Sprintf("its %d step times add up to %.3g s, but it took %.3g s%s", all.n, all.lines, took, s.mistake(all.lines/took))
 	case all.told > math.Sqrt2*most*ranks:
@@ -230,6 +253,8 @@ func (m *Meter) Contradiction(took float64) string {
 	case all.counted < least/2:
 		return fmt.Sprintf("its steps take %.3g s of the %.3g s in which their lines came: do the times leave out a part, such as "+
 			"waiting for the GPU (torch.cuda.synchronize) or for data, or are they in another unit", all.counted, least)
+	case m.bars.metered > 0 && m.config.LocalBatch > 1 && !m.finer:
+		return fmt.Sprintf("its progress bar moves by multiples of %g, the batch: does it count samples, so that its rate is not that of steps", m.config.LocalBatch)
 	}
 	return ""
 }
@@ -276,7 +301,12 @@ func (c *curve) add(o launch.Observation) {
 	c.per = max(c.per, 1)
 	if len(c.sums) == 0 || c.open == c.per {
 		if len(c.sums) == 2*mostPoints {
-			c.halve()
+			for i := range mostPoints {
+				for k, q := range c.sums[2*i+1] {
+					c.sums[i][k] = mean{c.sums[2*i][k].sum + q.sum, c.sums[2*i][k].n + q.n}
+				}
+			}
+			c.sums, c.per = c.sums[:mostPoints], 2*c.per
 		}
 		c.sums = append(c.sums, curvePoint{})
 		c.open = 0
@@ -286,18 +316,6 @@ func (c *curve) add(o launch.Observation) {
 		p[i].add(v)
 	}
 	c.open++
-}
-
-func (c *curve) halve() {
-	for i := range mostPoints {
-		p, q := c.sums[2*i], c.sums[2*i+1]
-		for k := range p {
-			p[k].sum += q[k].sum
-			p[k].n += q[k].n
-		}
-		c.sums[i] = p
-	}
-	c.sums, c.per = c.sums[:mostPoints], 2*c.per
 }
 
 func (c *curve) points(config data.Config, trial int) []data.CurvePoint {

@@ -302,11 +302,11 @@ func TestMeterOfJumps(t *testing.T) {
 		"counter": func(i int) (seconds, step, took float64) {
 			switch {
 			case i == 100:
-				return float64(i), 5000, 30
+				return float64(i) / 2, 5000, 30
 			case i > 100:
-				return float64(i), float64(5000 + i), .5
+				return float64(i) / 2, float64(4900 + i), .5
 			}
-			return float64(i), float64(i), .5
+			return float64(i) / 2, float64(i), .5
 		},
 		"clock": func(i int) (seconds, step, took float64) {
 			if i > 100 {

@@ -63,7 +63,7 @@ func (s *series) add(at time.Time, one step) {
 	if s.steps == 0 {
 		s.first, s.last = at, at
 	}
-	if at.After(s.first) {
+	if at.After(s.first) && !one.fell {
 		b.told, b.counted, b.span = one.seconds, one.seconds*one.count, at.Sub(s.last).Seconds()
 	}
 	s.last, s.pause, s.rates = at, max(s.pause, b.span), s.rates || one.rate

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,60 @@ func TestContradiction(t *testing.T) {
 		text := m.Contradiction(c.lines[len(c.lines)-1].At.Sub(time.Unix(0, 0)).Seconds())
 		if (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %q, want …%s…", c.name, text, c.want)
+		}
+	}
+}
+
+// Told times that do not add up to the time between lines are those of some steps, or of a part
+// of them: a step takes what the arrival of the lines says.
+func TestStepTimeByArrival(t *testing.T) {
+	for name, told := range map[string]func(i int) float64{
+		"the last of ten steps, of which every fourth waits for data": func(int) float64 { return .1 },
+		"the mean of rates":            func(int) float64 { return .14 },
+		"the mean since a slow start":  func(i int) float64 { return .175 + .7/float64(i) },
+		"the first of ten, each waits": func(int) float64 { return .24 },
+	} {
+		for _, log := range []bool{false, true} {
+			m := New(data.TrialSettings{Warmup: -1, MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, 0, data.Config{Workers: 1})
+			m.ranks.log = log // of a job that may have been down
+			for i := 1; i <= 60; i++ {
+				o := bare(1.75*float64(i), 10*float64(i))
+				o.StepTime = told(i)
+				m.Add(o)
+			}
+			if r := m.Read(); (math.Abs(r.StepTime-.175) > 2*r.SE+1e-9 || !(r.Told > 0)) != log {
+				t.Errorf("%s, log %v: %+v, want 0.175 s in a trial", name, log, r)
+			}
+		}
+	}
+}
+
+// A rate that is smoothed from a first step of 20 s does not use up the trial's seconds.
+func TestSmoothedRateDoesNotEndTheTrial(t *testing.T) {
+	m := New(data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 60, RelPrecision: .02}, 0, data.Config{Workers: 1})
+	at, smooth, n := 0., 20., 0
+	for enough := false; !enough; n++ {
+		o := bare(at, float64(n))
+		o.StepTime = smooth
+		enough = m.Add(o)
+		at, smooth = at+.1, .9*smooth+.1*.1
+	}
+	if r := m.Read(); math.Abs(r.StepTime-.1) > .01 || at < 5 {
+		t.Errorf("%+v after %d steps, want 0.1 s", r, n)
+	}
+}
+
+// A progress bar that counts samples is doubted, one of steps is not.
+func TestBarOfSamples(t *testing.T) {
+	for by, doubted := range map[float64]bool{1: false, 64: true, 512: true, 96: false} {
+		m := New(data.TrialSettings{Warmup: -1, MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, 0, data.Config{Workers: 8, LocalBatch: 64})
+		for i := range 41 {
+			o := bare(.1*float64(i), math.Min(by*float64(i), 40*by-1))
+			o.StepTime, o.Total = .1/by, 40*by-1
+			m.Add(o)
+		}
+		if text := m.Contradiction(4); strings.Contains(text, "does it count samples") != doubted {
+			t.Errorf("by %g: %q, doubted: want %v", by, text, doubted)
 		}
 	}
 }

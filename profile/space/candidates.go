@@ -171,10 +171,7 @@ func Contention(s *data.Study, candidates []data.Config, cores int) string {
 	}
 	crowded, most := 0, 0
 	for _, c := range candidates {
-		if c.GPUType != "cpu" && c.GPUType != "" {
-			continue
-		}
-		if n := max(s.Parallel, 1) * (c.Workers + c.PS); n > cores {
+		if n := max(s.Parallel, 1) * (c.Workers + c.PS); n > cores && (c.GPUType == "cpu" || c.GPUType == "") {
 			crowded++
 			most = max(most, n)
 		}

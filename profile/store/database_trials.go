@@ -214,13 +214,12 @@ func (d *Database) change(row trialRow) (*Change, error) {
 
 // heartbeat renews the lease of this profiler's trials until Close.
 func (d *Database) heartbeat() {
-	ticker := time.NewTicker(d.lease / 4)
-	defer ticker.Stop()
+	due := time.Tick(d.lease / 4)
 	for {
 		select {
 		case <-d.stop:
 			return
-		case <-ticker.C:
+		case <-due:
 			// The next Changes reports that the database does not answer.
 			_ = d.do("renew the lease", func(tx *gorm.DB) error {
 				if len(d.own) == 0 {

@@ -15,30 +15,19 @@ func estimate(count int, meanSqr, sqrMean, total, initial float64) (sqr, varianc
 	return (c*sqrMean - meanSqr) / (c - 1), (meanSqr - sqrMean) * (total / initial) / (c - 1)
 }
 
-// movingAverage is an exponential moving average, corrected for starting at
-// zero (Kingma and Ba, "Adam", 2015, section 3).
-type movingAverage struct {
-	sum, weight float64
-}
-
 // smoothing is the weight of the past: single estimates of |G|² are mostly noise while the
 // batch is far below the noise scale; averaging about a hundred steps reduces it.
 const smoothing = 0.99
 
-func (a *movingAverage) add(v float64) {
-	a.sum = smoothing*a.sum + (1-smoothing)*v
-	a.weight = smoothing*a.weight + (1 - smoothing)
-}
-
-func (a *movingAverage) value() float64 { return a.sum / a.weight }
-
-// gradStats smooths the statistics of a job's gradients, or in ps-async of one worker's. The
+// gradStats smooths the statistics of a job's gradients, or in ps-async of one worker's, by
+// exponential moving averages, corrected for starting at zero (Kingma and Ba, "Adam", 2015, §3). The
 // independent gradients are those of samples, whose norms cost little ([model.sampleNorms]):
 // estimates exist for a single worker too, and vary less than from one gradient per worker.
 type gradStats struct {
 	count   int     // samples, that is gradients, per update
 	initial float64 // batch the variance is reported at
-	sqr, v  movingAverage
+	sqr, v  float64 // sums, weighted
+	weight  float64 // Σ weights
 }
 
 // observe adds an update: sumSqr is the sum of the squared norms of its samples' gradients,
@@ -49,13 +38,14 @@ func (s *gradStats) observe(sumSqr, sqrMean float64) {
 	}
 	c := float64(s.count)
 	sqr, v := estimate(s.count, sumSqr/c, sqrMean, c, s.initial)
-	s.sqr.add(sqr)
-	s.v.add(v)
+	s.sqr = smoothing*s.sqr + (1-smoothing)*sqr
+	s.v = smoothing*s.v + (1-smoothing)*v
+	s.weight = smoothing*s.weight + (1 - smoothing)
 }
 
 // values are smoothed; NaN unless both are positive, as the noise scale has to be.
 func (s *gradStats) values() (sqr, v float64) {
-	sqr, v = s.sqr.value(), s.v.value()
+	sqr, v = s.sqr/s.weight, s.v/s.weight
 	if !(sqr > 0 && v > 0) || math.IsInf(sqr, 0) || math.IsInf(v, 0) {
 		return math.NaN(), math.NaN()
 	}

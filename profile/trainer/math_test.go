@@ -196,12 +196,12 @@ func TestGradStatsNeedPositiveEstimates(t *testing.T) {
 	}
 }
 
-func TestMovingAverageIsUnbiasedFromTheStart(t *testing.T) {
-	var a movingAverage
+func TestGradStatsAreUnbiasedFromTheStart(t *testing.T) {
+	s := &gradStats{count: 4, initial: 4}
 	for range 5 {
-		a.add(3)
-		if math.Abs(a.value()-3) > 1e-12 {
-			t.Fatalf("average of threes is %g", a.value())
+		s.observe(8, 1) // mean|g|² = 2 against |ḡ|² = 1
+		if sqr, v := s.values(); math.Abs(sqr-2./3) > 1e-12 || math.Abs(v-1./3) > 1e-12 {
+			t.Fatalf("averages %g and %g, want 2/3 and 1/3", sqr, v)
 		}
 	}
 }

@@ -97,9 +97,7 @@ func FromEnv(getenv func(string) string) (Options, error) {
 	if world > 0 && world != o.Workers+o.PS {
 		bad("WORLD_SIZE", strconv.Itoa(world), fmt.Sprintf("%d, the sum of KNEE_WORKERS = %d and KNEE_PS = %d", o.Workers+o.PS, o.Workers, o.PS))
 	}
-	if s := getenv("KNEE_PS_HOSTS"); s != "" {
-		o.PSHosts = strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
-	}
+	o.PSHosts = strings.FieldsFunc(getenv("KNEE_PS_HOSTS"), func(r rune) bool { return r == ',' || r == ' ' })
 	if o.Role == Server {
 		o.Rank = o.Workers + o.PSRank
 	}

@@ -235,10 +235,5 @@ func (c *psClient) synchronize(step int64, params, grad []float64, t tally) (out
 }
 
 func (c *psClient) close() error {
-	for _, l := range c.servers {
-		if err := l.send(push{Bye: true}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return concurrently(len(c.servers), func(j int) error { return c.servers[j].send(push{Bye: true}) })
 }

@@ -192,10 +192,8 @@ func (w *worker) await(ctx context.Context) error {
 	if ctx.Err() != nil || w.o.InputRate == 0 {
 		return context.Cause(ctx)
 	}
-	delivered := time.NewTimer(time.Duration(float64(w.batch.n) / w.o.InputRate * float64(time.Second)))
-	defer delivered.Stop()
 	select {
-	case <-delivered.C:
+	case <-time.After(time.Duration(float64(w.batch.n) / w.o.InputRate * float64(time.Second))): // delivered
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
