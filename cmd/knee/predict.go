@@ -53,8 +53,10 @@ func newPredict(a *app) *cobra.Command {
 			return err
 		}
 		if f.size != "" {
-			if hasLayouts(m) && !m.Architecture().Known() {
-				return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, and fit them again")
+			rest := arch
+			rest.SeqLen = 0
+			if known := m.Architecture(); !rest.Zero() && known.Count() == 0 || arch.SeqLen > 0 && known.SeqLen == 0 || hasLayouts(m) && !(known.Known() && arch.Or(known).Known()) {
+				return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, fit them again, and give the file the same")
 			}
 			m = m.For(arch)
 		}

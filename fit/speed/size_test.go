@@ -123,3 +123,34 @@ func TestLengthLeavesMessages(t *testing.T) {
 		}
 	}
 }
+
+// The size of a network may be asked for by its parameters, and be measured by layers and
+// hidden size, or the other way round.
+func TestSizeByParameters(t *testing.T) {
+	shape := data.Architecture{Layers: 24, Hidden: 1024, SeqLen: 1024}
+	count := data.Architecture{Parameters: shape.Count(), SeqLen: 1024}
+	for _, measured := range []data.Architecture{shape, count} {
+		ms := sized(1024)
+		for i := range ms {
+			ms[i].Architecture = measured
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(a data.Architecture) Prediction {
+			p, err := m.For(a).Predict(data.Config{Workers: 1, LocalBatch: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		larger := at(data.Architecture{Parameters: 20 * count.Parameters})
+		wider := at(data.Architecture{Layers: 24, Hidden: 4096})
+		for _, p := range []Prediction{larger, wider} {
+			if grown := p.StepTime.Mean / at(measured).StepTime.Mean; grown < 4 || !p.Extrapolated {
+				t.Errorf("measured %+v: %.3g times as long, extrapolated %v; want far longer", measured, grown, p.Extrapolated)
+			}
+		}
+	}
+}
