@@ -108,7 +108,7 @@ const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
 	layAhead     // logit: launches ahead of their execution
-	layScores    // time of attention scores that are written to memory, relative to that of their operations with heads of 128
+	layScores    // time of attention scores that are masked or written to memory, relative to that of their operations with heads of 128
 	layRecompute // time of full recomputation relative to compute
 	laySelective // the same for selective recomputation
 	layTensor
