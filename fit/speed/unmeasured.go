@@ -74,10 +74,9 @@ func (e effect) variates(n int) []float64 {
 func (g *group) effects(c data.Config, t int, words []string) (es []effect) {
 	untried := sq(g.prior.Kernel.Untried)
 	walk := func(name string, from, to float64) {
-		left, sign := math.Log(to/from), 1.
-		if left < 0 {
-			left, sign = -left, -1
-		}
+		left := math.Log(to / from)
+		sign := math.Copysign(1, left)
+		left = math.Abs(left)
 		for n := sign; left > 0; n += sign {
 			es = append(es, effect{fmt.Sprintf("%s·2^%g", name, n), untried * min(left, math.Ln2)})
 			left -= math.Ln2
