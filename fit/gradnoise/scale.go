@@ -29,7 +29,7 @@ const beyond = 1e3
 // bias, but with noise that may exceed it (McCandlish et al., 2018, appendix A.1): the mean
 // of 1/φ counts. Its 90 % interval has the noise, over the root of the points, and in full
 // what persists from point to point, as of smoothed statistics or growth. It ends at a
-// thousand times the largest batch, or at the mean beyond.
+// thousand times the initial batch, or at the mean beyond.
 //
 // It fails with a *data.InputError if initialBatch, in samples, is not above 0, without
 // gradient statistics, and if the mean is not above 0.
@@ -43,17 +43,12 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	})
 	runs, ofRun := grouped.By(usable, func(p data.CurvePoint) string { return p.Run })
 	var inverse, before, after []float64 // 1/φ, and those of neighbours
-	largest := initialBatch
 	for _, run := range runs {
-		later := ofRun[run][len(ofRun[run])/2:]
-		for i, p := range later {
-			if inverse = append(inverse, of(p)); i > 0 {
-				before, after = append(before, of(later[i-1])), append(after, of(p))
-			}
-			if p.GlobalBatch > largest {
-				largest = p.GlobalBatch
-			}
+		from := len(inverse)
+		for _, p := range ofRun[run][len(ofRun[run])/2:] {
+			inverse = append(inverse, of(p))
 		}
+		before, after = append(before, inverse[from:len(inverse)-1]...), append(after, inverse[from+1:]...)
 	}
 	mean, variance := stat.PopMeanVariance(inverse, nil)
 	if !(mean > 0) {
@@ -65,7 +60,7 @@ func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	}
 	half := distuv.UnitNormal.Quantile(.95) * math.Sqrt(lasting+(variance-lasting)/float64(len(inverse)))
 	return &Scale{InitialBatch: initialBatch, Points: len(inverse), Phi: data.Estimate{
-		Mean: 1 / mean, Lo: 1 / (mean + half), Hi: 1 / max(mean-half, min(mean, 1/(beyond*largest))),
+		Mean: 1 / mean, Lo: 1 / (mean + half), Hi: 1 / max(mean-half, min(mean, 1/(beyond*initialBatch))),
 	}}, nil
 }
 
