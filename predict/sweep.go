@@ -73,9 +73,8 @@ func Sweeps(p *Predictor, configs []data.Config) (curves [][]Answer, err error) 
 // kneeGain is the least elasticity up to the [Knee], half that of linear scaling.
 const kneeGain = .5
 
-// Knee returns the index of the knee of a scalability curve, given in ascending
-// order of workers; −1 if there are no answers or no goodput because no batch
-// is known.
+// Knee returns the index of the knee of a scalability curve, given in ascending order of
+// workers; −1 if there are no answers or no goodput because no batch is known.
 //
 // The marginal gain from k₁ to k₂ workers is the elasticity of goodput G, ln(G₂/G₁) /
 // ln(k₂/k₁): 1 for linear scaling, 0 at the peak. The knee is the largest number of workers

@@ -210,16 +210,6 @@ func (a *arrival) hits(c *Curve, p *posterior, d draw, target, met float64, visi
 	}
 }
 
-// by returns the probability that the target is met by step x.
-func (a *arrival) by(x float64) (p float64) {
-	for j, m := range a.mass {
-		if a.x[j] <= x {
-			p += m
-		}
-	}
-	return p
-}
-
 // quantile returns the step by which the target is met with probability p.
 func (a *arrival) quantile(p float64) float64 {
 	sum := 0.0
