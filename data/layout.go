@@ -246,12 +246,13 @@ func (a Architecture) InExperts() float64 {
 
 // FLOPs returns the floating-point operations of a forward and backward pass of
 // one sample: 6 per parameter and token, and those of attention (the same,
-// equation 3, with 3 instead of 4 passes: without recomputation). A token
+// equation 3, with 3 instead of 4 passes: without recomputation), of which a causal
+// mask leaves half (Dao, "FlashAttention-2", 2023, section 4). A token
 // passes two experts of a layer (Lepikhin et al., "GShard", 2021).
 func (a Architecture) FLOPs() float64 {
 	s, l, h := float64(a.SeqLen), float64(a.Layers), float64(a.Hidden)
 	idle := a.InExperts() * (1 - min(2/float64(max(a.Experts, 1)), 1))
-	return 6*s*a.Count()*(1-idle) + 12*l*s*s*h
+	return 6*s*a.Count()*(1-idle) + 6*l*s*s*h
 }
 
 // AttentionFLOPs returns the operations of attention for one sample if heads, as usual, have

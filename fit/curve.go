@@ -50,7 +50,7 @@ func (m *Model) AddCurve(points []data.CurvePoint, batch data.Batch, s convergen
 }
 
 // NoEpochs says that epochs are a guess; see [convergence.Curve.Pointwise].
-const NoEpochs = "it records no epochs, so that each of its points counts as one; give a column epoch, or --dataset and --initial-batch"
+const NoEpochs = "it records no epochs, or only one, so that each of its points counts as one; give a column epoch, or --dataset and --initial-batch"
 
 // Comparable returns the points of runs that make one curve, without runs of other
 // settings. If the noise scale is known, by gradient statistics or several batches, they

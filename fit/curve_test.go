@@ -43,8 +43,8 @@ func TestAddCurve(t *testing.T) {
 	if err := m.AddCurve(points, data.Batch{Initial: 32}, convergence.Settings{}); err != nil {
 		t.Fatal(err)
 	}
-	if phi := m.NoiseScale().Phi; phi.Mean != 22*32 || phi.Lo < 15*32 || phi.Hi > 29*32 {
-		t.Errorf("φ = %+v, want the median 22·32 of the later half", phi)
+	if phi := m.NoiseScale().Phi; phi.Mean < 21*32 || phi.Mean > 22*32 || phi.Lo > 17*32 || phi.Hi < 27*32 {
+		t.Errorf("φ = %+v, want the middle of the later half, 15·32 to 29·32, and most of it", phi)
 	}
 	if _, err := m.ToLoss(.15); err != nil {
 		t.Error(err)

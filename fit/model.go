@@ -80,9 +80,7 @@ func (m *Model) For(a data.Architecture) *Model {
 	}
 	out := *m
 	out.Model = m.Model.For(a)
-	if m.file.Memory == nil {
-		out.file.Memory = memory.Fit(nil, a, m.file.Seed)
-	} else {
+	if m.file.Memory != nil {
 		out.file.Memory = m.file.Memory.For(a)
 	}
 	return &out

@@ -53,7 +53,7 @@ func (p *Predictor) fits(c data.Config) bool {
 
 // coveredBy reports whether a worker of c holds no more than one of ran: the same
 // parts of the model, samples and buffers of communication, or fewer. Sharded state
-// shrinks with the workers. Half the samples make room for the gradients that
+// shrinks with the workers, of a node if hybrid. Half the samples make room for the gradients that
 // accumulation keeps between micro-steps, if those are not sharded otherwise.
 func coveredBy(c, ran data.Config) bool {
 	for _, l := range []*data.Layout{&c.Layout, &ran.Layout} {
@@ -68,7 +68,7 @@ func coveredBy(c, ran data.Config) bool {
 	sized := ran.Architecture.Zero() || c.Architecture == ran.Architecture.Or(c.Architecture)
 	return sized && c.Layout == ran.Layout && maps.Equal(c.Extra, ran.Extra) && c.LocalBatch <= samples &&
 		inFlight(c) <= inFlight(ran) && (c.Workers == 1) == (ran.Workers == 1) &&
-		(c.Sharding == "" || c.Workers >= ran.Workers)
+		(c.Sharding == "" || c.Workers >= ran.Workers) && (c.Sharding != "hybrid" || c.WidestNode() >= ran.WidestNode())
 }
 
 // saving returns c with the sharding and recomputation of another, where that saves memory.

@@ -147,12 +147,16 @@ func TestCoveredBy(t *testing.T) {
 		c.SeqLen = tokens
 		return c
 	}
+	hybrid := func(nodes int) data.Config {
+		return data.Config{Workers: 16, Nodes: nodes, LocalBatch: 4, Layout: data.Layout{Sharding: "hybrid"}}
+	}
 	for _, x := range []struct {
 		c, ran data.Config
 		want   bool
 	}{
 		{length(512), length(512), true}, {length(1024), length(512), false}, {length(512), sharded(1), true},
 		{sharded(1), sharded(0), true}, {sharded(0), sharded(1), true}, {sharded(2), sharded(1), false},
+		{hybrid(2), hybrid(2), true}, {hybrid(4), hybrid(2), false}, {hybrid(2), hybrid(4), true},
 		{piped(7), piped(1), false}, {piped(1), piped(7), true}, {piped(63), piped(3), true},
 	} {
 		if got := coveredBy(x.c, x.ran); got != x.want {

@@ -222,43 +222,34 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architect
 	}
 	like := data.Config{Job: measured[0].Job, GPUType: measured[0].GPUType, Mode: data.AllReduce,
 		Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode}
-	var degrees []data.Layout
+	words := crossedWords(measured)
+	seen := map[string]bool{}
+	var all []data.Config
+	add := func(l data.Layout, batch float64) {
+		c := like
+		c.LocalBatch, c.Layout = batch, l
+		_, _, want := l.Check(q.Workers, data.AllReduce, a)
+		steps := q.GlobalBatch / (float64(c.Replicas()) * batch)
+		if want != "" || l.PP > 1 && !pipelined[l.Sharding] || steps < 1 || steps != math.Trunc(steps) {
+			return
+		}
+		c.AccumSteps = int(steps) - 1
+		if key := q.effective(c).Key(); !seen[key] {
+			seen[key] = true
+			all = append(all, c)
+		}
+	}
+	batches := slices.Sorted(maps.Keys(micros))
 	for _, t := range slices.Sorted(maps.Keys(tensors)) {
 		for _, p := range slices.Sorted(maps.Keys(stages)) {
 			for _, s := range slices.Sorted(maps.Keys(contexts)) {
 				for _, e := range slices.Sorted(maps.Keys(experts)) {
-					d := data.Layout{TP: t, PP: p}
-					if s > 1 {
-						d.CP = s
+					for _, b := range batches {
+						for _, l := range words {
+							l.TP, l.PP, l.CP, l.EP = t, p, s, e
+							add(l, b)
+						}
 					}
-					if e > 1 {
-						d.EP = e
-					}
-					degrees = append(degrees, d)
-				}
-			}
-		}
-	}
-	combinations := crossedWords(measured)
-	seen := map[string]bool{}
-	var all []data.Config
-	for _, d := range degrees {
-		for _, b := range slices.Sorted(maps.Keys(micros)) {
-			for _, l := range combinations {
-				l.TP, l.PP, l.CP, l.EP = d.TP, d.PP, d.CP, d.EP
-				c := like
-				c.LocalBatch, c.Layout = b, l
-				if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" || l.PP > 1 && !pipelined[l.Sharding] {
-					continue
-				}
-				steps := q.GlobalBatch / (float64(c.Replicas()) * b)
-				if steps < 1 || steps != math.Trunc(steps) {
-					continue
-				}
-				c.AccumSteps = int(steps) - 1
-				if key := q.effective(c).Key(); !seen[key] {
-					seen[key] = true
-					all = append(all, c)
 				}
 			}
 		}

@@ -73,19 +73,13 @@ func Sweeps(p *Predictor, configs []data.Config) (curves [][]Answer, err error) 
 // kneeGain is the least elasticity up to the [Knee], half that of linear scaling.
 const kneeGain = .5
 
-// Knee returns the index of the knee of a scalability curve, given in ascending
-// order of workers; −1 if there are no answers or no goodput because no batch
-// is known.
+// Knee returns the index of the knee of a scalability curve, given in ascending order of
+// workers; −1 if there are no answers or no goodput because no batch is known.
 //
-// The marginal gain from k₁ to k₂ workers is the elasticity of goodput G,
-//
-//	ln(G₂/G₁) / ln(k₂/k₁)
-//
-// which is 1 for linear scaling and 0 at the peak. The knee is the largest
-// number of workers with an elasticity of at least ½, measured from the
-// previous number that had one: there, doubling the workers multiplies goodput
-// by √2 or more. A dip does not end the search if more workers make up for it.
-// The knee is never beyond the peak, after which no elasticity is positive.
+// The marginal gain from k₁ to k₂ workers is the elasticity of goodput G, ln(G₂/G₁) /
+// ln(k₂/k₁): 1 for linear scaling, 0 at the peak. The knee is the largest number of workers
+// with one of at least ½ from the previous number that had one, so that twice the workers
+// multiply goodput by √2 or more. More workers may make up for a dip.
 func Knee(answers []Answer) int {
 	if len(answers) > 0 && answers[0].Goodput.Mean == 0 {
 		return -1

@@ -53,8 +53,8 @@ func newPredict(a *app) *cobra.Command {
 			return err
 		}
 		if f.size != "" {
-			if hasLayouts(m) && !m.Architecture().Known() {
-				return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, and fit them again")
+			if known := m.Architecture(); arch != (data.Architecture{SeqLen: arch.SeqLen}) && known.Count() == 0 || arch.SeqLen > 0 && known.SeqLen == 0 || hasLayouts(m) && !(known.Known() && arch.Or(known).Known()) {
+				return badFile("--model", f.size, "a size only where that of the measured network is known: give the measurements columns layers, hidden, heads, seq_len and vocab, fit them again, and give the file the same")
 			}
 			m = m.For(arch)
 		}

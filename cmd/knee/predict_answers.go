@@ -225,7 +225,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 		order = "layouts in the order of the expected step time, without those that need as much as what ran out of memory; how much " + cmp.Or(gpu, "the GPU") + " has is not known: add gpu_memory_bytes to the measurements"
 	case m == nil:
 		order = "layouts in the order of the expected step time"
-		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or give --model")
+		a.note("memory is not known, so every layout counts as fitting; add peak_memory_bytes to the measurements, or the size of the model")
 	}
 	size, varies := p.Model.Architecture(), []string(nil)
 	for _, name := range data.ArchitectureNames() {
@@ -233,7 +233,7 @@ func (a *app) predictLayouts(p *predict.Predictor, f predictFlags, out format) e
 			varies = append(varies, name+" "+size.Column(name))
 		}
 	}
-	if varies != nil {
+	if varies != nil && f.size == "" {
 		a.note("of several sizes measured, for %s; --model asks for another", strings.Join(varies, ", "))
 	}
 	columns, speed := "step_time,samples/s", func(l, _ predict.LayoutAnswer) []any {

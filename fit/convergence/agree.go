@@ -17,7 +17,7 @@ func Agreeing(points []data.CurvePoint, initialBatch float64) (kept []data.Curve
 	if len(runs) < 2 {
 		return points, nil
 	}
-	best := slices.MinFunc(runs, func(a, b Run) int { return cmp.Compare(a.low, b.low) })
+	best := slices.MinFunc(runs, func(a, b Run) int { return cmp.Compare(a.low(), b.low()) })
 	for _, r := range runs {
 		if best.differs(r) {
 			others = append(others, r.Name)
@@ -30,7 +30,6 @@ func Agreeing(points []data.CurvePoint, initialBatch float64) (kept []data.Curve
 type Run struct {
 	Name   string
 	Course []Point // averages over at most 32 stretches, falling: −metric if it rises
-	low    float64 // lowest of them
 	noise  float64 // standard deviation of single values
 }
 
@@ -44,12 +43,12 @@ func Runs(points []data.CurvePoint, initialBatch float64) (runs []Run) {
 	}
 	for _, run := range byRun(pick.usable(points)) {
 		values := c.points(run)
-		r := Run{Name: run[0].run, Course: stretches(values, averages), noise: noise(values)}
-		r.low = slices.Min(losses(r.Course))
-		runs = append(runs, r)
+		runs = append(runs, Run{Name: run[0].run, Course: stretches(values, averages), noise: noise(values)})
 	}
 	return runs
 }
+
+func (c *Run) low() float64 { return slices.Min(losses(c.Course)) }
 
 // Lows returns the running minima of the course.
 func (c *Run) Lows() []Point { return newLows(c.Course) }
@@ -58,7 +57,7 @@ func (c *Run) Lows() []Point { return newLows(c.Course) }
 // three standard deviations of single values and a tenth of the fall away.
 func (c *Run) differs(other Run) bool {
 	low, high := max(c.Course[0].X, other.Course[0].X), min(c.Course[len(c.Course)-1].X, other.Course[len(other.Course)-1].X)
-	fall := slices.Max(losses(c.Course)) - c.low
+	fall := slices.Max(losses(c.Course)) - c.low()
 	var apart []float64
 	for _, p := range other.Course {
 		if p.X >= (low+high)/2 && p.X <= high && low < high {

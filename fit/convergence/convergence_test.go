@@ -238,6 +238,40 @@ func TestEpochsFromZero(t *testing.T) {
 	}
 }
 
+// A record within one epoch does not tell how long it is; the dataset does.
+func TestOneEpoch(t *testing.T) {
+	for _, epoch := range []float64{0, 1} {
+		ps := noisyCurve(40, .5, .005, 7)
+		for i := range ps {
+			ps[i].Epoch = epoch
+		}
+		c, err := Fit(ps, 10, Settings{PlannedEpochs: 2, Dataset: 1000})
+		if err != nil || c.Planned != 200 || c.Pointwise {
+			t.Errorf("epoch %g: planned %g steps, %v; want 2 epochs of 100", epoch, c.Planned, err)
+		}
+		if c, err = Fit(ps, 10, Settings{PlannedEpochs: 2}); err != nil || !c.Pointwise {
+			t.Errorf("epoch %g without a dataset: an epoch of %g steps, %v", epoch, c.EpochSteps, err)
+		}
+	}
+}
+
+// A target that most curves meet only after the planned end says so.
+func TestBeyondThePlan(t *testing.T) {
+	for planned, late := range map[float64]bool{60: true, 5000: false} {
+		c, err := Fit(noisyCurve(40, .05, .001, 7), 0, Settings{PlannedEpochs: planned})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := c.Target(.6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "the run as planned ends at") }); got != late {
+			t.Errorf("planned %g: %+v", planned, a)
+		}
+	}
+}
+
 // The definition of reaching a target follows the record unless it is set.
 func TestReachFollowsTheRecord(t *testing.T) {
 	steps := noisyCurve(2000, .01, .1, 4)

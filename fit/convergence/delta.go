@@ -10,9 +10,8 @@ import (
 	"knee/internal/quantile"
 )
 
-// deltaRule defines convergence (Optimus, EuroSys'18, section 3.1): the loss,
-// divided by the largest so far, fell by less than delta per epoch for some
-// epochs in a row.
+// deltaRule defines convergence (Optimus, EuroSys'18, section 3.1): the loss, divided by the
+// largest so far, fell by less than delta per epoch for some epochs in a row.
 type deltaRule struct {
 	delta  float64
 	before float64 // loss of the last epoch

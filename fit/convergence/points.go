@@ -100,24 +100,22 @@ func (c curvePicker) reach(points []usablePoint) Reach {
 }
 
 // epochSteps returns the steps of an epoch, between the first points of the first and last
-// epochs of the longest run, whether epochs count from 0 or 1; without epochs what is given
-// by the dataset, and if that is 0 of one point (pointwise).
+// epochs of the longest run, whether epochs count from 0 or 1; of a single epoch or none what
+// is given by the dataset, and if that is 0 of one point (pointwise).
 func epochSteps(points []usablePoint, given float64) (steps float64, pointwise bool) {
-	last := points[len(points)-1].x
 	longest := slices.MaxFunc(byRun(points), func(a, b []usablePoint) int { return cmp.Compare(len(a), len(b)) })
-	epochs := slices.DeleteFunc(longest, func(p usablePoint) bool { return !finite(p.epoch) })
-	switch {
-	case len(epochs) == 0 && given > 0:
+	epochs := slices.DeleteFunc(slices.Clone(longest), func(p usablePoint) bool { return !finite(p.epoch) })
+	if len(epochs) > 0 {
+		first, final := epochs[0], epochs[len(epochs)-1].epoch
+		begin := epochs[slices.IndexFunc(epochs, func(p usablePoint) bool { return p.epoch == final })]
+		if final > first.epoch {
+			return (begin.x - first.x) / (final - first.epoch), false
+		}
+	}
+	if given > 0 {
 		return given, false
-	case len(epochs) == 0:
-		return last / float64(len(longest)), true
 	}
-	first, final := epochs[0], epochs[len(epochs)-1].epoch
-	begin := epochs[slices.IndexFunc(epochs, func(p usablePoint) bool { return p.epoch == final })]
-	if final <= first.epoch {
-		return last / math.Max(final, 1), false
-	}
-	return (begin.x - first.x) / (final - first.epoch), false
+	return points[len(points)-1].x / float64(len(longest)), true
 }
 
 // risingMetric returns how to turn a metric into a loss, nil if it falls. It

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"knee/data"
 	"knee/internal/quantile"
 )
@@ -93,8 +95,12 @@ func (c *Curve) Target(target float64) (Answer, error) {
 		a.Steps.Lo = math.Min(a.Steps.Lo, cut)
 		hopeless = at.curves < unlikely && c.Points >= minOptimusPoints && c.Planned <= c.LastX && len(c.Templates) == 0
 		away = p.rising() > 1-unlikely
+		if c.Planned > c.LastX && e.Hi > c.Planned {
+			n, _ := slices.BinarySearch(at.x, c.Planned)
+			a.Notes = append(a.Notes, fmt.Sprintf("the run as planned ends at %.4g steps; by then the target is met with a probability of %.0f %%", c.Planned, 100*at.chance*floats.Sum(at.mass[:n])))
+		}
 		if at.past > 0 {
-			a.Notes = []string{fmt.Sprintf("the smoothed record meets the target at %.4g steps, by its noise alone with a probability of %.0f %%", met, 100*(1-at.past))}
+			a.Notes = append(a.Notes, fmt.Sprintf("the smoothed record meets the target at %.4g steps, by its noise alone with a probability of %.0f %%", met, 100*(1-at.past)))
 		}
 	}
 	if hopeless || away {

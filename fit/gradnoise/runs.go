@@ -41,7 +41,7 @@ func FromRuns(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	}
 	// Of n runs, n − 1 ratios are independent.
 	independent := math.Min(1, float64(len(runs)-1)/float64(len(pairs)))
-	const beyond, steps = 1e3, 200
+	const steps = 200
 	low, high := math.Log(runs[0].batch/beyond), math.Log(runs[len(runs)-1].batch*beyond)
 	var phis, logs []float64
 	for i := range steps {

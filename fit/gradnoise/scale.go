@@ -5,9 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"knee/data"
 	"knee/internal/grouped"
-	"knee/internal/quantile"
 )
 
 // Scale is the gradient noise scale of a training run (McCandlish et al., 2018;
@@ -19,30 +21,46 @@ type Scale struct {
 	Points       int           `json:"points"`        // curve points used
 }
 
-// Fit returns the median noise scale of the later half of every run's points with gradient
-// statistics, as it grows and most time is spent late, with their 5 % and 95 % quantiles.
-// It fails with a *data.InputError if initialBatch, in samples, is not above 0 or no point
-// has gradient statistics.
+// beyond is how far outside the batches the noise scale is looked for, as a factor.
+const beyond = 1e3
+
+// Fit returns the noise scale in the later half of every run's points with gradient
+// statistics, as it grows and most time is spent late. Of a point |E g|² is known without
+// bias, but with noise that may exceed it (McCandlish et al., 2018, appendix A.1): the mean
+// of 1/φ counts. Its 90 % interval has the noise, over the root of the points, and in full
+// what persists from point to point, as of smoothed statistics or growth. It ends at a
+// thousand times the initial batch, or at the mean beyond.
+//
+// It fails with a *data.InputError if initialBatch, in samples, is not above 0, without
+// gradient statistics, and if the mean is not above 0.
 func Fit(points []data.CurvePoint, initialBatch float64) (*Scale, error) {
 	if !(initialBatch > 0) {
 		return nil, data.Invalid("batch.initial", initialBatch, "the initial global batch in samples, which gradient statistics are relative to")
 	}
+	of := func(p data.CurvePoint) float64 { return p.GradSqr / p.GradVar / initialBatch }
 	usable := slices.DeleteFunc(slices.Clone(points), func(p data.CurvePoint) bool {
-		return !(p.GradSqr > 0 && p.GradVar >= 0) || math.IsInf(p.GradSqr+p.GradVar, 1)
+		return !(p.GradVar > 0) || math.IsNaN(of(p)) || math.IsInf(of(p), 0)
 	})
-	runs, of := grouped.By(usable, func(p data.CurvePoint) string { return p.Run })
-	var phis []float64
+	runs, ofRun := grouped.By(usable, func(p data.CurvePoint) string { return p.Run })
+	var inverse, before, after []float64 // 1/φ, and those of neighbours
 	for _, run := range runs {
-		for _, p := range of[run][len(of[run])/2:] {
-			phis = append(phis, initialBatch*p.GradVar/p.GradSqr)
+		from := len(inverse)
+		for _, p := range ofRun[run][len(ofRun[run])/2:] {
+			inverse = append(inverse, of(p))
 		}
+		before, after = append(before, inverse[from:len(inverse)-1]...), append(after, inverse[from+1:]...)
 	}
-	if len(phis) == 0 {
-		return nil, data.Invalid("grad_sqr", "no curve point with grad_sqr > 0 and grad_var", "at least one")
+	mean, variance := stat.PopMeanVariance(inverse, nil)
+	if !(mean > 0) {
+		return nil, data.Invalid("grad_sqr", "no curve points with grad_var > 0 and a mean of grad_sqr above 0", "some, or more samples for each if noise hides the gradient")
 	}
-	slices.Sort(phis)
-	return &Scale{InitialBatch: initialBatch, Points: len(phis), Phi: data.Estimate{
-		Mean: quantile.Sorted(phis, .5), Lo: quantile.Sorted(phis, .05), Hi: quantile.Sorted(phis, .95),
+	lasting := 0.
+	if len(before) > 1 {
+		lasting = min(max(stat.Covariance(before, after, nil), 0), variance)
+	}
+	half := distuv.UnitNormal.Quantile(.95) * math.Sqrt(lasting+(variance-lasting)/float64(len(inverse)))
+	return &Scale{InitialBatch: initialBatch, Points: len(inverse), Phi: data.Estimate{
+		Mean: 1 / mean, Lo: 1 / (mean + half), Hi: 1 / max(mean-half, min(mean, 1/(beyond*initialBatch))),
 	}}, nil
 }
 

@@ -2,6 +2,7 @@ package gradnoise
 
 import (
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
@@ -40,13 +41,15 @@ func TestEfficiencyIsMonotone(t *testing.T) {
 // error.
 func TestScaleRefusesNonsense(t *testing.T) {
 	nan := math.NaN()
-	bad := []data.CurvePoint{{GradSqr: 0, GradVar: 1}, {GradSqr: -1, GradVar: 1}, {GradSqr: nan, GradVar: 1},
-		{GradSqr: 1, GradVar: -1}, {GradSqr: math.Inf(1), GradVar: 1}, {GradSqr: 1, GradVar: nan}}
+	bad := []data.CurvePoint{{GradSqr: nan, GradVar: 1}, {GradSqr: 1, GradVar: 0}, {GradSqr: 1, GradVar: -1}, {GradSqr: math.Inf(1), GradVar: 1}, {GradSqr: 1, GradVar: nan}}
 	if n, err := Fit(bad, 32); err == nil {
 		t.Errorf("%+v", n)
 	}
 	if n, err := Fit(append(bad, data.CurvePoint{GradSqr: 2, GradVar: 6}), 32); err != nil || n.Points != 1 || n.Phi.Mean != 96 {
 		t.Errorf("%+v, %v; want 32·6/2", n, err)
+	}
+	if n, err := Fit([]data.CurvePoint{{GradSqr: 1, GradVar: 1}, {GradSqr: -1, GradVar: 1}}, 32); err == nil {
+		t.Errorf("no gradient beside its noise: %+v", n)
 	}
 	for _, initial := range []float64{0, -1, nan} {
 		if _, err := Fit([]data.CurvePoint{{GradSqr: 2, GradVar: 6}}, initial); err == nil {
@@ -111,5 +114,32 @@ func TestLearningRates(t *testing.T) {
 	}
 	if n.LearningRates(0) != nil {
 		t.Error("a batch of 0 got advice")
+	}
+}
+
+// Noise of the squared gradient, even beyond its mean, does not bias the noise scale, and the
+// interval holds it in nine of ten records, whether statistics are smoothed or not.
+func TestNoisyStatistics(t *testing.T) {
+	for _, smooth := range []float64{1, .05} {
+		inside, sum := 0, 0.
+		const records, phi = 100, 500.
+		for seed := range uint64(records) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			points, noise := make([]data.CurvePoint, 2000), 0.
+			for i := range points {
+				noise += smooth * (3*rng.NormFloat64() - noise)
+				points[i] = data.CurvePoint{GradSqr: 1 + noise, GradVar: phi / 32}
+			}
+			n, err := Fit(points, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum += math.Log(n.Phi.Mean / phi); n.Phi.Lo <= phi && phi <= n.Phi.Hi {
+				inside++
+			}
+		}
+		if bias := math.Exp(sum / records); bias < .9 || bias > 1.1 || inside < .85*records {
+			t.Errorf("smoothed by %g: %.2f of the noise scale, %d of %d inside", smooth, bias, inside, records)
+		}
 	}
 }

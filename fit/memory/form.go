@@ -11,9 +11,8 @@ import (
 	"knee/data"
 )
 
-// Coordinates of the form. Shares lie between two implementations of which
-// either may be in use, mapped by [share]; the others are natural logarithms.
-// Their priors are in [Prior.of].
+// Coordinates of the form. Shares lie between two implementations of which either may be in
+// use, mapped by [share]; the others are natural logarithms. Their priors are in [Prior.of].
 const (
 	state       = iota // factor on parameters, gradients and optimizer state
 	gradients          // share: gradients in 16 or in 32 bit

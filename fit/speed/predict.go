@@ -35,8 +35,7 @@ func (m *Model) Predict(c data.Config) (Prediction, error) {
 	return q.prediction(&s.sampled, &s.answering), nil
 }
 
-// single is room for the draws of single predictions, and the cache of the last
-// group.
+// single is room for the draws of single predictions, and the cache of the last group.
 type single struct {
 	sampled
 	answering
@@ -296,8 +295,7 @@ func (m *Model) Parts(c data.Config) (l form.LayoutParts, ok bool) {
 	return form.LayoutPartsOf(q.g.post.best, &q.p)
 }
 
-// Layouts returns the measurements of a GPU type if layouts are part of the
-// model, else nil.
+// Layouts returns the measurements of a GPU type if layouts are part of the model, else nil.
 func (m *Model) Layouts(gpuType string) []data.Measurement {
 	if g, _ := m.find(gpuType, data.AllReduce); g == nil || g.family != form.LayoutFamily {
 		return nil

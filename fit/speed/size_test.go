@@ -123,3 +123,54 @@ func TestLengthLeavesMessages(t *testing.T) {
 		}
 	}
 }
+
+// The size of a network may be asked for by its parameters, and be measured by layers and
+// hidden size, or the other way round.
+func TestSizeByParameters(t *testing.T) {
+	shape := data.Architecture{Layers: 24, Hidden: 1024, SeqLen: 1024}
+	count := data.Architecture{Parameters: shape.Count(), SeqLen: 1024}
+	for _, measured := range []data.Architecture{shape, count} {
+		ms := sized(1024)
+		for i := range ms {
+			ms[i].Architecture = measured
+		}
+		m, err := fitAll(ms, Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(a data.Architecture) Prediction {
+			p, err := m.For(a).Predict(data.Config{Workers: 1, LocalBatch: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		larger := at(data.Architecture{Parameters: 20 * count.Parameters})
+		wider := at(data.Architecture{Layers: 24, Hidden: 4096})
+		for _, p := range []Prediction{larger, wider} {
+			if grown := p.StepTime.Mean / at(measured).StepTime.Mean; grown < 4 || !p.Extrapolated {
+				t.Errorf("measured %+v: %.3g times as long, extrapolated %v; want far longer", measured, grown, p.Extrapolated)
+			}
+		}
+	}
+}
+
+// Where a causal mask halves the operations of attention, longer samples take less time than
+// all of them would.
+func TestCausalAttention(t *testing.T) {
+	at := func(length, tp, batch int) data.Measurement {
+		c := data.Config{Job: "j", GPUType: "a100", Workers: 8, Nodes: 1, LocalBatch: float64(batch), AccumSteps: 8/batch - 1, Layout: data.Layout{TP: tp}}
+		c.Architecture = data.Architecture{Layers: 24, Hidden: 1024, Heads: 8, SeqLen: length, Vocab: 32000}
+		s := float64(length)
+		return data.Measurement{Config: c, Status: data.OK, StepTime: 4e-13 * s * (6*c.Count() + 6*24*1024*s) * (1/float64(tp) + .05)}
+	}
+	m, err := fitAll([]data.Measurement{at(1024, 1, 1), at(1024, 2, 2), at(1024, 4, 4), at(1024, 1, 4), at(1024, 4, 1), at(1024, 2, 8)}, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := at(131072, 2, 1)
+	p, err := m.Predict(long.Config)
+	if err != nil || p.StepTime.Lo > long.StepTime || p.StepTime.Hi < long.StepTime {
+		t.Errorf("128 times as long: %v, %v; want %.3g s", p.StepTime, err, long.StepTime)
+	}
+}

@@ -23,9 +23,13 @@ func (g *group) resized(c data.Config) (step, compute prior.Coordinate, why []st
 	if c.Architecture == g.arch || g.family == form.LayoutFamily && g.arch.Known() {
 		return step, compute, nil
 	}
+	from, to := g.arch, c.Architecture
+	if (from.Parameters > 0) != (to.Parameters > 0) && from.Count() > 0 { // comparable by their parameters alone
+		from, to = data.Architecture{Parameters: from.Count(), SeqLen: from.SeqLen}, data.Architecture{Parameters: to.Count(), SeqLen: to.SeqLen}
+	}
 	for _, name := range data.ArchitectureNames() {
-		measured, _ := strconv.ParseFloat(g.arch.Column(name), 64)
-		asked, _ := strconv.ParseFloat(c.Architecture.Column(name), 64)
+		measured, _ := strconv.ParseFloat(from.Column(name), 64)
+		asked, _ := strconv.ParseFloat(to.Column(name), 64)
 		if measured > 0 && asked > 0 && measured != asked && !slices.ContainsFunc(g.knobs, func(k knob) bool { return k.name == name }) {
 			slope, ln := g.prior.Forms["slopes"][slopeKind(name)], math.Log(asked/measured)
 			of := &step
@@ -70,10 +74,9 @@ func (e effect) variates(n int) []float64 {
 func (g *group) effects(c data.Config, t int, words []string) (es []effect) {
 	untried := sq(g.prior.Kernel.Untried)
 	walk := func(name string, from, to float64) {
-		left, sign := math.Log(to/from), 1.
-		if left < 0 {
-			left, sign = -left, -1
-		}
+		left := math.Log(to / from)
+		sign := math.Copysign(1, left)
+		left = math.Abs(left)
 		for n := sign; left > 0; n += sign {
 			es = append(es, effect{fmt.Sprintf("%s·2^%g", name, n), untried * min(left, math.Ln2)})
 			left -= math.Ln2

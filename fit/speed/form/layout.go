@@ -38,14 +38,13 @@ import (
 //	step = pipe ⊕ G + optimizer/(t·p·(d·c if sharded)) + constant
 //
 // with γ of overlap, ⊕ of the last stage's time and G, or of the whole pipe under full
-// sharding. Hybrid sharding gathers among the s replicas of a
-// node, 3/2·m·gradient·R(s), which overlaps with the pipe, and sums its shards between
-// nodes once per step, gradient·R(d/s)/s, which overlaps with the last micro-batch;
-// the optimizer's share is 1/s. If experts are divided over e ranks, a token
-// goes to two of them and back (Lepikhin et al., "GShard", 2021),
-// b·tensor·R(e)·D/(t·c) more, and each rank holds 1/e of the share f of
-// parameters in experts: R(d·c) in G is (1−f)·R(d·c) + f·R(d·c/e)/e. A known size
-// of the model shifts the coordinates by [Offsets].
+// sharding. Hybrid sharding gathers among the s replicas of a node, 3/2·m·gradient·R(s),
+// which overlaps with the pipe, and sums its shards between nodes once per step,
+// gradient·R(d/s)/s, which overlaps with the last micro-batch; the optimizer's share is 1/s.
+// If experts are divided over e ranks, a token goes to two of them and back (Lepikhin et al.,
+// "GShard", 2021), b·tensor·R(e)·D/(t·c) more, and each rank holds 1/e of the share f of
+// parameters in experts: R(d·c) in G is (1−f)·R(d·c) + f·R(d·c/e)/e. A known size of the
+// model shifts the coordinates by [Offsets].
 type layoutForm struct {
 	s        Scale
 	measured Offsets // of the model measured first
@@ -61,9 +60,8 @@ func newLayout(_ data.Mode, pts []Point, s Scale, _ bool) Form {
 	return f
 }
 
-// Offsets are the effects of a model's size on the coordinates of the layout
-// form: logarithms relative to a reference model, Unit of its time per sample,
-// the others relative to that.
+// Offsets are the effects of a model's size on the coordinates of the layout form: logarithms
+// relative to a reference model, Unit of its time per sample, the others relative to that.
 type Offsets struct {
 	Unit, Launch, Tensor, PointToPoint, Gradient, Head, Constant float64
 	Layers, Hidden, SeqLen                                       int
@@ -108,7 +106,7 @@ const (
 	layCompute = iota // relative to the unit of time
 	layLaunch
 	layAhead     // logit: launches ahead of their execution
-	layScores    // time of attention scores that are written to memory, relative to that of their operations with heads of 128
+	layScores    // time of attention scores that are masked or written to memory, relative to that of their operations with heads of 128
 	layRecompute // time of full recomputation relative to compute
 	laySelective // the same for selective recomputation
 	layTensor
