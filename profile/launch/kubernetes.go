@@ -59,11 +59,8 @@ func (k *Kubernetes) Launch(ctx context.Context, t Trial, obs chan<- Observation
 	}
 	defer log.Close()
 	r := &kubeRun{kube: k, heard: newHeard(k.Parser, t, obs), trial: t, log: &sharedLog{to: log}}
-	err = k.await(ctx, func() error { return k.Client.Get(ctx, "/version", nil) })
-	for _, do := range []func(context.Context) error{r.begin, r.follow} {
-		if err == nil {
-			err = do(ctx)
-		}
+	if err = r.begin(ctx); err == nil {
+		err = r.follow(ctx)
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -137,7 +134,11 @@ func (r *kubeRun) selector() metav1.ListOptions {
 // begin submits the trial, or finds the job of one that was submitted before.
 func (r *kubeRun) begin(ctx context.Context) error {
 	if r.trial.Handle == "" {
-		return r.submit(ctx)
+		err := r.kube.await(ctx, func() error { return r.kube.Client.Get(ctx, "/version", nil) })
+		if err == nil {
+			err = r.submit(ctx)
+		}
+		return err
 	}
 	namespace, name, ok := strings.Cut(r.trial.Handle, "/")
 	if !ok || namespace == "" || name == "" {

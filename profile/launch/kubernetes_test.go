@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -291,6 +292,18 @@ func TestKubernetesTakesUpHalf(t *testing.T) {
 	}
 	if f.created["Job"] != nil || len(f.servers) != 2 || at(f.servers[1], "metadata", "name") != "j-ps1" {
 		t.Errorf("created job %v, servers %v; want the two servers and no job", f.created["Job"], f.servers)
+	}
+}
+
+// A trial whose context has ended is removed: so are those of a study that is begun again.
+func TestKubernetesRemovesWhatWasSubmitted(t *testing.T) {
+	ended, cancel := context.WithCancelCause(t.Context())
+	again := errors.New("begun again")
+	cancel(again)
+	f := newFakeAPI(t)
+	_, err := f.launchUntil(ended, t, kubeSpec(), launch.Trial{ID: 1, Attempt: 1, Command: []string{"train"}, Handle: "team/j", Config: data.Config{Workers: 1}})
+	if err != again || !slices.Contains(f.deleted, "/apis/batch/v1/namespaces/team/jobs/j") {
+		t.Errorf("%v, removed %q, want the job", err, f.deleted)
 	}
 }
 
