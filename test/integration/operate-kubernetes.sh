@@ -241,11 +241,11 @@ evict
 stop_hard
 start
 turns=$(ls -d turns/0* | wc -l)
-left() { # two turns after the restart at the earliest
+left() { # two turns after the restart at the earliest; one without jobs to plan has no plan
 	local last
-	[ "$(ls -d turns/0*/plan.json | wc -l)" -gt $((turns + 1)) ] || return 1
-	last=$(ls -d turns/0*/plan.json | tail -1)
-	! grep -B4 '"node": "a3"' "$last" || return 1
+	[ "$(ls -d turns/0* | wc -l)" -gt $((turns + 2)) ] || return 1
+	last=$(ls -d turns/0* | tail -2 | head -1) # the last may not be over
+	[ ! -e "$last/plan.json" ] || ! grep -B4 '"node": "a3"' "$last/plan.json" || return 1
 	evict # as kubectl drain does until none is left: the scheduler may have bound a pod just before
 	[ -z "$(on_a3 training)$(on_a3 others)" ]
 }
