@@ -98,14 +98,15 @@ func atMost(batches []speed.Batch, k, most, localMin float64) []speed.Batch {
 // BestBatch chooses the local batch and accumulation steps that maximise goodput for the
 // workers, servers, GPU type and mode of c. Candidates are measured and round batches;
 // within one standard error of the best, measured ones and powers of two are preferred. If
-// the limits allow none, candidates follow Pollux's rule in 50 geometric steps. Accumulation
-// is a candidate only if allowed ([Predictor.Accumulate]), measured, or needed for the
-// initial batch.
+// the limits allow none, candidates follow Pollux's rule in 50 geometric steps, rounded down
+// where rounding up would exceed Batch.Max. Accumulation is a candidate only if allowed
+// ([Predictor.Accumulate]), measured, or needed for the initial batch.
 //
 // Local batches stay within the measured range, and are halved until they fit with
 // [LeastFits]. The global batch ranges from the initial one, by default the smallest local
 // batch on every worker, to Batch.Max, by default the largest without accumulation. If no
-// batch is known, or in ps-async, [Predictor.At] fills it in.
+// batch is known, or in ps-async, where an update sees one worker's batch, [Predictor.At]
+// fills it in.
 //
 // If layouts were measured, c gets the layout with the largest goodput by expected step
 // time, at the initial batch or, if the batch may be adapted, a power of two times it.

@@ -222,35 +222,32 @@ func (q LayoutQuestion) candidates(measured []data.Measurement, a data.Architect
 	}
 	like := data.Config{Job: measured[0].Job, GPUType: measured[0].GPUType, Mode: data.AllReduce,
 		Workers: q.Workers, Nodes: (q.Workers + q.PerNode - 1) / q.PerNode}
-	words := crossedWords(measured)
-	seen := map[string]bool{}
-	var all []data.Config
-	add := func(l data.Layout, batch float64) {
-		c := like
-		c.LocalBatch, c.Layout = batch, l
-		_, _, want := l.Check(q.Workers, data.AllReduce, a)
-		steps := q.GlobalBatch / (float64(c.Replicas()) * batch)
-		if want != "" || l.PP > 1 && !pipelined[l.Sharding] || steps < 1 || steps != math.Trunc(steps) {
-			return
-		}
-		c.AccumSteps = int(steps) - 1
-		if key := q.effective(c).Key(); !seen[key] {
-			seen[key] = true
-			all = append(all, c)
+	layouts := crossedWords(measured)
+	for k, degrees := range []map[int]bool{experts, contexts, stages, tensors} {
+		some := layouts
+		layouts = nil
+		for _, n := range slices.Sorted(maps.Keys(degrees)) {
+			for _, l := range some {
+				*[]*int{&l.EP, &l.CP, &l.PP, &l.TP}[k] = n
+				layouts = append(layouts, l)
+			}
 		}
 	}
+	seen := map[string]bool{}
+	var all []data.Config
 	batches := slices.Sorted(maps.Keys(micros))
-	for _, t := range slices.Sorted(maps.Keys(tensors)) {
-		for _, p := range slices.Sorted(maps.Keys(stages)) {
-			for _, s := range slices.Sorted(maps.Keys(contexts)) {
-				for _, e := range slices.Sorted(maps.Keys(experts)) {
-					for _, b := range batches {
-						for _, l := range words {
-							l.TP, l.PP, l.CP, l.EP = t, p, s, e
-							add(l, b)
-						}
-					}
-				}
+	for _, l := range layouts {
+		if _, _, want := l.Check(q.Workers, data.AllReduce, a); want != "" || l.PP > 1 && !pipelined[l.Sharding] {
+			continue
+		}
+		for _, batch := range batches {
+			c := like
+			c.LocalBatch, c.Layout = batch, l
+			steps := q.GlobalBatch / (float64(c.Replicas()) * batch)
+			c.AccumSteps = int(steps) - 1
+			if key := q.effective(c).Key(); steps >= 1 && steps == math.Trunc(steps) && !seen[key] {
+				seen[key] = true
+				all = append(all, c)
 			}
 		}
 	}

@@ -131,8 +131,7 @@ func (c *Client) call(ctx context.Context, r *rest.Request, in, out any) error {
 	var answer []byte
 	var last error
 	tries := 0
-	// Longer in all than a restart of the API server, 3 to 10 s.
-	pauses := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 8, Cap: 3200 * time.Millisecond}
+	pauses := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 6} // 6.2 s in all
 	err := wait.ExponentialBackoffWithContext(ctx, pauses, func(ctx context.Context) (bool, error) {
 		tries++
 		answer, last = r.Do(ctx).Raw()

@@ -106,6 +106,19 @@ func TestStepTimeByArrival(t *testing.T) {
 	}
 }
 
+// A difference below the precision that is asked for is left.
+func TestStepTimeWithinPrecision(t *testing.T) {
+	m := New(data.TrialSettings{Warmup: -1, MinSteps: 1000, MaxSeconds: 1e9, RelPrecision: .02}, 0, data.Config{Workers: 1})
+	for i := range 400 {
+		o := bare(.101*float64(i), float64(i))
+		o.StepTime = .1
+		m.Add(o)
+	}
+	if r := m.Read(); math.Abs(r.StepTime-.1) > 1e-9 || r.Told != 0 {
+		t.Errorf("%+v, want the 0.1 s that the lines tell", r)
+	}
+}
+
 // A rate that is smoothed from a first step of 20 s does not use up the trial's seconds.
 func TestSmoothedRateDoesNotEndTheTrial(t *testing.T) {
 	m := New(data.TrialSettings{Warmup: -1, MinSteps: 20, MaxSeconds: 60, RelPrecision: .02}, 0, data.Config{Workers: 1})
