@@ -149,9 +149,9 @@ func (c *Curve) anywhere(x float64) float64 {
 	return 1 / (z * z)
 }
 
-// horizon returns the prior of when a target is met: anywhere; with a plan
-// Beta(2,2) over the rest of the run, density 6u(1−u), mixed with anywhere in
-// case the plan is wrong; with finished runs, the steps at which those met it.
+// horizon returns the prior of when a target is met: anywhere; with a plan uniform over the
+// rest of the run, mixed with anywhere in case the plan is wrong; with finished runs, the
+// steps at which those met it.
 func (c *Curve) horizon(target float64) horizon {
 	known := c.beliefs()
 	h := horizon{density: c.anywhere, end: 1000 * c.LastX, unforeseen: known.Break, met: 1. / 2}
@@ -175,8 +175,8 @@ func (c *Curve) horizon(target float64) horizon {
 		h.end = 4 * c.Planned
 		h.density = func(x float64) float64 {
 			d := known.WrongPlan * c.anywhere(x)
-			if u := (x - c.LastX) / left; u < 1 {
-				d += (1 - known.WrongPlan) * 6 * u * (1 - u) * c.LastX / left
+			if x < c.Planned {
+				d += (1 - known.WrongPlan) * c.LastX / left
 			}
 			return d
 		}

@@ -169,12 +169,14 @@ func learnRates(p *prior, runs []recordedRun, keep func(job string) bool) {
 		}
 	}
 	// Laplace's rule of succession: the probability that a record without cuts
-	// is followed by one, that a learning rate is warmed up, and that a plan is wrong, as none was.
+	// is followed by one, that a learning rate is warmed up, that a plan is wrong, as none
+	// was, and that a learning rate decays to the planned end, as none is known to.
 	p.Break = rounded((before + 1) / (uncut + 2))
 	p.Warmup = rounded((warmed + 1) / float64(len(means)+2))
 	slices.Sort(means)
 	p.HitSD = rounded(math.Sqrt(stat.Mean(means, nil)))
 	p.WrongPlan = rounded(1 / float64(len(means)+2))
+	p.Schedule = p.WrongPlan
 }
 
 // TestLearn writes prior.json and the priors with each job left out:

@@ -20,6 +20,13 @@ type segment struct {
 	start  float64   // first step, 0 without cuts
 	later  []float64 // milestones after the record, steps
 	ratio  float64   // loss after a cut over loss before, 1 if no cut was recorded
+	plan   float64   // steps planned, 0 if unknown
+}
+
+// rate is a learning rate, relative to its highest, that falls as a cosine to the planned
+// end (Loshchilov and Hutter, "SGDR", ICLR'17, equation 5).
+func (s *segment) rate(x float64) float64 {
+	return (1 + math.Cos(math.Pi*math.Min(x/s.plan, 1))) / 2
 }
 
 // ratioAt returns the factor on the loss of the cuts between the record and x.
@@ -41,7 +48,7 @@ func (s *segment) ratioAt(x float64) float64 {
 // The ratio of a recorded cut is expected of later ones. Before the first cut
 // the effect is unknown, and cuts are ignored.
 func (c *Curve) lastSegment() segment {
-	s := segment{points: c.Recorded, ratio: 1}
+	s := segment{points: c.Recorded, ratio: 1, plan: c.Planned}
 	cut, near := 0, c.LastX/float64(2*len(c.Recorded)) // a point this near was recorded at the milestone
 	for _, m := range c.Milestones {
 		i := slices.IndexFunc(c.Recorded, func(p Point) bool { return p.X > m+near })

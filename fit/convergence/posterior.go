@@ -27,6 +27,7 @@ type posterior struct {
 // draw is one curve of the posterior.
 type draw struct {
 	shape            shape
+	lift             float64 // part of the loss in proportion to the learning rate, at its highest
 	start            float64 // origin of the shape, steps
 	limit, amplitude float64 // c and a
 	fresh            float64 // sd of the noise new at each point
@@ -51,7 +52,11 @@ const (
 
 // at returns the loss of a draw after x steps.
 func (p *posterior) at(d draw, x float64) float64 {
-	return (d.limit + d.amplitude*d.shape.at(x-d.start)) * p.ratioAt(x)
+	loss := d.limit + d.amplitude*d.shape.at(x-d.start)
+	if d.lift > 0 {
+		loss += d.lift * p.rate(x)
+	}
+	return loss * p.ratioAt(x)
 }
 
 // end returns the limit of a draw, after all cuts.
@@ -67,7 +72,7 @@ func (c *Curve) posterior() *posterior {
 	p := &posterior{segment: c.lastSegment()}
 	parts, logs := c.hypotheses(p.segment)
 	if len(c.Spike) > 0 {
-		risen, l := c.hypotheses(segment{points: slices.Concat(p.points, c.Spike), start: p.start})
+		risen, l := c.hypotheses(segment{points: slices.Concat(p.points, c.Spike), start: p.start, plan: p.plan})
 		floats.AddConst(math.Log(1-c.spikeStays()), logs)
 		floats.AddConst(math.Log(c.spikeStays()), l)
 		parts, logs = append(parts, risen...), append(logs, l...)
@@ -95,6 +100,11 @@ func (c *Curve) spikeStays() float64 { return 1 / float64(c.Spikes+2) }
 // flat at first then, and without a warm-up only curves that level off soon have such a
 // shoulder.
 //
+// With the prior probability Schedule, of a run with a planned end and without milestones,
+// a part of the loss is in proportion to a learning rate that falls to that end: such losses
+// level off first, and fall faster later (Tissue, Wang and Wang, "Scaling law with learning
+// rate annealing", 2024).
+//
 // With the prior probability Break the learning rate was cut at an unknown point:
 // candidates are multiples of an eighth of the points. The curve after the cut
 // is then separate, with the evidence of both sides against that of the whole.
@@ -102,6 +112,14 @@ func (c *Curve) hypotheses(s segment) (parts []*regression, logs []float64) {
 	whole := newRegression(s, nil)
 	chance, n := c.beliefs().Break, len(s.points)
 	parts, logs = []*regression{whole}, []float64{whole.fit(mostPatches, 1) + math.Log(1-chance)}
+	if c.Planned > 0 && len(c.Milestones) == 0 {
+		logs[0] += math.Log(1 - c.beliefs().Schedule)
+		for _, share := range lifts {
+			r := newRegression(s, nil)
+			r.lifted(share)
+			parts, logs = append(parts, r), append(logs, r.fit(1, 1)+math.Log((1-chance)*c.beliefs().Schedule/float64(len(lifts))))
+		}
+	}
 	if s.start == 0 { // else the warm-up is over
 		lengths, chances := c.warmups()
 		logs[0] += math.Log(1 - floats.Sum(chances))
@@ -150,6 +168,18 @@ func (c *Curve) warmups() (lengths, chances []float64) {
 	return lengths, chances
 }
 
+// lifts are parts of the loss that may fall with the learning rate, as shares of the range
+// of the record.
+var lifts = [...]float64{1. / 32, 1. / 16, 1. / 8, 1. / 4, 1. / 2}
+
+// lifted takes such a part off the losses.
+func (r *regression) lifted(share float64) {
+	r.lift = share * r.span
+	for i, q := range r.points {
+		r.y[i] -= r.lift * r.rate(q.X)
+	}
+}
+
 // eighth is an eighth of so many points, the least length of a segment.
 func eighth(points int) int { return max(points/8, minSegment) }
 
@@ -157,6 +187,7 @@ func eighth(points int) int { return max(points/8, minSegment) }
 type regression struct {
 	segment
 	warmup        float64   // steps over which the learning rate rose
+	lift          float64   // see draw
 	span, before  float64   // range of the record, and squared error of the prior
 	y, first, fin []float64 // losses, and the weight of the value at either end in each
 	cells         []cell
@@ -353,7 +384,7 @@ func (r *regression) draw(k cell, rng *rand.Rand) draw {
 	first := k.first + z
 	last := k.last - b/d*z + sd/math.Sqrt(d)*rng.NormFloat64()
 	g0, g1 := r.ends(k.shape)
-	out := draw{shape: k.shape, start: r.start, fresh: sd, amplitude: (first - last) / (g0 - g1)}
+	out := draw{shape: k.shape, start: r.start, fresh: sd, amplitude: (first - last) / (g0 - g1), lift: r.lift}
 	out.limit = last - out.amplitude*g1
 	out.lasting = sd * k.rho() / math.Sqrt(1-k.rho()*k.rho()) * rng.NormFloat64()
 	return out

@@ -15,6 +15,9 @@ type prior struct {
 	Break float64 `json:"break"`
 	// Warmup is the probability that the learning rate rose from 0 at the begin of the run.
 	Warmup float64 `json:"warmup"`
+	// Schedule is the probability that a part of the loss falls with a learning rate that
+	// decays to the planned end.
+	Schedule float64 `json:"schedule"`
 	// The gap from a target to the limit, as a share of the way from the first value to the
 	// target, is log-normal beyond the median, and smaller ones are as likely.
 	GapMedian float64 `json:"gap_median"`

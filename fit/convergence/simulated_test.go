@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/internal/quantile"
 )
 
 // simulatedRun is a run with a known curve.
@@ -17,14 +18,17 @@ type simulatedRun struct {
 	course func(look float64) float64
 	floor  float64
 	cut    float64 // look of the learning-rate cut, 0 without one
+	plan   float64 // looks planned, 0 if unknown
 	points []data.CurvePoint
 }
 
 // simulate draws a run: a power law, an exponential, a stretched exponential or
 // Optimus's form, from 1 + floor down to floor, recorded once per epoch with
-// little noise or at every step with much. With cut, losses after a random look
-// are multiplied by a ratio, as after a cut of the learning rate.
-func simulate(kind string, cut bool, rng *rand.Rand) simulatedRun {
+// little noise or at every step with much. With a cut, losses after a random look
+// are multiplied by a ratio, as after a cut of the learning rate; with a schedule, a part of
+// the loss is in proportion to a learning rate that falls by a cosine to 0 at the planned end.
+func simulate(kind, with string, rng *rand.Rand) simulatedRun {
+	cut, schedule := with == "cut", with == "schedule"
 	between := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
 	r := simulatedRun{kind: kind, end: int(between(30, 120)), floor: between(.05, .6)}
 	noise := math.Exp(between(math.Log(.003), math.Log(.03)))
@@ -51,10 +55,17 @@ func simulate(kind string, cut bool, rng *rand.Rand) simulatedRun {
 	if cut {
 		r.cut, ratio = math.Floor(between(.3, .7)*n), between(.4, .8)
 	}
+	var lift float64
+	if schedule {
+		r.plan, lift = n, between(.05, .4)
+	}
 	r.course = func(look float64) float64 {
 		f := r.floor + g(look/n)
 		if cut && look > r.cut {
 			f *= ratio
+		}
+		if schedule {
+			f += lift * (1 + math.Cos(math.Pi*min(look/n, 1))) / 2
 		}
 		return f
 	}
@@ -109,14 +120,14 @@ func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
 func BenchmarkSimulated(b *testing.B) {
 	for _, family := range []string{"optimus", Auto} {
 		for _, kind := range []string{"epochs", "steps"} {
-			for _, with := range []string{"noise", "cut", "spikes"} {
+			for _, with := range []string{"noise", "cut", "spikes", "schedule"} {
 				for _, percent := range []int{10, 20, 40, 100} {
 					b.Run(fmt.Sprintf("by=%s/kind=%s/with=%s/seen=%d", family, kind, with, percent), func(b *testing.B) {
 						var t simulatedTally
 						for range b.N {
 							t = simulatedTally{}
 							for seed := range uint64(40) {
-								r := simulate(kind, with == "cut", newTestRand(seed))
+								r := simulate(kind, with, newTestRand(seed))
 								if with == "spikes" {
 									r = r.spiked(newTestRand(seed + 1000))
 								}
@@ -140,11 +151,15 @@ type simulatedTally struct {
 // ask puts the questions about one run, recorded to some percent.
 func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family string) {
 	n := max(r.end*percent/100, 4)
-	c, err := Fit(r.points[:n], 0, Settings{Family: family})
+	batch := 0.
+	if r.kind == "steps" { // an epoch is a step of one sample
+		batch = 1
+	}
+	c, err := Fit(r.points[:n], batch, Settings{Family: family, PlannedEpochs: r.plan, Dataset: batch})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, part := range []float64{.25, .5, .9} { // of the rest
+	for _, part := range []float64{.25, .5, .9, 1} { // of the rest
 		at := math.Round(float64(n) + part*float64(r.end-n))
 		target := r.course(at)
 		truth := r.reachedAt(target, r.kind == "epochs")
@@ -189,11 +204,23 @@ func TestFloorsAndCuts(t *testing.T) {
 	for _, kind := range []string{"epochs", "steps"} {
 		var whole, cut simulatedTally
 		for seed := range uint64(12) {
-			whole.ask(t, simulate(kind, false, newTestRand(seed)), 100, Auto)
-			cut.ask(t, simulate(kind, true, newTestRand(seed)), 100, Auto)
+			whole.ask(t, simulate(kind, "noise", newTestRand(seed)), 100, Auto)
+			cut.ask(t, simulate(kind, "cut", newTestRand(seed)), 100, Auto)
 		}
 		if whole.chance > .5*whole.unreachable {
 			t.Errorf("%s: targets under the floor are reached with probability %.0f %% on average", kind, 100*whole.chance/whole.unreachable)
 		}
+	}
+}
+
+// A run whose learning rate falls to the planned end is not said to get to targets as early
+// or late as the level before suggests.
+func TestSchedule(t *testing.T) {
+	var o simulatedTally
+	for seed := range uint64(16) {
+		o.ask(t, simulate("epochs", "schedule", newTestRand(seed)), 40, Auto)
+	}
+	if e := quantile.Median(o.errs); e > 15 {
+		t.Errorf("median error %.0f %%, want at most 15 %%", e)
 	}
 }
