@@ -1,14 +1,21 @@
 package data
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"slices"
+
+	"github.com/dustin/go-humanize/english"
+
+	"knee/internal/list"
 )
 
 // ReadCurve reads curve.csv: any of its columns, with at least one x (step or iteration,
 // epoch, progress) and one y (loss, metric, grad_sqr), in the header and in each row. Empty
-// cells are NaN; written NaN and Inf are errors. Unknown columns give one warning.
+// cells are NaN; written NaN and Inf are errors. Unknown columns give one warning, values
+// that a resumed run recorded again another.
 func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	t, err := NewTable(r, name)
 	if err != nil {
@@ -22,7 +29,7 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 	case t.Has("step") && t.Has("iteration"):
 		return nil, nil, t.Missing("iteration", "step or iteration, which mean the same, not both")
 	}
-	points := []CurvePoint{}
+	points, lines := []CurvePoint{}, []int{}
 	err = EachOf(t, func(row *Row, p *CurvePoint) error {
 		if allNaN(p.Step, p.Epoch, p.Progress) {
 			row.Fail("step", "nothing", "step, epoch or progress in every row")
@@ -30,13 +37,71 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 		if allNaN(p.Loss, p.Metric, p.GradSqr) {
 			row.Fail("loss", "nothing", "loss, metric or grad_sqr in every row")
 		}
-		points = append(points, *p)
+		points, lines = append(points, *p), append(lines, row.Line)
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return points, t.Unknown(ColumnNames[CurvePoint]()), nil
+	warnings := t.Unknown(ColumnNames[CurvePoint]())
+	if n, i := dropRepeated(points); n > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: line %d goes back to an earlier step, as after a resume: %s recorded before, from that step on, left out; runs in one file need a column run",
+			t.name, lines[i], english.Plural(n, "value", "")))
+	}
+	empty := func(p CurvePoint) bool { return allNaN(p.Loss, p.Metric, p.GradSqr) }
+	return slices.DeleteFunc(points, empty), warnings, nil
+}
+
+// dropRepeated sets values to NaN that a run recorded before it went back to the same or an
+// earlier step. It returns their number and the first point that went back. A run that goes
+// back as often as forwards is in no order, and stays.
+func dropRepeated(points []CurvePoint) (dropped, first int) {
+	first = len(points)
+	for _, value := range []func(*CurvePoint) *float64{
+		func(p *CurvePoint) *float64 { return &p.Loss },
+		func(p *CurvePoint) *float64 { return &p.Metric },
+		func(p *CurvePoint) *float64 { return &p.GradSqr },
+	} {
+		runs := map[[3]string][]int{} // points with the value
+		for i := range points {
+			if p := &points[i]; !allNaN(*value(p)) {
+				key := [3]string{p.Job, p.Run, fmt.Sprint(p.GlobalBatch)}
+				runs[key] = append(runs[key], i)
+			}
+		}
+		for _, run := range runs {
+			at, order := list.Map(run, func(i int) float64 { return points[i].x() }), 0
+			for k := 1; k < len(run); k++ {
+				order += cmp.Compare(at[k], at[k-1])
+			}
+			if order <= 0 {
+				continue
+			}
+			least, kept := math.Inf(1), false // step recorded later, and whether the next value stays
+			for k, i := range slices.Backward(run) {
+				again := kept && at[k] == at[k+1] // by another worker
+				if kept = at[k] < least || again; !kept {
+					*value(&points[i]) = math.NaN()
+					dropped++
+				}
+				if least = min(least, at[k]); k > 0 && at[k] < at[k-1] {
+					first = min(first, i)
+				}
+			}
+		}
+	}
+	return dropped, first
+}
+
+// x is the step, without one the epoch or progress.
+func (p *CurvePoint) x() float64 {
+	switch {
+	case !math.IsNaN(p.Step):
+		return p.Step
+	case !math.IsNaN(p.Epoch):
+		return p.Epoch
+	}
+	return p.Progress
 }
 
 // WriteCurve writes curve.csv with the columns that hold a value, all of them if there are

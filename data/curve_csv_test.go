@@ -86,3 +86,28 @@ func FuzzReadCurve(f *testing.F) {
 		}
 	})
 }
+
+// A run resumed at step 3 recorded 3 and 4 again; other runs, the metric and a file in no
+// order stay as they are.
+func TestReadCurveOfAResumedRun(t *testing.T) {
+	const head = "run,step,loss,metric\n"
+	rows := []string{"a,1,9,", "b,1,8,", "a,2,7,", "a,3,6,", "a,3,6.5,", "a,4,5,", "a,3,4,", "a,3,4.5,", "a,4,3,", "a,5,2,", "a,1,,.5", "a,4,,.6"}
+	points, warnings, err := data.ReadCurve(strings.NewReader(head+strings.Join(rows, "\n")), "c.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []float64
+	for _, p := range points {
+		left = append(left, p.Loss)
+	}
+	if diff := cmp.Diff([]float64{9, 8, 7, 4, 4.5, 3, 2, math.NaN(), math.NaN()}, left, sameData()); diff != "" {
+		t.Errorf("losses (-want +got):\n%s", diff)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "c.csv: line 8 goes back to an earlier step, as after a resume: 3 values recorded before") {
+		t.Errorf("warnings %q", warnings)
+	}
+	points, warnings, err = data.ReadCurve(strings.NewReader("step,loss\n3,1\n2,2\n1,3\n"), "c.csv")
+	if err != nil || len(points) != 3 || len(warnings) > 0 {
+		t.Errorf("the newest first: %v, %q, %v", points, warnings, err)
+	}
+}
