@@ -304,6 +304,7 @@ func TestProblemErrors(t *testing.T) {
 		{Problem{Cluster: c, Objective: "joy", Jobs: []data.Job{named("a", 1, 1)}}, `objective "joy" is unknown; want one of cost, deadline, fairness, goodput, jct, saved-time`},
 		{Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1), named("a", 1, 1)}}, `"a" a second time`},
 		{Problem{Cluster: c, Jobs: []data.Job{named("a", 3, 2)}}, "min 3, max 2"},
+		{Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1)}, Tenants: []data.Tenant{{Name: "lab", Quota: map[string]int{"t4": 2}}, {Name: "lab"}}}, `"lab" a second time`},
 		{Problem{Cluster: c, Risk: 2, Jobs: []data.Job{named("a", 1, 1)}}, "risk 2"},
 	} {
 		_, err := solveWith(tt.pr, []oracle{t4(1, 1), t4(1, 1)}, nil)

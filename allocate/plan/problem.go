@@ -86,6 +86,13 @@ func checkProblem(pr Problem) error {
 		}
 		held.nodes[n.Name], held.widest[n.GPUType] = n, max(held.widest[n.GPUType], n.GPUs)
 	}
+	owners := map[string]bool{}
+	for _, t := range pr.Tenants {
+		if owners[t.Name] {
+			return &data.InputError{Source: t.Source, Found: fmt.Sprintf("%q a second time", t.Name), Want: "each tenant once"}
+		}
+		owners[t.Name] = true
+	}
 	seen := map[string]bool{}
 	for _, j := range pr.Jobs {
 		if seen[j.Name] {
