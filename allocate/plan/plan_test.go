@@ -317,6 +317,22 @@ func TestProblemErrors(t *testing.T) {
 	}
 }
 
+// TestSecondsAreOfTheFirstTypeOfAJob: the smallest allocation, at whose speed seconds left
+// are counted, is on the first GPU type that the job names, whatever the order of nodes.
+func TestSecondsAreOfTheFirstTypeOfAJob(t *testing.T) {
+	o := law{rates: map[string]float64{"a100": 400, "t4": 100}, power: 0.9}
+	job := named("a", 2, 4)
+	for _, types := range [][]string{{"a100", "t4"}, {"t4", "a100"}} {
+		job.GPUTypes = types
+		all := tables{at: map[tableKey]*table{}}
+		x := all.add(0, job, o, newClusterFit(testCluster(append(nodes("t4", 1, 4), nodes("a100", 1, 4)...)...)))
+		all.fill()
+		if a, err := x.smallest(); err != nil || a.Config.GPUType != types[0] || a.Config.Workers != 2 {
+			t.Errorf("of %v: %s, %v, want two workers on the first", types, a.Config, err)
+		}
+	}
+}
+
 func TestGoal(t *testing.T) {
 	twoWorkers, err := t4(0.5, 0).At(data.Config{GPUType: "t4", Workers: 2, Nodes: 1})
 	if err != nil {

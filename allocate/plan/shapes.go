@@ -61,9 +61,11 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 	return c, ok && (!c.Mode.UsesPS() || c.PS >= max(1, job.PS.Min))
 }
 
-// shapes lists the configurations to predict, without batch, by GPU type, mode, workers, ps.
+// shapes lists the configurations to predict, without batch, by GPU type, in the order of
+// the job's if it names them, mode, workers, ps.
 func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
-	for _, t := range in.types {
+	named := func(t string) int { return slices.Index(job.GPUTypes, t) }
+	for _, t := range slices.SortedStableFunc(slices.Values(in.types), func(a, b string) int { return named(a) - named(b) }) {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
 		}
