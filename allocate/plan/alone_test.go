@@ -137,6 +137,20 @@ func TestServersOfAnOccupant(t *testing.T) {
 	}
 }
 
+// TestARunningJobKeepsToItsServers: it gives back those above its limit.
+func TestARunningJobKeepsToItsServers(t *testing.T) {
+	job, o := named("job", 1, 4), t4(0.9, 1e6)
+	o.modes, job.PS, job.RestartSeconds = []data.Mode{data.PSSync}, data.IntRange{Max: 2}, 1e6
+	job.Current = &data.Current{GPUType: "t4", Mode: data.PSSync, Placement: data.Placement{4}, Nodes: []string{"t41"}, PS: 4, LocalBatch: 64}
+	made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}}, []oracle{o}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := made.Jobs[0]; j.PS > 2 {
+		t.Errorf("%s with %d servers, want at most 2", j.Action, j.PS)
+	}
+}
+
 // A job that its quota has no room for waits in every plan: it does not keep one from being
 // preferred that starts another job on GPUs of a running one.
 func TestAJobBeyondItsQuotaHoldsNobodyBack(t *testing.T) {
