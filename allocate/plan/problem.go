@@ -43,6 +43,7 @@ type Problem struct {
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less, and jobs by what knowing them is worth
 	Strict     bool                          // a job that cannot be planned is an error, not a warning
 	leftover   bool                          // opportunistic jobs on what others leave: a plan, even if none can be planned
+	ran        map[string]*data.Current      // by job name: what it ran on, of one that starts anew
 	price      map[string]float64            // US$ per GPU-hour by GPU type; nil: of the cluster
 	FairSlots  int                           // worker slots that equal shares divide, the same for clusters to be compared; 0: those of the cluster
 }
