@@ -300,8 +300,7 @@ func history(job data.Job, hysteresis float64) allocate.History {
 
 // ofJob adds job and file to an error of a predictor.
 func ofJob(job data.Job, err error) error {
-	var input *data.InputError
-	if errors.As(err, &input) && input.File == "" {
+	if input, ok := errors.AsType[*data.InputError](err); ok && input.File == "" {
 		return inputError(job, input.Column, input.Found, input.Want)
 	}
 	return err
