@@ -215,6 +215,7 @@ func Running(c Config, nodes []NodeShare) *Current {
 }
 
 func (c *Current) validate(o *object) {
+	o.distinct("nodes", c.Nodes)
 	mode, key, found, want := checkMode(string(c.Mode), c.PS)
 	if c.Mode = mode; want != "" {
 		o.fail(key, found, want)
@@ -315,6 +316,7 @@ func (t *Tenant) defaults() { t.Weight = 1 }
 func (j *Job) defaults() { j.Weight = 1 }
 
 func (j *Job) validate(o *object) {
+	o.distinct("nodes", j.Nodes)
 	if j.Model != "" || o.has("remaining") {
 		j.Remaining.check(o)
 	}

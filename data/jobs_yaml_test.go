@@ -39,7 +39,7 @@ jobs:
     restart_seconds: 30
     resources: {worker: {cpus: 8, memory: 64Gi}, ps: {cpus: 2}}
     template: {image: "nvcr.io/pytorch:24.01", command: [python, train.py], env: {A: "1"}, time_limit: 1-00:00:00, pod: {spec: {serviceAccountName: t, priority: 5}}}
-  - {name: bert, model: bert.json, remaining: {target_loss: 0}, current: {gpu_type: cpu, mode: ps-async, ps: 1, placement: 3, nodes: [n7]}, deadline: 2026-05-02T00:00:00Z}
+  - {name: bert, model: bert.json, remaining: {target_loss: 0}, current: {gpu_type: cpu, mode: ps-async, ps: 2, placement: 3, nodes: [n7], ps_nodes: [n7, n7]}, deadline: 2026-05-02T00:00:00Z}
   - {name: notebook, current: {gpu_type: t4, placement: 1, nodes: [t1]}}
 `
 
@@ -66,7 +66,7 @@ func TestReadJobs(t *testing.T) {
 		},
 		{
 			Name: "bert", Model: "bert.json", Remaining: data.Remaining{HasTarget: true}, Weight: 1,
-			Current:    &data.Current{GPUType: "cpu", Mode: data.PSAsync, PS: 1, Placement: data.Placement{3}, Nodes: []string{"n7"}},
+			Current:    &data.Current{GPUType: "cpu", Mode: data.PSAsync, PS: 2, Placement: data.Placement{3}, Nodes: []string{"n7"}, PSNodes: []string{"n7", "n7"}},
 			DeadlineAt: time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC),
 		},
 		{Name: "notebook", Weight: 1, Current: &data.Current{GPUType: "t4", Mode: data.AllReduce, Placement: data.Placement{1}, Nodes: []string{"t1"}}},
@@ -111,6 +111,8 @@ func TestReadJobsRefuses(t *testing.T) {
 		{"placement as a list", left("current: {gpu_type: t4, placement: [4, 4]}"), `f:5:jobs[0].current.placement: found a list, want workers per node, such as "4-4-2"`},
 		{"ps_nodes", left("current: {gpu_type: t4, mode: ps-sync, placement: 4, nodes: [n1], ps: 2, ps_nodes: [n1]}"), "f:5:jobs[0].current.ps_nodes: found 1 nodes, want 2, one for each parameter server"},
 		{"nodes", left("current: {gpu_type: t4, placement: 4-4, nodes: [n1]}"), "f:5:jobs[0].current.nodes: found 1 nodes, want 2, one for each number of the placement"},
+		{"node twice", left("nodes: [n1, n1]"), `f:5:jobs[0].nodes: found "n1" twice, want each value once`},
+		{"current node twice", left("current: {gpu_type: t4, placement: 4-4, nodes: [n1, n1]}"), `f:5:jobs[0].current.nodes: found "n1" twice, want each value once`},
 		{"ps", left("current: {gpu_type: t4, placement: 4, ps: 1}"), "f:5:jobs[0].current.mode: found nothing, want ps-sync or ps-async, since ps is 1"},
 		{"template", left("template: {commmand: [a]}"),
 			`f:5:jobs[0].template.commmand: found an unknown key (did you mean "command"?), want one of image, command, env, namespace, partition, account, time_limit, pod`},

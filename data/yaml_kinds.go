@@ -152,7 +152,6 @@ func (o *object) hosts(key string) []string {
 			return nil
 		}
 	}
-	o.distinct(key, hosts)
 	return hosts
 }
 

@@ -74,8 +74,7 @@ func starts(target string, write func([]task) ([]File, error)) Exporter {
 		if err == nil {
 			files, err = write(ts)
 		}
-		var refused *Refusal
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*Refusal](err); ok {
 			refused.Target = target
 		} else if err != nil {
 			err = fmt.Errorf("export to %s: %w", target, err)

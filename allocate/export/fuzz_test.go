@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"knee/data"
+	"knee/profile/launch"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -91,9 +92,9 @@ func FuzzShell(f *testing.F) {
 		if strings.ContainsRune(s, 0) {
 			return
 		}
-		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+shell(s)).CombinedOutput()
+		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+launch.ShellQuote(s)).CombinedOutput()
 		if err != nil || string(out) != s {
-			t.Fatalf("shell(%q) = %s reads as %q (%v)", s, shell(s), out, err)
+			t.Fatalf("ShellQuote(%q) = %s reads as %q (%v)", s, launch.ShellQuote(s), out, err)
 		}
 	})
 }

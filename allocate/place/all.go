@@ -8,6 +8,7 @@ import (
 
 	"knee/allocate"
 	"knee/data"
+	"knee/internal/list"
 )
 
 // Placed is the placement of one job of an assignment.
@@ -25,14 +26,20 @@ type Respeed func(job int, c data.Config) (allocate.Option, bool)
 // job, without configuration. First come jobs that stay as they are, then jobs that only
 // give nodes back, then the others, largest first. A job whose shape is not free falls
 // back to the better of an uneven placement and its best other option; Placed.Reason says
-// so. If jobs fell back, all are placed once more with those first in their turn, and the
-// better result is kept. With a nil respeed an uneven placement has the speed of the
-// wanted one.
+// so. If jobs fell back, all are placed once more with those first in their turn, and so
+// that parameter servers leave the nodes of workers to workers; the best result is kept.
+// With a nil respeed an uneven placement has the speed of the wanted one.
 func All(s allocate.State, a allocate.Assignment, standing []Request, respeed Respeed) ([]Placed, *Placer) {
 	p, fell := all(s, a, standing, respeed, nil)
 	if len(fell) > 0 {
-		if q, _ := all(s, a, standing, respeed, fell); Value(s.Jobs, q.out) > Value(s.Jobs, p.out) {
-			p = q
+		again := [][]Request{standing}
+		if slices.ContainsFunc(p.out, func(at Placed) bool { return at.Option.Config.PS > 0 }) {
+			again = append(again, list.Map(standing, func(r Request) Request { r.elsewhere = !r.Apart; return r }))
+		}
+		for _, standing := range again {
+			if q, _ := all(s, a, standing, respeed, fell); Value(s.Jobs, q.out) > Value(s.Jobs, p.out) {
+				p = q
+			}
 		}
 	}
 	for i, c := range a.Choice {

@@ -42,7 +42,8 @@ type Request struct {
 	Only      map[string]bool  // names of the nodes it may use; nil: all
 	// Apart keeps a job of several nodes off nodes of another such job: no shared network
 	// link.
-	Apart bool
+	Apart     bool
+	elsewhere bool // its parameter servers go to other nodes than its workers where those have room
 }
 
 // part is what a job gets on one node while it is being placed.

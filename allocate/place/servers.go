@@ -10,8 +10,8 @@ import (
 
 // servers places the parameter servers of a job: where they run, if their number is
 // unchanged and all can stay; else one at a time on the node of its workers with the
-// fewest servers, or on others if those are full. The result, also of a failure, has one
-// part per node, all held.
+// fewest servers, or on others if those are full; in the other order if r.elsewhere. The
+// result, also of a failure, has one part per node, all held.
 func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 	left := r.Config.PS
 	if left == 0 {
@@ -20,7 +20,7 @@ func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 	if all, ok := p.serversStay(r, parts); ok {
 		return all, true
 	}
-	for ; left > 0; left-- {
+	for ; left > 0 && !r.elsewhere; left-- {
 		i := p.fewest(r, parts)
 		if i < 0 {
 			break
@@ -38,11 +38,16 @@ func (p *Placer) servers(r Request, parts []part) ([]part, bool) {
 			parts = append(parts, part{node: i, ps: 1})
 			continue
 		}
-		i := p.fewest(r, parts[beside:])
+		others := parts[beside:]
+		i := p.fewest(r, others)
+		if i < 0 && r.elsewhere {
+			others = parts[:beside]
+			i = p.fewest(r, others)
+		}
 		if i < 0 {
 			return parts, false
 		}
-		parts[beside+i].ps++
+		others[i].ps++
 	}
 	return parts, true
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -112,6 +113,41 @@ func TestOccupants(t *testing.T) {
 		if j := made.Jobs[2]; j.Workers != tt.workers || j.Action != tt.action || max(used["t41"], used["t42"]) > 4 {
 			t.Errorf("%s: %s with %d workers, want %s with %d; nodes %v", name, j.Action, j.Workers, tt.action, tt.workers, used)
 		}
+	}
+}
+
+// TestServersOfAnOccupant: they take the cores of the node where they run, which a job
+// beside them then lacks.
+func TestServersOfAnOccupant(t *testing.T) {
+	fixed, o := named("fixed", 1, 4), t4(0.9, 1e6)
+	fixed.Current = &data.Current{GPUType: "t4", Mode: data.PSSync, Placement: data.Placement{2}, Nodes: []string{"g"}, PS: 2, PSNodes: []string{"c", "c"}}
+	job := named("job", 2, 2)
+	o.modes, job.PS = []data.Mode{data.PSSync}, data.IntRange{Min: 1, Max: 1}
+	fixed.Resources = data.Resources{Worker: data.Need{CPUs: 2}, PS: data.Need{CPUs: 2}}
+	job.Resources = data.Resources{Worker: data.Need{CPUs: 1}, PS: data.Need{CPUs: 2}}
+	c := testCluster(data.Node{Name: "g", GPUType: "t4", GPUs: 4, CPUs: 8}, data.Node{Name: "c", GPUType: "cpu", GPUs: 1, CPUs: 4})
+	made, err := solveWith(Problem{Cluster: c, Jobs: []data.Job{fixed, job}}, []oracle{nil, o}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"[{g 2 0} {c 0 2}]", "[{g 2 1}]"} {
+		if got := fmt.Sprint(made.Jobs[i].Placement); got != want {
+			t.Errorf("job %s on %s, want %s", made.Jobs[i].Name, got, want)
+		}
+	}
+}
+
+// TestARunningJobKeepsToItsServers: it gives back those above its limit.
+func TestARunningJobKeepsToItsServers(t *testing.T) {
+	job, o := named("job", 1, 4), t4(0.9, 1e6)
+	o.modes, job.PS, job.RestartSeconds = []data.Mode{data.PSSync}, data.IntRange{Max: 2}, 1e6
+	job.Current = &data.Current{GPUType: "t4", Mode: data.PSSync, Placement: data.Placement{4}, Nodes: []string{"t41"}, PS: 4, LocalBatch: 64}
+	made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 4)...), Jobs: []data.Job{job}}, []oracle{o}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := made.Jobs[0]; j.PS > 2 {
+		t.Errorf("%s with %d servers, want at most 2", j.Action, j.PS)
 	}
 }
 

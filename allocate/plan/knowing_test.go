@@ -140,6 +140,25 @@ func (c *contest) byKnowing(tb testing.TB) (order []int, worth []float64) {
 }
 
 // Knowing a job is worth something, less the more of it was measured.
+// TestSecondsLeftOfALostNode: the work left of a job whose node is gone is what it did there
+// in that time, as of one that stays.
+func TestSecondsLeftOfALostNode(t *testing.T) {
+	c := newContest(t, 1, 1)
+	c.Jobs[0].Remaining = data.Remaining{Seconds: 3600}
+	var left []float64 // samples
+	for _, node := range []string{"t42", "gone"} {
+		c.Jobs[0].Current = &data.Current{GPUType: "t4", Placement: data.Placement{4, 4}, Nodes: []string{"t41", node}, LocalBatch: 32}
+		made, err := Solve(c.Problem, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, made.Jobs[0].Finish.Mean*made.Jobs[0].Goodput.Mean)
+	}
+	if math.Abs(left[1]/left[0]-1) > 0.01 {
+		t.Errorf("%g samples left, %g once its node is gone", left[0], left[1])
+	}
+}
+
 func TestKnowing(t *testing.T) {
 	c := newContest(t, 1, 4)
 	_, before := c.byKnowing(t)

@@ -37,7 +37,7 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 	var unknown []int           // that run on unknown nodes
 	var planned []place.Request // on nodes where those do not run
 	for i, job := range p.Jobs {
-		nodes := job.Current.Shares()
+		nodes := job.Current.Parts()
 		if p.oracles[i] != nil {
 			if nodes != nil {
 				planned = append(planned, place.Request{Config: job.Current.Config(), Resources: job.Resources, Current: nodes})
@@ -53,7 +53,9 @@ func (p *prepared) occupy(why map[int]string) *data.Cluster {
 		case nodes == nil:
 			unknown = append(unknown, i)
 		default:
-			nodes[0].PS = job.Current.PS
+			if len(job.Current.PSNodes) == 0 { // else their nodes are known
+				nodes[0].PS = job.Current.PS
+			}
 			stay(i, nodes)
 		}
 	}

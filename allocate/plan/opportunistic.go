@@ -42,6 +42,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 		return !slices.ContainsFunc(left.Nodes, func(n data.Node) bool { return n.Name == s.Node && !n.Drained })
 	}
 	displaced := map[string][]data.NodeShare{} // by job: the nodes that other jobs take
+	rest.ran = map[string]*data.Current{}
 	for i := range rest.Jobs {
 		job := &rest.Jobs[i]
 		now := job.Current.Shares()
@@ -53,7 +54,7 @@ func opportunistic(pr Problem, policy allocate.Policy, solve func(Problem, alloc
 			return slices.ContainsFunc(left.Nodes, func(n data.Node) bool { return n.Name == s.Node && n.Spanned })
 		}
 		if pr.Apart && len(now) > 1 && slices.ContainsFunc(now, crossed) || room.Keep([]place.Request{{Config: workers, Resources: job.Resources, Current: now}})[0] == nil {
-			displaced[job.Name], job.Current = now, nil
+			displaced[job.Name], rest.ran[job.Name], job.Current = now, job.Current, nil
 		}
 	}
 	others, err := solve(rest, nil)

@@ -138,8 +138,15 @@ func TestLogicalWorkers(t *testing.T) {
 	if !slices.Equal(sizes, []int{1, 2, 3, 4, 6, 12}) {
 		t.Errorf("sizes %v", sizes)
 	}
+	made, err := solveWith(Problem{Cluster: in.Cluster, Jobs: []data.Job{job}}, []oracle{t4(0.9, 1e6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := made.Jobs[0].Range; got != (data.IntRange{}) {
+		t.Errorf("range %v, want none for exporters: five workers would not divide the logical ones", got)
+	}
 	job.Batch.Adapt = true
-	_, err := solveWith(Problem{Cluster: in.Cluster, Jobs: []data.Job{job}}, []oracle{t4(0.9, 1e6)}, nil)
+	_, err = solveWith(Problem{Cluster: in.Cluster, Jobs: []data.Job{job}}, []oracle{t4(0.9, 1e6)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "logical_workers") {
 		t.Errorf("a batch that is adapted: %v", err)
 	}

@@ -117,8 +117,8 @@ func (p *prepared) planned(i int, at place.Placed, left left, best solve.Solutio
 	r := job.Resources
 	out.Resources = data.PlanNeeds{WorkerCPUs: r.Worker.CPUs, WorkerMemory: r.Worker.Memory, PSCPUs: r.PS.CPUs, PSMemory: r.PS.Memory}
 	out.Template = job.Template
-	if out.Range = job.Workers; job.Workers != (data.IntRange{}) {
-		out.Range.Min = max(1, job.Workers.Min)
+	if job.Workers != (data.IntRange{}) && job.LogicalWorkers == 0 { // not every number in between divides them
+		out.Range = data.IntRange{Min: max(1, job.Workers.Min), Max: job.Workers.Max}
 	}
 	return out
 }

@@ -304,6 +304,7 @@ func TestProblemErrors(t *testing.T) {
 		{Problem{Cluster: c, Objective: "joy", Jobs: []data.Job{named("a", 1, 1)}}, `objective "joy" is unknown; want one of cost, deadline, fairness, goodput, jct, saved-time`},
 		{Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1), named("a", 1, 1)}}, `"a" a second time`},
 		{Problem{Cluster: c, Jobs: []data.Job{named("a", 3, 2)}}, "min 3, max 2"},
+		{Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1)}, Tenants: []data.Tenant{{Name: "lab", Quota: map[string]int{"t4": 2}}, {Name: "lab"}}}, `"lab" a second time`},
 		{Problem{Cluster: c, Risk: 2, Jobs: []data.Job{named("a", 1, 1)}}, "risk 2"},
 	} {
 		_, err := solveWith(tt.pr, []oracle{t4(1, 1), t4(1, 1)}, nil)
@@ -313,6 +314,22 @@ func TestProblemErrors(t *testing.T) {
 	}
 	if _, err := Solve(Problem{Cluster: c, Jobs: []data.Job{named("a", 1, 1)}}, nil); err == nil || !strings.Contains(err.Error(), "it has no fitted model") {
 		t.Errorf("missing predictor: %v", err)
+	}
+}
+
+// TestSecondsAreOfTheFirstTypeOfAJob: the smallest allocation, at whose speed seconds left
+// are counted, is on the first GPU type that the job names, whatever the order of nodes.
+func TestSecondsAreOfTheFirstTypeOfAJob(t *testing.T) {
+	o := law{rates: map[string]float64{"a100": 400, "t4": 100}, power: 0.9}
+	job := named("a", 2, 4)
+	for _, types := range [][]string{{"a100", "t4"}, {"t4", "a100"}} {
+		job.GPUTypes = types
+		all := tables{at: map[tableKey]*table{}}
+		x := all.add(0, job, o, newClusterFit(testCluster(append(nodes("t4", 1, 4), nodes("a100", 1, 4)...)...)))
+		all.fill()
+		if a, err := x.smallest(); err != nil || a.Config.GPUType != types[0] || a.Config.Workers != 2 {
+			t.Errorf("of %v: %s, %v, want two workers on the first", types, a.Config, err)
+		}
 	}
 }
 

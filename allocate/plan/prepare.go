@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -121,6 +122,10 @@ func prepare(pr Problem, oracles []oracle) (*prepared, error) {
 
 // present makes deadlines relative to Now, and stops jobs whose nodes are gone.
 func (p *prepared) present() {
+	p.ran = maps.Clone(p.ran)
+	if p.ran == nil {
+		p.ran = map[string]*data.Current{}
+	}
 	_, nodes := grouped.By(p.Cluster.Nodes, func(n data.Node) string { return n.Name })
 	unknown := func(n string) bool { return len(nodes[n]) == 0 }
 	for i := range p.Jobs {
@@ -133,7 +138,7 @@ func (p *prepared) present() {
 			continue
 		}
 		if n := slices.IndexFunc(job.Current.Nodes, unknown); n >= 0 {
-			p.lost[i], job.Current = job.Current.Nodes[n], nil
+			p.lost[i], p.ran[job.Name], job.Current = job.Current.Nodes[n], job.Current, nil
 		}
 	}
 }
@@ -295,8 +300,7 @@ func history(job data.Job, hysteresis float64) allocate.History {
 
 // ofJob adds job and file to an error of a predictor.
 func ofJob(job data.Job, err error) error {
-	var input *data.InputError
-	if errors.As(err, &input) && input.File == "" {
+	if input, ok := errors.AsType[*data.InputError](err); ok && input.File == "" {
 		return inputError(job, input.Column, input.Found, input.Want)
 	}
 	return err
@@ -304,8 +308,8 @@ func ofJob(job data.Job, err error) error {
 
 // aim returns how to add remaining time and cost to an answer for a job: by its
 // predictor, or not at all where answers carry them already. Seconds left become the
-// samples that the job's present allocation, or its smallest if it has none, processes in
-// that time.
+// samples that the job's present allocation, or the last if its nodes are gone, or its
+// smallest if it had none, processes in that time.
 func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.Answer) error, error) {
 	m, ok := p.oracles[i].(modelled)
 	if !ok {
@@ -314,7 +318,9 @@ func (p *prepared) aim(i int, smallest predict.Answer, o oracle) (func(*predict.
 	full := *m.Predictor
 	if full.Goal == (predict.Goal{}) {
 		var err error
-		if full.Goal, err = goalOf(p.Jobs[i], smallest, o); err != nil {
+		job := p.Jobs[i]
+		job.Current = cmp.Or(job.Current, p.ran[job.Name])
+		if full.Goal, err = goalOf(job, smallest, o); err != nil {
 			return nil, err
 		}
 	}

@@ -43,6 +43,7 @@ type Problem struct {
 	Resolve    bool                          // prices are checked by solving with one GPU more and one less, and jobs by what knowing them is worth
 	Strict     bool                          // a job that cannot be planned is an error, not a warning
 	leftover   bool                          // opportunistic jobs on what others leave: a plan, even if none can be planned
+	ran        map[string]*data.Current      // by job name: what it ran on, of one that starts anew
 	price      map[string]float64            // US$ per GPU-hour by GPU type; nil: of the cluster
 	FairSlots  int                           // worker slots that equal shares divide, the same for clusters to be compared; 0: those of the cluster
 }
@@ -85,6 +86,13 @@ func checkProblem(pr Problem) error {
 			return fmt.Errorf("plan: the cluster has node %q twice", n.Name)
 		}
 		held.nodes[n.Name], held.widest[n.GPUType] = n, max(held.widest[n.GPUType], n.GPUs)
+	}
+	owners := map[string]bool{}
+	for _, t := range pr.Tenants {
+		if owners[t.Name] {
+			return &data.InputError{Source: t.Source, Found: fmt.Sprintf("%q a second time", t.Name), Want: "each tenant once"}
+		}
+		owners[t.Name] = true
 	}
 	seen := map[string]bool{}
 	for _, j := range pr.Jobs {

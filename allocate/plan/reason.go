@@ -21,7 +21,7 @@ import (
 // more.
 func (p *prepared) why(i int, at place.Placed, left left) (text string, gain data.MarginalGain) {
 	o, j := at.Option, p.state.Jobs[i]
-	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs)
+	_, down, up := edges(j.Options, o.Use.GPUType, o.Use.GPUs, &o)
 	if last := len(down) - 1; last >= 0 {
 		s := down[last]
 		gain.Last = finite(s.Gain)

@@ -126,6 +126,36 @@ func TestWhyAGangWaits(t *testing.T) {
 	}
 }
 
+// TestASizeThatAJobCannotHave: four workers do not divide a batch of six, so that a policy
+// of gangs gives three, and says so.
+func TestASizeThatAJobCannotHave(t *testing.T) {
+	job := named("six", 1, 8)
+	job.Requested, job.Batch = 4, data.Batch{Initial: 6}
+	pr := Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{job}, Policy: "fifo", Gang: true, Needs: []string{"requested"}}
+	made, err := solveWith(pr, []oracle{t4(0.9, 1e6)}, chooses{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(made.Warnings, "\n"); made.Jobs[0].Workers != 3 || !strings.Contains(got, `job "six": asks for 4 workers`) {
+		t.Errorf("%d workers, warnings %q, want 3 and that it asks for 4", made.Jobs[0].Workers, got)
+	}
+}
+
+// TestTheReasonIsOfWhatAJobGot: of two workers it gets the option with one server, which is
+// slower than that with two.
+func TestTheReasonIsOfWhatAJobGot(t *testing.T) {
+	job, o := named("j", 1, 2), t4(0.9, 1e6)
+	o.modes, job.PS = []data.Mode{data.PSSync}, data.IntRange{Min: 1, Max: 2}
+	made, err := solveWith(Problem{Cluster: testCluster(nodes("t4", 1, 8)...), Jobs: []data.Job{job}}, []oracle{o}, chooses{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := made.Jobs[0]
+	if want := "to " + rate(j.Goodput.Mean) + " samples/s"; j.Workers != 2 || j.PS != 1 || !strings.Contains(j.Reason, want) {
+		t.Errorf("%d workers, %d ps, %q, want 2, 1 and %q", j.Workers, j.PS, j.Reason, want)
+	}
+}
+
 // An objective of costs wants prices.
 func TestCostsWithoutPrices(t *testing.T) {
 	for objective, warned := range map[string]bool{"cost": true, "deadline": true, "jct": false} {

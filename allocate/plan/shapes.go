@@ -54,16 +54,17 @@ func running(job data.Job, in *clusterFit) (data.Config, bool) {
 		return data.Config{}, false
 	}
 	c := job.Current.Config()
-	ok := c.Workers >= max(1, job.Workers.Min) && (job.Workers.Max <= 0 || c.Workers <= job.Workers.Max) &&
+	within := func(n int, r data.IntRange) bool { return n >= max(1, r.Min) && (r.Max <= 0 || n <= r.Max) }
+	return c, within(c.Workers, job.Workers) && (!c.Mode.UsesPS() || within(c.PS, job.PS)) &&
 		allowed(job.GPUTypes, c.GPUType) && (len(job.Modes) == 0 || slices.Contains(job.Modes, c.Mode)) &&
-		in.of(c.GPUType, job).Holds(c.Placement)
-	ok = ok && (job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0)
-	return c, ok && (!c.Mode.UsesPS() || c.PS >= max(1, job.PS.Min))
+		(job.LogicalWorkers == 0 || job.LogicalWorkers%c.Workers == 0) && in.of(c.GPUType, job).Holds(c.Placement)
 }
 
-// shapes lists the configurations to predict, without batch, by GPU type, mode, workers, ps.
+// shapes lists the configurations to predict, without batch, by GPU type, in the order of
+// the job's if it names them, mode, workers, ps.
 func shapes(job data.Job, o oracle, in *clusterFit) (out []data.Config) {
-	for _, t := range in.types {
+	named := func(t string) int { return slices.Index(job.GPUTypes, t) }
+	for _, t := range slices.SortedStableFunc(slices.Values(in.types), func(a, b string) int { return named(a) - named(b) }) {
 		if !allowed(job.GPUTypes, t) || !slices.Contains(o.GPUTypes(), t) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -50,7 +51,7 @@ func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
 		}
 		if j.Workers > 0 {
 			s := Staircase{Job: j.Name, GPUType: j.GPUType, Workers: j.Workers}
-			least, down, up := edges(p.state.Jobs[i].Options, j.GPUType, j.Workers)
+			least, down, up := edges(p.state.Jobs[i].Options, j.GPUType, j.Workers, nil)
 			s.Least, s.Steps = least, down
 			for _, step := range up {
 				if step.Gain > 0 {
@@ -63,8 +64,9 @@ func (p *prepared) staircases(plan *data.Plan) ([]Staircase, error) {
 	return out, nil
 }
 
-// edges are the steps of a job on one GPU type: down, to what it got, and up, from there on.
-func edges(options []allocate.Option, gpuType string, workers int) (least int, down, up []Step) {
+// edges are the steps of a job on one GPU type: down, to what it got, and up, from there
+// on. What it got may not be the best of its size, as of its shape; nil: it is.
+func edges(options []allocate.Option, gpuType string, workers int, has *allocate.Option) (least int, down, up []Step) {
 	var best []*allocate.Option // the best of every number of workers, ascending
 	for n := range options {
 		o := &options[n]
@@ -87,6 +89,7 @@ func edges(options []allocate.Option, gpuType string, workers int) (least int, d
 			got = n
 		}
 	}
+	best[got] = cmp.Or(has, best[got])
 	return best[0].Use.GPUs, steps(best[:got+1], true), steps(best[got:], false)
 }
 

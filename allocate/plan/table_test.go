@@ -231,6 +231,27 @@ func TestAnotherJobTakesUnequalShares(t *testing.T) {
 	}
 }
 
+// TestServersLeaveCoresToWorkers: a node of GPUs has cores for four workers of two jobs if
+// their servers are on the other node.
+func TestServersLeaveCoresToWorkers(t *testing.T) {
+	c := testCluster(data.Node{Name: "g", GPUType: "t4", GPUs: 4, CPUs: 8}, data.Node{Name: "c", GPUType: "cpu", GPUs: 1, CPUs: 4})
+	jobs, o := []data.Job{named("a", 2, 2), named("b", 2, 2)}, t4(0.9, 1e6)
+	o.modes = []data.Mode{data.PSSync}
+	for i := range jobs {
+		jobs[i].PS = data.IntRange{Min: 1, Max: 1}
+		jobs[i].Resources = data.Resources{Worker: data.Need{CPUs: 2}, PS: data.Need{CPUs: 2}}
+	}
+	made, err := solveWith(Problem{Cluster: c, Jobs: jobs}, []oracle{o, o}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range made.Jobs {
+		if got := fmt.Sprint(j.Placement); got != "[{g 2 0} {c 0 1}]" {
+			t.Errorf("job %s on %s, want [{g 2 0} {c 0 1}]", j.Name, got)
+		}
+	}
+}
+
 // linear is an oracle of which the speed is proportional to the local batch, at most 64.
 type linear struct{ law }
 

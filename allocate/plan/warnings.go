@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"knee/allocate"
 	"knee/allocate/place"
@@ -74,6 +75,11 @@ func (p *prepared) warn(ws *warnings, i int, at place.Placed) {
 	if passed {
 		ago := seconds(p.Now.Sub(job.DeadlineAt).Seconds())
 		ws.add(job.Name, "have deadlines that have passed", fmt.Sprintf("its deadline passed at %s, %s ago", job.DeadlineAt.Format(time.RFC3339), ago))
+	}
+	asked := func(o allocate.Option) bool { return o.Use.GPUs == job.Requested }
+	if slices.Contains(p.Needs, "requested") && job.Requested > 0 && !slices.ContainsFunc(p.state.Jobs[i].Options, asked) {
+		ws.add(job.Name, "ask for sizes that they cannot have", fmt.Sprintf("asks for %s, which its workers, its batch or the cluster do not allow: policy %s goes by the next smaller size that is, or else the smallest",
+			english.Plural(job.Requested, "worker", ""), p.Policy))
 	}
 	if at.Choice == allocate.None {
 		return

@@ -107,11 +107,10 @@ type Outcome struct {
 // OutcomeOf solves a problem and sums up its plan. That it is infeasible is no error.
 func OutcomeOf(pr Problem, solve func(Problem) (*data.Plan, error)) (Outcome, error) {
 	made, err := solve(pr)
-	var none *Infeasible
-	switch {
-	case errors.As(err, &none):
+	if _, ok := errors.AsType[*Infeasible](err); ok {
 		return Outcome{Why: err.Error()}, nil
-	case err != nil:
+	}
+	if err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{Feasible: true, Value: made.Value, Bound: made.Bound, Totals: TotalsOf(pr, made)}, nil

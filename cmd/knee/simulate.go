@@ -45,6 +45,21 @@ func newSimulate(a *app) *cobra.Command {
 				return usageError("--%s with --semantics %s: published rules have their own; leave it out, or take --semantics %s", name, in.Semantics, compare.Native)
 			}
 		}
+		for _, flag := range []struct {
+			name    string
+			applies bool
+			with    string
+		}{
+			{"service-times", in.Semantics == compare.Tiresias, "--semantics tiresias"},
+			{"alone", in.profiles+in.models+in.measurements != "", "--profiles, --models or --measurements"},
+			{"rescale-seconds", in.scaling == stopFree, "--scaling stop-free"},
+			{"node-repair", in.NodeMTBF > 0, "--node-mtbf"},
+			{"checkpoint-every", in.NodeMTBF > 0, "--node-mtbf"},
+		} {
+			if cmd.Flags().Changed(flag.name) && !flag.applies {
+				return usageError("--%s: it changes nothing without %s", flag.name, flag.with)
+			}
+		}
 		rows, err := in.runs(cmd.Context(), a)
 		if err != nil {
 			return err

@@ -68,7 +68,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 //go:embed slurm.sbatch.tmpl
 var slurmText string
 
-var slurmTemplate = template.Must(template.New("sbatch").Funcs(template.FuncMap{"quote": shellQuote}).Parse(slurmText))
+var slurmTemplate = template.Must(template.New("sbatch").Funcs(template.FuncMap{"quote": ShellQuote}).Parse(slurmText))
 
 // slurmGRES is the GPUs per node, those of the widest; empty for processors.
 func slurmGRES(spec data.SlurmSpec, c data.Config) string {
@@ -152,7 +152,8 @@ func (l slurmLayout) RankNodes() string {
 
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-func shellQuote(s string) string {
+// ShellQuote quotes a word for a POSIX shell, unless it has no special characters.
+func ShellQuote(s string) string {
 	if shellSafe.MatchString(s) {
 		return s
 	}

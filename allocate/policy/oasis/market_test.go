@@ -37,6 +37,25 @@ func TestOfferByHand(t *testing.T) {
 	}
 }
 
+// TestOfferOfManyOptions: the best of two hundred sizes does the work of the job.
+func TestOfferOfManyOptions(t *testing.T) {
+	m := &Market{GPUs: []float64{1000}, Low: 1e-6, High: 1}
+	j := &Job{Work: 400, Utility: func(n int) float64 { return 10 - float64(n) }}
+	for n := 1.; n <= 200; n++ {
+		j.Options = append(j.Options, Option{0, n, n})
+	}
+	s, ok := m.Offer(j, 0, 3)
+	done := 0.0
+	for _, c := range s.Choice {
+		if c >= 0 {
+			done += j.Options[c].Speed
+		}
+	}
+	if !ok || done < j.Work {
+		t.Errorf("%+v, %v does %g, want %g", s, ok, done, j.Work)
+	}
+}
+
 // TestHoldByHand: two GPUs and four slots. A job of two GPU-slots takes both
 // GPUs at once; where the first slot is booked by half it waits for one in which
 // nobody is, and where every second slot is it takes one GPU for two slots.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +252,9 @@ func TestFinishTimeFairness(t *testing.T) {
 	}
 	if all := fairnessOf([]float64{0, 1 + 1e-15, .5}, []float64{0, 2}); all.Worse != 0 || math.Abs(all.FTFMean-.75) > 1e-9 || all.SlowdownMean != 2 {
 		t.Errorf("of jobs of which one is not known: %+v", all)
+	}
+	if all := fairnessOf(slices.Repeat([]float64{2}, 13), nil); all.Worse != 1 {
+		t.Errorf("%.17g of 13 jobs of which all are worse off, want 1", all.Worse)
 	}
 }
 

@@ -25,11 +25,8 @@ type Fairness struct {
 func fairnessOf(ftf, slowdown []float64) (f Fairness) {
 	unknown := func(x float64) bool { return x == 0 }
 	ftf, slowdown = slices.DeleteFunc(ftf, unknown), slices.DeleteFunc(slowdown, unknown)
-	for _, x := range ftf {
-		if x > 1+1e-9 { // but for rounding
-			f.Worse += 1 / float64(len(ftf))
-		}
-	}
+	worse := list.Count(ftf, func(x float64) bool { return x > 1+1e-9 }) // but for rounding
+	f.Worse = float64(worse) / math.Max(1, float64(len(ftf)))
 	f.FTFMean, f.FTFP99 = summary(ftf)
 	f.SlowdownMean, f.SlowdownP99 = summary(slowdown)
 	return f

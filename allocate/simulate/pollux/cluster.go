@@ -107,25 +107,28 @@ func (h *slots) stand(schedule scheduler) simulate.Stand {
 		if err != nil {
 			return nil, err
 		}
-		free := list.Map(h.Nodes, func(n data.Node) int { return n.GPUs })
+		free := map[string]int{} // GPUs by node
+		for _, n := range h.Nodes {
+			free[n.Name] = n.GPUs
+		}
 		for i, j := range active {
-			if len(j.nodes) != workers[i] {
+			if j.workers() != workers[i] {
 				j.nodes = nil
 			}
-			for _, n := range j.nodes {
-				free[n]--
+			for _, s := range j.nodes {
+				free[s.Node] -= s.Workers
 			}
 		}
 		for _, i := range order {
 			if j := active[i]; j.nodes == nil {
-				j.nodes = worstFit(free, workers[i])
+				j.nodes = h.worstFit(free, workers[i])
 			}
 		}
 		out := make([]place.Placed, len(jobs))
 		for i, j := range active {
 			out[i].Choice = allocate.None
 			if j.nodes != nil {
-				out[i].Nodes, out[i].Choice = h.shares(j.nodes), 0
+				out[i].Nodes, out[i].Choice = j.nodes, 0
 				out[i].Option.Config = data.Config{GPUType: h.gpuType, Mode: data.AllReduce, Workers: workers[i]}
 			}
 		}
@@ -133,29 +136,18 @@ func (h *slots) stand(schedule scheduler) simulate.Stand {
 	}
 }
 
-// shares are the workers on each of the nodes, in order of being taken.
-func (h *slots) shares(nodes []int) (out []data.NodeShare) {
-	for i, n := range nodes {
-		if i == 0 || nodes[i-1] != n {
-			out = append(out, data.NodeShare{Node: h.Nodes[n].Name})
-		}
-		out[len(out)-1].Workers++
-	}
-	return out
-}
-
 // worstFit takes n GPUs from the nodes with most free ones, the first of equals; nil: not
 // enough.
-func worstFit(free []int, n int) (out []int) {
+func (h *slots) worstFit(free map[string]int, n int) (out []data.NodeShare) {
 	for n > 0 {
-		best := slices.Index(free, slices.Max(free))
+		best := slices.MaxFunc(h.Nodes, func(a, b data.Node) int { return free[a.Name] - free[b.Name] }).Name
 		take := min(free[best], n)
 		if take == 0 {
 			return nil
 		}
 		free[best] -= take
 		n -= take
-		out = append(out, slices.Repeat([]int{best}, take)...)
+		out = append(out, data.NodeShare{Node: best, Workers: take})
 	}
 	return out
 }

@@ -31,7 +31,7 @@ type job struct {
 	agent   *agent.Agent      // nil under the published policies
 	learner *measured.Learner // of the agent
 
-	nodes     []int // of every worker, in order of being taken, where a published policy chose them
+	nodes     []data.NodeShare // in order of being taken, where a published policy chose them
 	placement data.Placement
 	choice    agent.Choice
 	step      float64 // true, at placement and choice
@@ -63,6 +63,9 @@ func newJob(w simulate.Job, app *measured.App, gpuType string) (*job, error) {
 	}
 	return j, nil
 }
+
+// workers is how many a published policy has placed.
+func (j *job) workers() int { return data.PlacementOf(j.nodes).Workers() }
 
 func (j *job) total() float64 { return j.choice.Batch(j.placement.Workers()) }
 

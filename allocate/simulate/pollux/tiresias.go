@@ -37,7 +37,7 @@ func (t *tiresias) update(active []*job) {
 		if !known {
 			t.queues[0] = append(t.queues[0], j)
 		}
-		t.served[j] = before + round*float64(len(j.nodes))
+		t.served[j] = before + round*float64(j.workers())
 		if before < demotion && t.served[j] >= demotion {
 			t.queues[0] = slices.DeleteFunc(t.queues[0], func(x *job) bool { return x == j })
 			t.queues[1] = append(t.queues[1], j)
