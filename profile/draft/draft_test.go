@@ -139,6 +139,7 @@ func TestDraftOfKnownLogs(t *testing.T) {
 		"import tqdm\nfor b in tqdm.tqdm(loader): pass\n":                     "pattern: tqdm",
 		"from tqdm.auto import tqdm\nimport pytorch_lightning as pl\n":        "pattern: lightning",
 		"  import lightning as L\n":                                           "pattern: lightning",
+		"from mmengine.runner import Runner\nRunner.from_cfg(cfg).train()\n": "pattern: mmengine",
 		"from transformers import Trainer\nimport tqdm\nt = Trainer(model)\n": "pattern: huggingface",
 		"import deepspeed\n":                                                  "pattern: deepspeed",
 		"# no tqdm here, and nothing of transformers\nprint('lightning')\n":   "jsonl: true",

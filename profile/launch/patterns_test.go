@@ -23,6 +23,11 @@ func TestPatterns(t *testing.T) {
 		step, time, rate, loss float64
 	}{
 		{"deepspeed", "[2025-03-01 10:00:00,123] [INFO] [timer.py:258:stop] epoch=0/micro_step=200/global_step=100, RunningAvgSamplesPerSec=801.25, CurrSamplesPerSec=812.5, MemAllocated=3.1GB, MaxMemAllocated=9.2GB", 100, nan, 812.5, nan},
+		{"detectron2", "\x1b[32m[03/01 10:00:00 d2.utils.events]: \x1b[0m eta: 0:04:10  iter: 39  total_loss: 1.25  loss_cls: 0.61  loss_box_reg: 0.64  time: 0.3633  data_time: 0.0641  lr: 7.6e-06  max_mem: 433M", 39, nan, nan, 1.25},
+		{"fairseq", "2025-03-01 10:00:00 | INFO | train_inner | epoch 001:    100 / 1891 loss=9.255, nll_loss=8.1, ppl=611.12, wps=57.3, ups=0.04, wpb=1613, bsz=80, num_updates=95, lr=2.8e-05, gnorm=3.23, train_wall=13, wall=1236", 95, nan, nan, 9.255},
+		{"maxtext", "I0301 10:00:55.531340 1383 metric_logger.py:226] completed step: 7, seconds: 10.228, TFLOP/s/device: 350.869, Tokens/s/device: 19222.175, total_weights: 1572864, loss: 12.980, lm_loss: 12.980", 7, 10.228, nan, 12.98},
+		{"mmengine", "03/01 10:00:53 - mmengine - INFO - Epoch(train)  [1][ 20/90]  base_lr: 1.0000e-02 lr: 1.0000e-02  eta: 0:00:13  time: 0.4050  data_time: 0.0010  memory: 4321  loss_cls: 0.5616  loss: 1.5616", 20, .405, nan, 1.5616},
+		{"mmengine", "2025-03-01 10:00:15,123 - mmdet - INFO - Epoch [1][100/7517]\tlr: 0.00125, eta: 4:33:09, time: 0.595, data_time: 0.032, memory: 6836, loss_cls: 0.1939, acc: 93.4961, loss: 0.4890", 100, .595, nan, .489},
 		{"horovod", "Iter #3: 320.0 img/sec per GPU", nan, .4, nan, nan},
 		{"huggingface", "  5%|▌         | 50/1000 [00:25<08:03,  2.00it/s]", 50, .5, nan, nan},
 		{"huggingface", "  5%|▌  | 50/1000 [00:27<08:03,  2.50s/it]", 50, 2.5, nan, nan},
