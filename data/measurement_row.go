@@ -185,6 +185,9 @@ func readCounts(r *Row, c *Config) {
 		if r.Cell("workers") == "" {
 			r.Fail("workers", "neither workers nor placement", "one of them")
 		}
+		if c.Nodes > c.Workers+c.PS {
+			r.Fail("nodes", r.Cell("nodes"), fmt.Sprintf("at most one for each of %d workers and %d servers, all of the job", c.Workers, c.PS))
+		}
 		return
 	}
 	if c.Workers != 0 && c.Workers != placement.Workers() {
