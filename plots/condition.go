@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,9 +31,9 @@ type Condition struct {
 func Conditions(p *predict.Predictor) ([]Condition, error) {
 	var out []Condition
 	for _, gpu := range p.Model.GPUTypes() {
-		local, global := commonBatch(p.Model, gpu)
+		local, accum, global := commonBatch(p.Model, gpu)
 		for _, mode := range p.Model.Modes(gpu) {
-			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local}}
+			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local, AccumSteps: accum}}
 			switch {
 			case mode == data.AllReduce && p.Model.Layouts(gpu) != nil:
 				c.Layout = true
@@ -70,33 +71,38 @@ func (c Condition) WithBestPS() (Condition, error) {
 	return best, nil
 }
 
-// commonBatch returns the most common local batch of a GPU type, and the
-// global batch if one was measured on more numbers of workers than that, else 0.
-func commonBatch(m *fit.Model, gpuType string) (local, global float64) {
+// commonBatch returns the most common local batch of a GPU type with its accumulation, and
+// the global batch if one was measured on more numbers of workers than that, else 0.
+func commonBatch(m *fit.Model, gpuType string) (local float64, accum int, global float64) {
 	rows := slices.DeleteFunc(m.AllMeasurements(), func(r data.Measurement) bool { return r.GPUType != gpuType })
 	if len(rows) == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	locals, at := grouped.By(rows, func(m data.Measurement) float64 { return m.LocalBatch })
-	globals, of := grouped.By(rows, data.Measurement.GlobalBatch)
-	slices.Sort(locals)
-	slices.Sort(globals)
-	most := 0
-	for _, rows := range at {
-		most = max(most, len(rows))
-	}
-	common := slices.DeleteFunc(locals, func(batch float64) bool { return len(at[batch]) < most })
-	local = common[(len(common)-1)/2]
+	locals, of := mostOften(rows, func(m data.Measurement) float64 { return m.LocalBatch })
+	local = locals[(len(locals)-1)/2]
+	accums, with := mostOften(of[local], func(m data.Measurement) int { return m.AccumSteps })
+	accum = accums[0]
 	sizes := func(rows []data.Measurement) int { // different numbers of workers
 		workers, _ := grouped.By(rows, func(m data.Measurement) int { return m.Workers })
 		return len(workers)
 	}
+	globals, at := grouped.By(rows, data.Measurement.GlobalBatch)
+	slices.Sort(globals)
 	for _, batch := range globals {
-		if n := sizes(of[batch]); n > 2 && n > sizes(at[local]) && n > sizes(of[global]) {
+		if n := sizes(at[batch]); n > 2 && n > sizes(with[accum]) && n > sizes(at[global]) {
 			global = batch
 		}
 	}
-	return local, global
+	return local, accum, global
+}
+
+// mostOften returns the values that most rows have, ascending, and the rows of every value.
+func mostOften[T cmp.Ordered](rows []data.Measurement, value func(data.Measurement) T) ([]T, map[T][]data.Measurement) {
+	values, of := grouped.By(rows, value)
+	most := slices.Max(list.Map(values, func(v T) int { return len(of[v]) }))
+	values = slices.DeleteFunc(values, func(v T) bool { return len(of[v]) < most })
+	slices.Sort(values)
+	return values, of
 }
 
 // Answers predicts the curve, workers ascending, without layouts that fit nowhere and
@@ -140,7 +146,7 @@ func (c Condition) Measured() []data.Measurement {
 		if c.GlobalBatch > 0 {
 			return row.GlobalBatch() == c.GlobalBatch
 		}
-		return row.LocalBatch == c.Base.LocalBatch
+		return row.LocalBatch == c.Base.LocalBatch && row.AccumSteps == c.Base.AccumSteps
 	})
 }
 
@@ -153,7 +159,7 @@ func (c Condition) rows(is func(data.Measurement) bool) (on []data.Measurement) 
 	}
 	for _, row := range m.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
 		same, err := m.Resolve(row.Config)
-		if err == nil && is(row) && row.PS == c.Base.PS && row.AccumSteps == c.Base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
+		if err == nil && is(row) && row.PS == c.Base.PS && maps.Equal(same.Extra, full.Extra) {
 			on = append(on, row)
 		}
 	}
@@ -192,6 +198,9 @@ func (c Condition) parts() []string {
 		batch = fmt.Sprintf("%s samples per step, divided among the workers", Number(c.GlobalBatch))
 	case b.LocalBatch > 0:
 		batch = amount(b.LocalBatch, "samples") + " per worker"
+		if b.AccumSteps > 0 {
+			batch += fmt.Sprintf(" and micro-step, %d micro-steps", b.AccumSteps+1)
+		}
 	}
 	parts := []string{m.Job(), b.GPUType, string(b.ModeOrDefault()), ps, batch}
 	if full, err := m.Resolve(atLeastOne(b)); err == nil {
