@@ -237,7 +237,7 @@ func namesOf(all []Condition) (names []string, shared string) {
 	common := func(part string) bool {
 		return !slices.ContainsFunc(parts, func(p []string) bool { return !slices.Contains(p, part) })
 	}
-	names = list.Map(parts, func(p []string) string { return joinNamed(slices.DeleteFunc(slices.Clone(p), common)) })
+	names = list.Map(parts, func(p []string) string { return cmp.Or(joinNamed(slices.DeleteFunc(slices.Clone(p), common)), "(no gpu_type)") })
 	same := func(part string) bool { return !common(part) }
 	return names, joinNamed(slices.DeleteFunc(parts[0][1:], same)) // the job is the title
 }

@@ -182,6 +182,22 @@ func TestAGlobalBatchIsDivided(t *testing.T) {
 	}
 }
 
+// Rows without a GPU type beside those of one are a curve of their own.
+func TestAGPUTypeMayBeMissing(t *testing.T) {
+	same := func(int) float64 { return 16 }
+	all, err := Conditions(modelOf(t, append(rows("a100", same, 1, 2, 4), rows("", same, 1, 2)...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewScalability(s); err != nil || s.Series[1].Name != "(no gpu_type)" {
+		t.Errorf("%v, curve %q", err, s.Series[1].Name)
+	}
+}
+
 // A global batch of 256 in micro-steps of 16 samples, as where memory is scarce, is predicted
 // as it was measured; in as many micro-steps at every size, that is the curve.
 func TestAccumulatedBatches(t *testing.T) {
