@@ -78,31 +78,23 @@ func commonBatch(m *fit.Model, gpuType string) (local float64, accum int, global
 	if len(rows) == 0 {
 		return 0, 0, 0
 	}
-	locals, of := mostOften(rows, func(m data.Measurement) float64 { return m.LocalBatch })
-	local = locals[(len(locals)-1)/2]
-	accums, with := mostOften(of[local], func(m data.Measurement) int { return m.AccumSteps })
-	accum = accums[0]
+	batches, of := grouped.By(rows, func(m data.Measurement) [2]float64 { return [2]float64{m.LocalBatch, float64(m.AccumSteps)} })
+	globals, at := grouped.By(rows, data.Measurement.GlobalBatch)
+	slices.SortFunc(batches, func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) })
+	slices.Sort(globals)
+	most := slices.Max(list.Map(batches, func(b [2]float64) int { return len(of[b]) }))
+	common := slices.DeleteFunc(batches, func(b [2]float64) bool { return len(of[b]) < most })
+	batch := common[(len(common)-1)/2]
 	sizes := func(rows []data.Measurement) int { // different numbers of workers
 		workers, _ := grouped.By(rows, func(m data.Measurement) int { return m.Workers })
 		return len(workers)
 	}
-	globals, at := grouped.By(rows, data.Measurement.GlobalBatch)
-	slices.Sort(globals)
-	for _, batch := range globals {
-		if n := sizes(at[batch]); n > 2 && n > sizes(with[accum]) && n > sizes(at[global]) {
-			global = batch
+	for _, g := range globals {
+		if n := sizes(at[g]); n > 2 && n > sizes(of[batch]) && n > sizes(at[global]) {
+			global = g
 		}
 	}
-	return local, accum, global
-}
-
-// mostOften returns the values that most rows have, ascending, and the rows of every value.
-func mostOften[T cmp.Ordered](rows []data.Measurement, value func(data.Measurement) T) ([]T, map[T][]data.Measurement) {
-	values, of := grouped.By(rows, value)
-	most := slices.Max(list.Map(values, func(v T) int { return len(of[v]) }))
-	values = slices.DeleteFunc(values, func(v T) bool { return len(of[v]) < most })
-	slices.Sort(values)
-	return values, of
+	return batch[0], int(batch[1]), global
 }
 
 // Answers predicts the curve, workers ascending, without layouts that fit nowhere and
@@ -237,7 +229,9 @@ func namesOf(all []Condition) (names []string, shared string) {
 	common := func(part string) bool {
 		return !slices.ContainsFunc(parts, func(p []string) bool { return !slices.Contains(p, part) })
 	}
-	names = list.Map(parts, func(p []string) string { return cmp.Or(joinNamed(slices.DeleteFunc(slices.Clone(p), common)), "(no gpu_type)") })
+	names = list.Map(parts, func(p []string) string {
+		return cmp.Or(joinNamed(slices.DeleteFunc(slices.Clone(p), common)), "(no gpu_type)")
+	})
 	same := func(part string) bool { return !common(part) }
 	return names, joinNamed(slices.DeleteFunc(parts[0][1:], same)) // the job is the title
 }
