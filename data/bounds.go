@@ -204,12 +204,7 @@ func (r *Row) plainNumber(column, cell string) string {
 	t := r.table
 	if strings.ContainsFunc(cell, func(c rune) bool { return c <= '\'' || c > unicode.MaxASCII }) { // hot: as few have
 		cell = blankGroups.ReplaceAllStringFunc(cell, func(number string) string {
-			return strings.Map(func(c rune) rune {
-				if strings.ContainsRune(blankMarks, c) {
-					return -1
-				}
-				return c
-			}, number)
+			return strings.Join(strings.FieldsFunc(number, func(c rune) bool { return strings.ContainsRune(blankMarks, c) }), "")
 		})
 	}
 	mark := strings.LastIndexAny(cell, ".,")

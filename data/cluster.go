@@ -32,12 +32,7 @@ type Node struct {
 
 // GPUTypes returns the GPU types of the cluster in order of appearance.
 func (c *Cluster) GPUTypes() []string {
-	var types []string
-	for _, n := range c.Nodes {
-		if !slices.Contains(types, n.GPUType) {
-			types = append(types, n.GPUType)
-		}
-	}
+	types, _ := grouped.By(c.Nodes, func(n Node) string { return n.GPUType })
 	return types
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,9 +100,17 @@ func (c Config) Key() string {
 		b = append(append(b, '|'), c.Layout.String()...)
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Extra)) {
-		b = append(append(append(append(b, '|'), k...), '='), c.Extra[k]...)
+		b = append(append(append(append(b, '|'), k...), '='), knobText(c.Extra[k])...)
 	}
 	return string(b)
+}
+
+// knobText is the value of a further knob; of a number the shortest text: 128 for 128.0.
+func knobText(value string) string {
+	if v, err := strconv.ParseFloat(value, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return numberText(v)
+	}
+	return value
 }
 
 // ModeOrDefault returns the mode, AllReduce if none is set.

@@ -104,12 +104,11 @@ func LoadRows(path string, columns []string, do func(*Row) error) error {
 
 // LoadTable is [Load] for readers with warnings, such as [ReadCurve].
 func LoadTable[T any](path string, read func(io.Reader, string) (T, []string, error)) (v T, warnings []string, err error) {
-	f, err := Open(path)
-	if err != nil {
-		return v, nil, err
-	}
-	defer f.Close()
-	return read(f, path)
+	v, err = Load(path, func(r io.Reader, name string) (v T, err error) {
+		v, warnings, err = read(r, name)
+		return v, err
+	})
+	return v, warnings, err
 }
 
 // ReadFile reads a file through [Open]; more than 256 MiB is an [*InputError].

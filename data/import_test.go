@@ -206,3 +206,34 @@ func TestSpeedsInDifferentColumns(t *testing.T) {
 		t.Errorf("%+v, %v", ms, err)
 	}
 }
+
+// A number is the same knob however it is written; a file with decimal commas has them in
+// knobs too.
+func TestImportKnobs(t *testing.T) {
+	for table, want := range map[string]string{
+		"job;workers;step_time_s;x_lr\na;1;0,5;0,25\n":                   "0.25",
+		"job;workers;step_time_s;x_lr\na;1;0,5;sgd, 2.1.0\n":             "sgd, 2.1.0",
+		"job,workers,step_time_s,x_lr\na,1,0.5,128.0\n":                  "128",
+		"job,workers,step_time_s,x_lr\na,1,0.5,1e-3\n":                   "0.001",
+		"job,workers,step_time_s,x_lr\na,1,0.5,\"1,2\"\n":                "1,2",
+		"job\tworkers\tstep_time_s\tx_lr\na\t1\t0.5\t1e999\n":            "1e999",
+		"job;workers;throughput;local_batch;x_lr\na;1;1.024,5;4;1.024\n": "1024",
+	} {
+		ms, warnings, err := data.ReadMeasurements(strings.NewReader(table), "f")
+		if err != nil || len(warnings) > 0 || ms[0].Extra["lr"] != want {
+			t.Errorf("%s: %+v, %q, %v, want %s", table, ms, warnings, err, want)
+		}
+	}
+	of := func(lr string) string { return data.Config{Workers: 1, Extra: map[string]string{"lr": lr}}.Key() }
+	if of("0.10") != of("1e-1") || of("sgd") == of("adam") {
+		t.Error("keys of equal numbers differ, or of words agree")
+	}
+}
+
+// The share of a worker of a global batch may be rounded; the global batch is not.
+func TestImportRoundedLocalBatch(t *testing.T) {
+	ms, _, err := data.ReadMeasurements(strings.NewReader("job,workers,local_batch,global_batch,step_time_s\na,3,42.667,128,1\n"), "f")
+	if err != nil || ms[0].GlobalBatch() != 128 {
+		t.Errorf("%+v, %v, want a global batch of 128", ms, err)
+	}
+}

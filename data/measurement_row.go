@@ -151,8 +151,17 @@ func (mr *measurementReader) config(r *Row, c *Config) {
 		if c.Extra == nil {
 			c.Extra = map[string]string{}
 		}
-		c.Extra[knob] = r.Text(extraPrefix + knob)
+		c.Extra[knob] = r.knob(extraPrefix + knob)
 	}
+}
+
+// knob reads a word, or a number without the marks of the file: 0,5 in one with decimal commas.
+func (r *Row) knob(column string) string {
+	text := r.Text(column)
+	if _, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", "."), 64); err == nil {
+		text = r.plainNumber(column, text)
+	}
+	return knobText(text)
 }
 
 // gpuType is [GPUTypeOf], once for each name in the table.
@@ -175,6 +184,9 @@ func readCounts(r *Row, c *Config) {
 	if placement == nil {
 		if r.Cell("workers") == "" {
 			r.Fail("workers", "neither workers nor placement", "one of them")
+		}
+		if c.Nodes > c.Workers+c.PS {
+			r.Fail("nodes", r.Cell("nodes"), fmt.Sprintf("at most one for each of %d workers and %d servers, all of the job", c.Workers, c.PS))
 		}
 		return
 	}
@@ -231,15 +243,15 @@ func readLocalBatch(r *Row, c *Config) {
 	micro := float64(c.Replicas()) * float64(c.AccumSteps+1)
 	if c.LocalBatch == 0 {
 		c.MicroUnknown = !c.Plain() && !accumulationGiven(r)
-		if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
-			r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
-		}
 	} else if math.Abs(c.LocalBatch*micro-global) > 1e-3*max(c.LocalBatch*micro, global) { // local batches may have few digits
 		multiple := ""
 		if !accumulationGiven(r) {
 			multiple = "a multiple of "
 		}
 		r.Fail("global_batch", r.Cell("global_batch"), fmt.Sprintf("%s%s, which is %s × local_batch × (accum_steps + 1)", multiple, formatFloat(c.LocalBatch*micro), replicasWord(*c)))
+	}
+	if c.LocalBatch = global / micro; !Samples().Holds(c.LocalBatch) {
+		r.Bad("global_batch", fmt.Sprintf("%s for each of %d %s", Samples(), c.Replicas(), replicasWord(*c)))
 	}
 }
 

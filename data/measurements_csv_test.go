@@ -120,6 +120,7 @@ func TestReadMeasurementsRefuses(t *testing.T) {
 		{"placement", "job,placement,step_time_s\na,4-x,1\n", `f:2:placement: found "4-x", want workers per node, such as 4-4-2`},
 		{"sum", "job,placement,workers,step_time_s\na,4-2,5,1\n", "f:2:workers: found 5, want 6, the sum of placement 4-2"},
 		{"nodes", "job,placement,nodes,step_time_s\na,4-2,3,1\n", "f:2:nodes: found 3, want 2, the nodes of placement 4-2"},
+		{"workers of a node", "job,nodes,workers,step_time_s\na,16,8,1\n", "f:2:nodes: found 16, want at most one for each of 8 workers and 0 servers, all of the job"},
 		{"batches", "job,workers,local_batch,global_batch,accum_steps,step_time_s\na,4,8,32,1,1\n",
 			"f:2:global_batch: found 32, want 64, which is workers × local_batch × (accum_steps + 1)"},
 		{"multiple", "job,workers,local_batch,global_batch,step_time_s\na,8,3,64,1\n",

@@ -79,12 +79,7 @@ func (t *Table) skipComments(b *bufio.Reader) {
 		if start, _ := b.Peek(4); !bytes.HasPrefix(start, []byte("#")) && string(start) != "sep=" {
 			return
 		}
-		for {
-			part, err := b.ReadSlice('\n')
-			if err == nil || err == io.EOF || len(part) == 0 {
-				break
-			}
-		}
+		_, _ = b.ReadString('\n') // the header, or the end of the file, follows
 		t.above++
 	}
 }

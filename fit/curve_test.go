@@ -222,7 +222,7 @@ func TestPrices(t *testing.T) {
 	two, four := measured(2, 32, 1), measured(4, 32, 1)
 	two.PricePerHour, four.PricePerHour = 6, 12
 	m, err := Fit([]data.Measurement{measured(1, 32, 1), two, four}, Settings{})
-	if err != nil || len(m.Prices()) != 1 || m.Prices()["t4"] != 3 {
-		t.Errorf("%v, error %v", m.Prices(), err)
+	if err != nil || len(m.Prices(nil)) != 1 || m.Prices(nil)["t4"] != 3 {
+		t.Errorf("%v, error %v", m.Prices(nil), err)
 	}
 }

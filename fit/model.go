@@ -118,8 +118,13 @@ func pricesOf(ms []data.Measurement) map[string]float64 {
 	return out
 }
 
-// Prices returns the measured US$ per hour of a worker, by GPU type.
-func (m *Model) Prices() map[string]float64 { return maps.Clone(m.file.Prices) }
+// Prices returns US$ per hour of a worker by GPU type: those given, else the measured ones.
+func (m *Model) Prices(given map[string]float64) map[string]float64 {
+	all := map[string]float64{}
+	maps.Copy(all, m.file.Prices)
+	maps.Copy(all, given)
+	return all
+}
 
 // SpeedOf returns the speed models of several jobs, for Settings.Others.
 func SpeedOf(models []*Model) []*speed.Model {

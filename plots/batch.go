@@ -42,7 +42,9 @@ func batchOf(p *predict.Predictor, base data.Config, marked float64) (batch, err
 	}
 	on := Condition{Predictor: p, Base: base}
 	b := batch{Title: "Choice of batch: " + p.Model.Job(), Subtitle: fmt.Sprintf("%s, %s", on.named(), amount(float64(base.Workers), "workers"))}
-	rows := on.rows(func(m data.Measurement) bool { return m.Workers == base.Workers && m.LocalBatch > 0 })
+	rows := on.rows(func(m data.Measurement) bool {
+		return m.Workers == base.Workers && m.LocalBatch > 0 && m.AccumSteps == base.AccumSteps
+	})
 	var err error
 	if b.Measured, err = MeasuredPoints(rows, Throughput); err != nil {
 		return batch{}, err

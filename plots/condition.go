@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,9 +31,9 @@ type Condition struct {
 func Conditions(p *predict.Predictor) ([]Condition, error) {
 	var out []Condition
 	for _, gpu := range p.Model.GPUTypes() {
-		local, global := commonBatch(p.Model, gpu)
+		local, accum, global := commonBatch(p.Model, gpu)
 		for _, mode := range p.Model.Modes(gpu) {
-			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local}}
+			c := Condition{Predictor: p, Base: data.Config{Job: p.Model.Job(), GPUType: gpu, Mode: mode, LocalBatch: local, AccumSteps: accum}}
 			switch {
 			case mode == data.AllReduce && p.Model.Layouts(gpu) != nil:
 				c.Layout = true
@@ -70,33 +71,30 @@ func (c Condition) WithBestPS() (Condition, error) {
 	return best, nil
 }
 
-// commonBatch returns the most common local batch of a GPU type, and the
-// global batch if one was measured on more numbers of workers than that, else 0.
-func commonBatch(m *fit.Model, gpuType string) (local, global float64) {
+// commonBatch returns the most common local batch of a GPU type with its accumulation, and
+// the global batch if one was measured on more numbers of workers than that, else 0.
+func commonBatch(m *fit.Model, gpuType string) (local float64, accum int, global float64) {
 	rows := slices.DeleteFunc(m.AllMeasurements(), func(r data.Measurement) bool { return r.GPUType != gpuType })
 	if len(rows) == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	locals, at := grouped.By(rows, func(m data.Measurement) float64 { return m.LocalBatch })
-	globals, of := grouped.By(rows, data.Measurement.GlobalBatch)
-	slices.Sort(locals)
+	batches, of := grouped.By(rows, func(m data.Measurement) [2]float64 { return [2]float64{m.LocalBatch, float64(m.AccumSteps)} })
+	globals, at := grouped.By(rows, data.Measurement.GlobalBatch)
+	slices.SortFunc(batches, func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) })
 	slices.Sort(globals)
-	most := 0
-	for _, rows := range at {
-		most = max(most, len(rows))
-	}
-	common := slices.DeleteFunc(locals, func(batch float64) bool { return len(at[batch]) < most })
-	local = common[(len(common)-1)/2]
+	most := slices.Max(list.Map(batches, func(b [2]float64) int { return len(of[b]) }))
+	common := slices.DeleteFunc(batches, func(b [2]float64) bool { return len(of[b]) < most })
+	batch := common[(len(common)-1)/2]
 	sizes := func(rows []data.Measurement) int { // different numbers of workers
 		workers, _ := grouped.By(rows, func(m data.Measurement) int { return m.Workers })
 		return len(workers)
 	}
-	for _, batch := range globals {
-		if n := sizes(of[batch]); n > 2 && n > sizes(at[local]) && n > sizes(of[global]) {
-			global = batch
+	for _, g := range globals {
+		if n := sizes(at[g]); n > 2 && n > sizes(of[batch]) && n > sizes(at[global]) {
+			global = g
 		}
 	}
-	return local, global
+	return batch[0], int(batch[1]), global
 }
 
 // Answers predicts the curve, workers ascending, without layouts that fit nowhere and
@@ -140,7 +138,7 @@ func (c Condition) Measured() []data.Measurement {
 		if c.GlobalBatch > 0 {
 			return row.GlobalBatch() == c.GlobalBatch
 		}
-		return row.LocalBatch == c.Base.LocalBatch
+		return row.LocalBatch == c.Base.LocalBatch && row.AccumSteps == c.Base.AccumSteps
 	})
 }
 
@@ -153,7 +151,7 @@ func (c Condition) rows(is func(data.Measurement) bool) (on []data.Measurement) 
 	}
 	for _, row := range m.Measurements(c.Base.GPUType, c.Base.ModeOrDefault()) {
 		same, err := m.Resolve(row.Config)
-		if err == nil && is(row) && row.PS == c.Base.PS && row.AccumSteps == c.Base.AccumSteps && maps.Equal(same.Extra, full.Extra) {
+		if err == nil && is(row) && row.PS == c.Base.PS && maps.Equal(same.Extra, full.Extra) {
 			on = append(on, row)
 		}
 	}
@@ -192,6 +190,9 @@ func (c Condition) parts() []string {
 		batch = fmt.Sprintf("%s samples per step, divided among the workers", Number(c.GlobalBatch))
 	case b.LocalBatch > 0:
 		batch = amount(b.LocalBatch, "samples") + " per worker"
+		if b.AccumSteps > 0 {
+			batch += fmt.Sprintf(" and micro-step, %d micro-steps", b.AccumSteps+1)
+		}
 	}
 	parts := []string{m.Job(), b.GPUType, string(b.ModeOrDefault()), ps, batch}
 	if full, err := m.Resolve(atLeastOne(b)); err == nil {
@@ -228,7 +229,9 @@ func namesOf(all []Condition) (names []string, shared string) {
 	common := func(part string) bool {
 		return !slices.ContainsFunc(parts, func(p []string) bool { return !slices.Contains(p, part) })
 	}
-	names = list.Map(parts, func(p []string) string { return joinNamed(slices.DeleteFunc(slices.Clone(p), common)) })
+	names = list.Map(parts, func(p []string) string {
+		return cmp.Or(joinNamed(slices.DeleteFunc(slices.Clone(p), common)), "(no gpu_type)")
+	})
 	same := func(part string) bool { return !common(part) }
 	return names, joinNamed(slices.DeleteFunc(parts[0][1:], same)) // the job is the title
 }

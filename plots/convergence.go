@@ -89,18 +89,18 @@ func courseSubtitle(c *convergence.Curve, t *convergence.Answer) string {
 
 // curveDots returns the losses of a curve, or the metric where none is recorded.
 func curveDots(points []data.CurvePoint, rising bool) ([]Point, string) {
-	if dots := LossPoints(points); len(dots) > 0 && !rising {
+	if dots := lossPoints(points); len(dots) > 0 && !rising {
 		return dots, "loss"
 	}
 	for i := range points {
 		points[i].Loss = points[i].Metric
 	}
-	return LossPoints(points), "metric"
+	return lossPoints(points), "metric"
 }
 
-// LossPoints returns the points that have both a step and a loss, in order. An infinite
+// lossPoints returns the points that have both a step and a loss, in order. An infinite
 // loss (training diverged) stays; [NewConvergence] refuses it.
-func LossPoints(curve []data.CurvePoint) []Point {
+func lossPoints(curve []data.CurvePoint) []Point {
 	var pts []Point
 	for _, p := range curve {
 		if !math.IsNaN(p.Step) && !math.IsNaN(p.Loss) {

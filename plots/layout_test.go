@@ -369,8 +369,8 @@ func TestLossesAreThinnedAndSaySo(t *testing.T) {
 	if got := c.legend[0].label; got != "measured, 1 of 3 drawn" {
 		t.Errorf("the legend says %q", got)
 	}
-	pts := LossPoints([]data.CurvePoint{{Step: 1, Loss: 2}, {Step: 2, Loss: math.NaN()}, {Step: math.NaN(), Loss: 1}})
+	pts := lossPoints([]data.CurvePoint{{Step: 1, Loss: 2}, {Step: 2, Loss: math.NaN()}, {Step: math.NaN(), Loss: 1}})
 	if len(pts) != 1 || pts[0] != (Point{X: 1, Y: 2}) {
-		t.Errorf("LossPoints = %v", pts)
+		t.Errorf("lossPoints = %v", pts)
 	}
 }

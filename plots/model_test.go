@@ -182,6 +182,54 @@ func TestAGlobalBatchIsDivided(t *testing.T) {
 	}
 }
 
+// Rows without a GPU type beside those of one are a curve of their own.
+func TestAGPUTypeMayBeMissing(t *testing.T) {
+	same := func(int) float64 { return 16 }
+	all, err := Conditions(modelOf(t, append(rows("a100", same, 1, 2, 4), rows("", same, 1, 2)...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ScalabilityOf(all, Throughput)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewScalability(s); err != nil || s.Series[1].Name != "(no gpu_type)" {
+		t.Errorf("%v, curve %q", err, s.Series[1].Name)
+	}
+}
+
+// A global batch of 256 in micro-steps of 16 samples, as where memory is scarce, is predicted
+// as it was measured; in as many micro-steps at every size, that is the curve.
+func TestAccumulatedBatches(t *testing.T) {
+	for subtitle, accum := range map[string]func(k int) int{
+		"256 samples per step, divided among the workers":     func(k int) int { return 16/k - 1 },
+		"16 samples per worker and micro-step, 4 micro-steps": func(int) int { return 3 },
+	} {
+		ms := rows("a100", func(int) float64 { return 16 }, 1, 2, 4, 8)
+		for i := range ms {
+			ms[i].AccumSteps = accum(ms[i].Workers)
+			ms[i].StepTime = .016*float64(ms[i].AccumSteps+1) + .005*float64(ms[i].Workers)
+		}
+		all, err := Conditions(modelOf(t, ms))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := ScalabilityOf(all, Throughput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Series[0].Points) != 4 || s.Subtitle != subtitle {
+			t.Errorf("%d points under %q, want all 4 under %q", len(s.Series[0].Points), s.Subtitle, subtitle)
+		}
+		for _, point := range s.Series[0].Points {
+			i := slices.IndexFunc(s.Series[0].Curve, func(b Band) bool { return b.X == point.X })
+			if b := s.Series[0].Curve[i]; b.Extrapolated || point.Y < b.Lo || point.Y > b.Hi {
+				t.Errorf("%s: %g samples/s are predicted with %g workers, %g measured", subtitle, b.Mean, b.X, point.Y)
+			}
+		}
+	}
+}
+
 // A change that does nothing gains nothing, surely; a link twice as fast helps
 // where there is something to send, and no more than twice.
 func TestWhatIf(t *testing.T) {

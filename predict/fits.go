@@ -115,21 +115,25 @@ func (a Answer) Unfit() string {
 		m.Peak.Mean/(1<<30), m.Peak.Lo/(1<<30), m.Peak.Hi/(1<<30), a.Config.GPUType, m.Capacity/(1<<30), m.Fits, also)
 }
 
-// Accumulated returns c with its batch in the fewest micro-steps that fit: of equal whole
-// samples, or powers of two if it is not whole; c if no division does.
+// Accumulated returns c with its batch in the fewest micro-steps that fit, where gradients
+// were accumulated no larger than measured: of equal whole samples, or powers of two if it
+// is not whole; c if no division does.
 func (p *Predictor) Accumulated(c data.Config) data.Config {
 	resolved, err := p.resolve(c)
 	if err != nil {
 		return c // whoever predicts it gets the error
 	}
-	whole := resolved.LocalBatch == math.Trunc(resolved.LocalBatch)
+	whole, most := resolved.LocalBatch == math.Trunc(resolved.LocalBatch), math.Inf(1)
+	if sizes, accumulated := p.Model.LocalBatches(resolved.GPUType, resolved.Mode); accumulated {
+		most = sizes[len(sizes)-1]
+	}
 	for n := 1; float64(n) <= max(1, resolved.LocalBatch); n++ {
 		if whole && math.Mod(resolved.LocalBatch, float64(n)) != 0 || !whole && n&(n-1) != 0 {
 			continue
 		}
 		parts := resolved
 		parts.LocalBatch, parts.AccumSteps = resolved.LocalBatch/float64(n), n*(resolved.AccumSteps+1)-1
-		if p.fits(parts) {
+		if parts.LocalBatch <= most && p.fits(parts) {
 			c.LocalBatch, c.AccumSteps = parts.LocalBatch, parts.AccumSteps
 			return c
 		}

@@ -120,7 +120,7 @@ func (f *conditionFlags) conditions(paths []string) ([]plots.Condition, error) {
 			return nil, err
 		}
 		kinds = append(kinds, measuredKinds(m))
-		all, err := plots.Conditions(&predict.Predictor{Model: m, Price: f.price})
+		all, err := plots.Conditions(&predict.Predictor{Model: m, Price: m.Prices(f.price)})
 		if err != nil {
 			return nil, err
 		}

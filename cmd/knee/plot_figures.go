@@ -46,13 +46,11 @@ func (a *app) scalabilityPlot() *cobra.Command {
 func (a *app) efficiencyPlot() *cobra.Command {
 	var f conditionFlags
 	cmd := plot(a, "efficiency MODEL.json...", f.conditions, func(all []plots.Condition) (*plots.Panels, error) {
-		types, _ := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
+		types, of := grouped.By(all, func(c plots.Condition) string { return c.Base.GPUType })
 		a.warn(f.price.unknown("the figure", types)...)
-		if len(f.price) > 0 {
-			for _, gpu := range types {
-				if f.price[gpu] == 0 {
-					a.warn(fmt.Sprintf("costs are in worker-hours, as no --price of %s is given", cmp.Or(gpu, "the GPUs")))
-				}
+		for _, gpu := range types {
+			if len(f.price) > 0 && of[gpu][0].Predictor.Price[gpu] == 0 {
+				a.warn(fmt.Sprintf("costs are in worker-hours, as no --price of %s is given", cmp.Or(gpu, "the GPUs")))
 			}
 		}
 		return plots.NewEfficiency(all)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -63,10 +62,7 @@ func newPredict(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		prices := map[string]float64{}
-		maps.Copy(prices, m.Prices())
-		maps.Copy(prices, f.price)
-		p := &predict.Predictor{Model: m, Price: prices, Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
+		p := &predict.Predictor{Model: m, Price: m.Prices(f.price), Batch: data.Batch{Initial: f.initial, Max: f.maxBatch}, Goal: goal, Accumulate: f.accumulation, GlobalBatch: f.globalBatch, PerNode: f.perNode}
 		if f.layouts(m) {
 			for _, flag := range []string{"max-batch", "accumulation", "knob", "mode", "ps", "confident"} {
 				if cmd.Flags().Changed(flag) {

@@ -47,7 +47,8 @@ func choose(conditions []plots.Condition) ([]choice, error) {
 			return nil, err
 		}
 		found := kneeOf(c, curve)
-		if at := found.at().Config; !c.Layout && at.GlobalBatch() != c.GlobalBatch {
+		other := func(a predict.Answer) bool { return math.Abs(a.Config.GlobalBatch()/c.GlobalBatch-1) > 1e-9 }
+		if at := found.at().Config; !c.Layout && slices.ContainsFunc(curve, other) {
 			found.Base.LocalBatch, found.Base.AccumSteps, found.GlobalBatch = at.LocalBatch, at.AccumSteps, 0
 		}
 		all = append(all, found)

@@ -23,8 +23,8 @@ import (
 // search benchmarks. A job without a model is fitted here, and the page says so. It fails
 // if there is nothing to report on and with the error of ctx.
 func (in *Inputs) Report(ctx context.Context) (Report, error) {
-	r := Report{Inputs: in.Files, Warnings: slices.Clone(in.Warnings)}
 	jobs := in.jobs()
+	r := Report{Inputs: in.Files, Warnings: slices.Clone(in.Warnings)}
 	shown, others := shownJobs(jobs)
 	for _, job := range shown {
 		if err := job.complete(ctx, in.studyOf(job).Batch); err != nil {
@@ -90,7 +90,11 @@ func (in *Inputs) jobs() []*job {
 		return all[i]
 	}
 	for _, m := range in.Models {
-		find(m.Job()).model = m
+		j := find(m.Job())
+		if j.model != nil {
+			in.Warnings = append(in.Warnings, cmp.Or(j.name, "the job")+": of several models the last is shown")
+		}
+		j.model = m
 	}
 	for _, m := range in.Measurements {
 		j := find(m.Job)

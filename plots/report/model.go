@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"knee/data"
@@ -18,10 +19,11 @@ import (
 // reportModel adds the answer, then a figure for each question: how far the job scales,
 // what that costs, which batch or layout, how well the model predicts.
 func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section) error {
-	p := &predict.Predictor{Model: j.model, Price: in.PricePerHour}
-	if len(p.Price) == 0 {
-		p.Price = in.studyOf(j).PricePerHour
+	given := in.PricePerHour
+	if len(given) == 0 {
+		given = in.studyOf(j).PricePerHour
 	}
+	p := &predict.Predictor{Model: j.model, Price: j.model.Prices(given)}
 	conditions, err := plots.Conditions(p)
 	if err != nil {
 		return err
@@ -54,7 +56,7 @@ func (j *job) reportModel(ctx context.Context, in *Inputs, r *Report, s *Section
 	s.batch(best)
 	if v != nil {
 		fig, err := plots.NewResiduals("How well does it predict?", v)
-		s.figure(fig, err, "Every measurement predicted from the others.")
+		s.figure(fig, err, fmt.Sprintf("%d measurements, each predicted from others.", len(v.Residuals)))
 	}
 	s.table(parameterTable(j.model), "Fitted parameters with 90 % intervals", false)
 	j.reportNext(s)
@@ -179,15 +181,12 @@ func parameterTable(m *fit.Model) *Table {
 	return t
 }
 
-// fewestPoints is how many recorded points make a curve worth drawing.
-const fewestPoints = 4
-
 // reportCurve adds the training curve of a job with its fit.
 func (j *job) reportCurve(s *Section) {
-	if len(plots.LossPoints(j.curve)) < fewestPoints {
-		return
+	if !slices.ContainsFunc(j.curve, func(p data.CurvePoint) bool { return !math.IsNaN(p.Loss) || !math.IsNaN(p.Metric) }) {
+		return // of gradients alone
 	}
-	points, initial, about := j.curve, 0., "The loss of all runs, and its expected course if training continues."
+	points, initial, about := j.curve, 0., "All runs, and their expected course if training continues."
 	batches, _ := grouped.By(points, func(p data.CurvePoint) float64 { return p.GlobalBatch })
 	if batches = slices.DeleteFunc(batches, func(b float64) bool { return !(b > 0) }); len(batches) > 1 {
 		initial = slices.Min(batches)
@@ -196,7 +195,7 @@ func (j *job) reportCurve(s *Section) {
 			by, initial = "by statistically equal steps", j.model.NoiseScale().InitialBatch
 			points, _ = j.model.NoiseScale().WithProgress(points, nil)
 		}
-		about = fmt.Sprintf("The loss of all runs, with batches of %s to %s samples, %s, and its expected course if training continues.",
+		about = fmt.Sprintf("All runs, with batches of %s to %s samples, %s, and their expected course if training continues.",
 			plots.Number(slices.Min(batches)), plots.Number(slices.Max(batches)), by)
 	}
 	c, err := convergence.Fit(points, initial, convergence.Settings{})

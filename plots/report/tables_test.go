@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"knee/data"
+	"knee/fit"
 	"knee/plots"
 )
 
@@ -34,6 +36,71 @@ func TestRowsNameTheWholeConfiguration(t *testing.T) {
 	}
 	if got, why := row[1][2].Text, row[1][6].Text; got != "" || why != "full" {
 		t.Errorf("a job that waits gets %q, %q", got, why)
+	}
+}
+
+// A curve of epochs, or of a metric, is drawn as that of a loss in steps.
+func TestEveryTrainingCurveIsDrawn(t *testing.T) {
+	for _, columns := range []string{"step,loss", "epoch,loss", "step,metric", "epoch,metric"} {
+		table := columns + "\n"
+		for x := range 12 {
+			y := 1 / float64(x+2)
+			if strings.HasSuffix(columns, "metric") {
+				y = 1 - y
+			}
+			table += fmt.Sprintf("%d,%g\n", x+1, y)
+		}
+		path := filepath.Join(t.TempDir(), "c.csv")
+		if err := os.WriteFile(path, []byte(table), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ := render(t, path); len(r.Sections) != 1 || len(r.Sections[0].Figures) != 1 {
+			t.Errorf("%s: %+v, want a figure", columns, r.Sections)
+		}
+	}
+}
+
+// A page shows one model of a job, and says so if there are more.
+func TestSeveralModelsOfAJob(t *testing.T) {
+	dir := t.TempDir()
+	_, ms := study(t)
+	for i, rows := range [][]data.Measurement{ms, ms[:4]} {
+		m, err := fit.Fit(rows, fit.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := data.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".json")), func(w io.Writer) error { return fit.EncodeModel(w, m) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := render(t, dir)
+	if want := hostile + ": of several models the last is shown"; len(r.Sections) != 1 || !slices.Contains(r.Warnings, want) {
+		t.Errorf("%d sections, warnings %q, want %q", len(r.Sections), r.Warnings, want)
+	}
+}
+
+// Prices are those of the flag, else of the measurements, as knee predict has them.
+func TestPricesOfMeasurements(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.csv")
+	table := "job,gpu_type,workers,local_batch,step_time_s,price_per_hour\na,t4,1,8,0.36,2\na,t4,2,8,0.4,4\na,t4,4,8,0.5,8\n"
+	if err := os.WriteFile(path, []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for price, want := range map[float64]string{0: "$34.4", 20: "$344"} { // 8 or 80 US$ an hour, 64.6 samples/s
+		in := Inputs{}
+		if price > 0 {
+			in.PricePerHour = map[string]float64{"t4": price}
+		}
+		if err := in.Read(path); err != nil {
+			t.Fatal(err)
+		}
+		r, err := in.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(r.Answers[0].Facts, func(f Fact) bool { return f.Name == "cost" && strings.HasPrefix(f.Text, want) }) {
+			t.Errorf("price %v: %+v, want %s", price, r.Answers[0].Facts, want)
+		}
 	}
 }
 
