@@ -114,10 +114,10 @@ func (c *Curve) hypotheses(s segment) (parts []*regression, logs []float64) {
 	parts, logs = []*regression{whole}, []float64{whole.fit(mostPatches, 1) + math.Log(1-chance)}
 	if c.Planned > 0 && len(c.Milestones) == 0 {
 		logs[0] += math.Log(1 - c.beliefs().Schedule)
-		for _, share := range lifts {
+		for k := range liftCount {
 			r := newRegression(s, nil)
-			r.lifted(share)
-			parts, logs = append(parts, r), append(logs, r.fit(1, 1)+math.Log((1-chance)*c.beliefs().Schedule/float64(len(lifts))))
+			r.lifted(math.Exp2(-1 - 4*float64(k)/(liftCount-1)))
+			parts, logs = append(parts, r), append(logs, r.fit(1, 1)+math.Log((1-chance)*c.beliefs().Schedule/liftCount))
 		}
 	}
 	if s.start == 0 { // else the warm-up is over
@@ -168,11 +168,11 @@ func (c *Curve) warmups() (lengths, chances []float64) {
 	return lengths, chances
 }
 
-// lifts are parts of the loss that may fall with the learning rate, as shares of the range
-// of the record.
-var lifts = [...]float64{1. / 32, 1. / 16, 1. / 8, 1. / 4, 1. / 2}
+// liftCount parts of the loss may fall with the learning rate, from a 32nd to half of the
+// range of the record.
+const liftCount = 9
 
-// lifted takes such a part off the losses.
+// lifted takes a share of the range that falls with the learning rate off the losses.
 func (r *regression) lifted(share float64) {
 	r.lift = share * r.span
 	for i, q := range r.points {
