@@ -162,6 +162,9 @@ func (s *Study) validate(o *object) {
 	if slices.ContainsFunc(s.Constraints, func(c string) bool { return strings.TrimSpace(c) == "" }) {
 		o.fail("constraints", "an empty expression", "expressions such as workers * local_batch <= 8192")
 	}
+	if s.Budget.Cost > 0 && !s.priced() {
+		o.fail("budget", "a cost", "with it a price_per_hour of every gpu_type of the space: without one nothing is counted")
+	}
 	if s.Launcher.Kubernetes != nil && s.Dir != "" {
 		o.fail("dir", "a folder of this machine", "no dir: pods run in their image; template.spec.containers[0].workingDir sets the folder there")
 	}
@@ -169,6 +172,15 @@ func (s *Study) validate(o *object) {
 	if s.Storage != defaultStorage && !regexp.MustCompile(`^(sqlite:|postgres://|postgresql://|mysql://).`).MatchString(s.Storage) {
 		o.fail("storage", "an unknown kind of storage", "journal, sqlite:FILE, postgres://… or mysql://…")
 	}
+}
+
+// priced reports whether every GPU type of the space has a price.
+func (s *Study) priced() bool {
+	i := slices.IndexFunc(s.Space, func(k Knob) bool { return k.Name == "gpu_type" })
+	return i >= 0 && !slices.ContainsFunc(s.Space[i].Values, func(name string) bool {
+		_, known := s.PricePerHour[GPUTypeOf(name)]
+		return !known
+	})
 }
 
 func (b *Batch) validate(o *object) {
