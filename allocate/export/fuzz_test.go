@@ -1,13 +1,11 @@
 package export
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"knee/data"
-	"knee/profile/launch"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -77,24 +75,4 @@ func kubelet(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
-}
-
-// FuzzShell: a quoted word survives the shell unchanged.
-func FuzzShell(f *testing.F) {
-	for _, s := range []string{"", "a b", "it's", "$HOME", "`id`", "a\nb", "!x", "~", "é", "-n", "*", "=", "a=b"} {
-		f.Add(s)
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		f.Skip("bash is not installed, so quoting is not checked")
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if strings.ContainsRune(s, 0) {
-			return
-		}
-		out, err := exec.Command(bash, "--norc", "-c", "printf %s "+launch.ShellQuote(s)).CombinedOutput()
-		if err != nil || string(out) != s {
-			t.Fatalf("ShellQuote(%q) = %s reads as %q (%v)", s, launch.ShellQuote(s), out, err)
-		}
-	})
 }

@@ -15,7 +15,7 @@ import (
 
 	"knee/internal/list"
 	"knee/internal/manifest"
-	"knee/profile/launch"
+	"knee/internal/shell"
 )
 
 // The scripts and manifests are templates of a [task], one file for each target. Text
@@ -28,7 +28,7 @@ var templateFiles embed.FS
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Option("missingkey=zero").Funcs(template.FuncMap{
 		"quote": manifest.Quote, "given": manifest.Given, "variables": variables, "placement": placement, "literals": literals,
-		"comment": comment, "shell": launch.ShellQuote, "shellWords": shellWords, "plural": english.Plural,
+		"comment": comment, "shell": shell.Quote, "shellWords": shellWords, "plural": english.Plural,
 		"join":            func(words []string) string { return strings.Join(words, ",") },
 		"clock":           clock,
 		"elasticRestarts": func() int { return elasticRestarts },
@@ -118,7 +118,7 @@ func checksum(s string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-func shellWords(words []string) string { return strings.Join(list.Map(words, launch.ShellQuote), " ") }
+func shellWords(words []string) string { return strings.Join(list.Map(words, shell.Quote), " ") }
 
 // comment makes text safe after a "#": one printable line.
 func comment(s string) string {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"knee/data"
+	"knee/internal/shell"
 )
 
 // slurmName is the same for an attempt, so that its job is found if no answer came.
@@ -68,7 +68,7 @@ func slurmScript(spec data.SlurmSpec, t Trial, name string) (string, error) {
 //go:embed slurm.sbatch.tmpl
 var slurmText string
 
-var slurmTemplate = template.Must(template.New("sbatch").Funcs(template.FuncMap{"quote": ShellQuote}).Parse(slurmText))
+var slurmTemplate = template.Must(template.New("sbatch").Funcs(template.FuncMap{"quote": shell.Quote}).Parse(slurmText))
 
 // slurmGRES is the GPUs per node, those of the widest; empty for processors.
 func slurmGRES(spec data.SlurmSpec, c data.Config) string {
@@ -150,18 +150,8 @@ func (l slurmLayout) RankNodes() string {
 	return b.String()
 }
 
-var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// ShellQuote quotes a word for a POSIX shell, unless it has no special characters.
-func ShellQuote(s string) string {
-	if shellSafe.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func quoteDirective(s string) string {
-	if shellSafe.MatchString(s) {
+	if shell.Quote(s) == s {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
