@@ -44,64 +44,65 @@ func ReadCurve(r io.Reader, name string) ([]CurvePoint, []string, error) {
 		return nil, nil, err
 	}
 	warnings := t.Unknown(ColumnNames[CurvePoint]())
-	if n, i := dropRepeated(points); n > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: line %d goes back to an earlier step, as after a resume: %s recorded before, from that step on, left out; runs in one file need a column run",
-			t.name, lines[i], english.Plural(n, "value", "")))
-	}
-	empty := func(p CurvePoint) bool { return allNaN(p.Loss, p.Metric, p.GradSqr) }
-	return slices.DeleteFunc(points, empty), warnings, nil
-}
-
-// dropRepeated sets values to NaN that a run recorded before it went back to the same or an
-// earlier step. It returns their number and the first point that went back. A run that goes
-// back as often as forwards is in no order, and stays.
-func dropRepeated(points []CurvePoint) (dropped, first int) {
-	first = len(points)
+	dropped, first := 0, len(points)
 	for _, value := range []func(*CurvePoint) *float64{
 		func(p *CurvePoint) *float64 { return &p.Loss },
 		func(p *CurvePoint) *float64 { return &p.Metric },
 		func(p *CurvePoint) *float64 { return &p.GradSqr },
 	} {
-		runs := map[[3]string][]int{} // points with the value
-		for i := range points {
-			if p := &points[i]; !allNaN(*value(p)) {
-				key := [3]string{p.Job, p.Run, fmt.Sprint(p.GlobalBatch)}
-				runs[key] = append(runs[key], i)
-			}
+		n, i := dropRepeated(points, value)
+		dropped, first = dropped+n, min(first, i)
+	}
+	if dropped > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: line %d goes back to an earlier step, as after a resume: %s recorded before, from that step on, left out; several runs in one file need a column run",
+			t.name, lines[first], english.Plural(dropped, "value", "")))
+	}
+	empty := func(p CurvePoint) bool { return allNaN(p.Loss, p.Metric, p.GradSqr) }
+	return slices.DeleteFunc(points, empty), warnings, nil
+}
+
+// dropRepeated sets a value to NaN where its run later went back to the same or an earlier
+// step. It returns how many it set, and the first point that went back. A run that goes back
+// as often as forwards is in no order, and stays.
+func dropRepeated(points []CurvePoint, value func(*CurvePoint) *float64) (dropped, first int) {
+	type run struct {
+		job, run, batch string
+		x               int // steps and epochs are not compared
+	}
+	runs := map[run][]int{} // points with the value
+	for i := range points {
+		if p := &points[i]; !allNaN(*value(p)) {
+			x, _ := p.x()
+			key := run{p.Job, p.Run, fmt.Sprint(p.GlobalBatch), x}
+			runs[key] = append(runs[key], i)
 		}
-		for _, run := range runs {
-			at, order := list.Map(run, func(i int) float64 { return points[i].x() }), 0
-			for k := 1; k < len(run); k++ {
-				order += cmp.Compare(at[k], at[k-1])
+	}
+	first = len(points)
+	for _, of := range runs {
+		at := list.Map(of, func(i int) float64 { _, x := points[i].x(); return x })
+		order, least, kept := 0, math.Inf(1), false // least: step recorded later; kept: the next value stays
+		for k := range at[1:] {
+			order += cmp.Compare(at[k+1], at[k])
+		}
+		for k := len(of) - 1; k >= 0 && order > 0; k-- {
+			again := kept && at[k] == at[k+1] // by another worker
+			if kept = at[k] < least || again; !kept {
+				*value(&points[of[k]]) = math.NaN()
+				dropped++
 			}
-			if order <= 0 {
-				continue
-			}
-			least, kept := math.Inf(1), false // step recorded later, and whether the next value stays
-			for k, i := range slices.Backward(run) {
-				again := kept && at[k] == at[k+1] // by another worker
-				if kept = at[k] < least || again; !kept {
-					*value(&points[i]) = math.NaN()
-					dropped++
-				}
-				if least = min(least, at[k]); k > 0 && at[k] < at[k-1] {
-					first = min(first, i)
-				}
+			if least = min(least, at[k]); k > 0 && at[k] < at[k-1] {
+				first = min(first, of[k])
 			}
 		}
 	}
 	return dropped, first
 }
 
-// x is the step, without one the epoch or progress.
-func (p *CurvePoint) x() float64 {
-	switch {
-	case !math.IsNaN(p.Step):
-		return p.Step
-	case !math.IsNaN(p.Epoch):
-		return p.Epoch
-	}
-	return p.Progress
+// x is the first of step, epoch and progress that was recorded, and which it is.
+func (p *CurvePoint) x() (which int, x float64) {
+	all := []float64{p.Step, p.Epoch, p.Progress}
+	which = slices.IndexFunc(all, func(x float64) bool { return !math.IsNaN(x) })
+	return which, all[which]
 }
 
 // WriteCurve writes curve.csv with the columns that hold a value, all of them if there are

@@ -106,8 +106,10 @@ func TestReadCurveOfAResumedRun(t *testing.T) {
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "c.csv: line 8 goes back to an earlier step, as after a resume: 3 values recorded before") {
 		t.Errorf("warnings %q", warnings)
 	}
-	points, warnings, err = data.ReadCurve(strings.NewReader("step,loss\n3,1\n2,2\n1,3\n"), "c.csv")
-	if err != nil || len(points) != 3 || len(warnings) > 0 {
-		t.Errorf("the newest first: %v, %q, %v", points, warnings, err)
+	for _, table := range []string{"step,loss\n3,1\n2,2\n1,3\n", "step,epoch,loss\n50,,3\n100,,2\n150,,2\n,2,1\n"} { // the newest first; a last row without a step
+		points, warnings, err := data.ReadCurve(strings.NewReader(table), "c.csv")
+		if err != nil || len(points) < 3 || len(points) != strings.Count(table, "\n")-1 || len(warnings) > 0 {
+			t.Errorf("%q: %v, %q, %v", table, points, warnings, err)
+		}
 	}
 }

@@ -163,7 +163,7 @@ func (s *Study) validate(o *object) {
 		o.fail("constraints", "an empty expression", "expressions such as workers * local_batch <= 8192")
 	}
 	if s.Budget.Cost > 0 && !s.priced() {
-		o.fail("budget", "a cost", "with it a price_per_hour of every gpu_type of the space: without one nothing is counted")
+		o.fail("budget", "a cost without prices", "a price_per_hour of every gpu_type of the space")
 	}
 	if s.Launcher.Kubernetes != nil && s.Dir != "" {
 		o.fail("dir", "a folder of this machine", "no dir: pods run in their image; template.spec.containers[0].workingDir sets the folder there")

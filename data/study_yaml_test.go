@@ -149,7 +149,7 @@ func TestReadStudyRefuses(t *testing.T) {
 		{"two directions", ok + "objective: {maximize: goodput, minimize: step_time}\n", "f:4:objective: found a mapping without one direction, want accuracy, {maximize: throughput or goodput} or {minimize: step_time or cost_to_target}"},
 		{"metrics", ok + "metrics: {jsonl: true, regex: x}\n", "f:4:metrics: found not exactly one way to read them, want {jsonl: true}, {regex: '…'} or {pattern: NAME}"},
 		{"rank", ok + "metrics: {rank: some}\n", `f:4:metrics.rank: found "some", want all, or the number of a rank ≥ 0 (default: 0)`},
-		{"cost without a price", ok + "budget: {cost: 5}\n", `f:4:budget: found a cost, want with it a price_per_hour of every gpu_type of the space: without one nothing is counted`},
+		{"cost without a price", ok + "budget: {cost: 5}\n", `f:4:budget: found a cost without prices, want a price_per_hour of every gpu_type of the space`},
 		{"pattern", ok + "metrics: {pattern: tim}\n", `f:4:metrics.pattern: found "tim" (did you mean "timm"?), want one of deepspeed, detectron2, fairseq, horovod, huggingface, keras, lightning, maxtext, megatron, mlperf, mmengine, nemo, pytorch-imagenet, tf-cnn-benchmarks, timm, torchtitan, torchvision, tqdm`},
 		{"regex", ok + "metrics: {regex: '('}\n", "f:4:metrics.regex: found error parsing regexp: missing closing ): `(`, want a regular expression (RE2)"},
 		{"group", ok + "metrics: {regex: '(?P<step_time>.)'}\n", `f:4:metrics.regex: found group "step_time" (did you mean "step_time_s"?), want groups named step, step_time_s, step_time_ms, steps_per_s, sync_time_s, throughput, worker_throughput, loss, total_steps`},

@@ -139,9 +139,8 @@ func (c *contest) byKnowing(tb testing.TB) (order []int, worth []float64) {
 	return order, worth
 }
 
-// Knowing a job is worth something, less the more of it was measured.
-// TestSecondsLeftOfALostNode: the work left of a job whose node is gone is what it did there
-// in that time, as of one that stays.
+// TestSecondsLeftOfALostNode: a job with an hour left has the same samples left after one of
+// its nodes was removed.
 func TestSecondsLeftOfALostNode(t *testing.T) {
 	c := newContest(t, 1, 1)
 	c.Jobs[0].Remaining = data.Remaining{Seconds: 3600}
@@ -155,10 +154,11 @@ func TestSecondsLeftOfALostNode(t *testing.T) {
 		left = append(left, made.Jobs[0].Finish.Mean*made.Jobs[0].Goodput.Mean)
 	}
 	if math.Abs(left[1]/left[0]-1) > 0.01 {
-		t.Errorf("%g samples left, %g once its node is gone", left[0], left[1])
+		t.Errorf("%g samples left with both nodes, %g after one was removed", left[0], left[1])
 	}
 }
 
+// Knowing a job is worth something, less the more of it was measured.
 func TestKnowing(t *testing.T) {
 	c := newContest(t, 1, 4)
 	_, before := c.byKnowing(t)

@@ -116,9 +116,10 @@ func (r simulatedRun) reachedAt(target float64, raw bool) float64 {
 
 // BenchmarkSimulated asks when simulated runs reach targets that they reach
 // later, and how likely they are to reach targets below their floor, and counts
-// warnings of learning-rate cuts. The rival is Optimus's curve.
+// warnings of learning-rate cuts. The rivals are Optimus's curve
+// and the model without schedules.
 func BenchmarkSimulated(b *testing.B) {
-	for _, family := range []string{"optimus", Auto} {
+	for _, family := range []string{"optimus", unscheduled, Auto} {
 		for _, kind := range []string{"epochs", "steps"} {
 			for _, with := range []string{"noise", "cut", "spikes", "schedule"} {
 				for _, percent := range []int{10, 20, 40, 100} {
@@ -142,6 +143,9 @@ func BenchmarkSimulated(b *testing.B) {
 	}
 }
 
+// unscheduled is [Auto] that takes no learning rate to fall to the planned end.
+const unscheduled = "unscheduled"
+
 // simulatedTally is the accuracy on simulated runs.
 type simulatedTally struct {
 	outcome
@@ -155,9 +159,18 @@ func (o *simulatedTally) ask(tb testing.TB, r simulatedRun, percent int, family 
 	if r.kind == "steps" { // an epoch is a step of one sample
 		batch = 1
 	}
-	c, err := Fit(r.points[:n], batch, Settings{Family: family, PlannedEpochs: r.plan, Dataset: batch})
+	s := Settings{Family: family, PlannedEpochs: r.plan, Dataset: batch}
+	if family == unscheduled {
+		s.Family = Auto
+	}
+	c, err := Fit(r.points[:n], batch, s)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if family == unscheduled {
+		known := c.beliefs()
+		known.Schedule = 0
+		c.known = &known
 	}
 	for _, part := range []float64{.25, .5, .9, 1} { // of the rest
 		at := math.Round(float64(n) + part*float64(r.end-n))

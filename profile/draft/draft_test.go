@@ -139,11 +139,11 @@ func TestDraftOfKnownLogs(t *testing.T) {
 		"import tqdm\nfor b in tqdm.tqdm(loader): pass\n":                     "pattern: tqdm",
 		"from tqdm.auto import tqdm\nimport pytorch_lightning as pl\n":        "pattern: lightning",
 		"  import lightning as L\n":                                           "pattern: lightning",
-		"from mmengine.runner import Runner\nRunner.from_cfg(cfg).train()\n":  "pattern: mmengine",
+		"from mmengine.runner import Runner\n":                                "pattern: mmengine",
 		"from transformers import Trainer\nimport tqdm\nt = Trainer(model)\n": "pattern: huggingface",
-		"import deepspeed\n": "pattern: deepspeed",
-		"# no tqdm here, and nothing of transformers\nprint('lightning')\n": "jsonl: true",
-		"import tqdm\nprint('knee: {\"step\":1}')\n":                        "jsonl: true",
+		"import deepspeed\n":                                                  "pattern: deepspeed",
+		"# no tqdm here, and nothing of transformers\nprint('lightning')\n":   "jsonl: true",
+		"import tqdm\nprint('knee: {\"step\":1}')\n":                          "jsonl: true",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "train.py"), []byte(script), 0o644); err != nil {

@@ -76,7 +76,7 @@ const chunks = 60
 func (m *Market) Offer(j *Job, now, slots int) (Schedule, bool) {
 	least := slices.Repeat([]float64{math.Inf(1)}, chunks+1) // cost of having done so much
 	least[0] = 0
-	picks := make([][]int16, 0, slots)
+	picks := make([][]int, 0, slots)
 	best, payoff := Schedule{From: now}, 0.0
 	end := -1
 	for n := range slots {
@@ -144,8 +144,8 @@ func progress(j *Job, c int) int {
 
 // extend adds a slot: the least cost of having done d chunks by its end, and
 // the option that does.
-func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pick []int16) {
-	after, pick = slices.Clone(before), slices.Repeat([]int16{-1}, len(before))
+func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pick []int) {
+	after, pick = slices.Clone(before), slices.Repeat([]int{-1}, len(before))
 	for c, o := range j.Options {
 		if !m.free(slot, o) {
 			continue
@@ -156,7 +156,7 @@ func (m *Market) extend(j *Job, slot int, before []float64) (after []float64, pi
 		}
 		for d := range after {
 			if v := before[max(0, d-did)] + cost; v < after[d] && (d > 0) {
-				after[d], pick[d] = v, int16(c)
+				after[d], pick[d] = v, c
 			}
 		}
 	}
